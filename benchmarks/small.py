@@ -72,7 +72,7 @@ def check_report(out: Path, known: dict[str, Any]) -> dict[str, float]:
         raise Wrong(f"sections without values: {', '.join(sorted(missing))}")
     page = (out / "report.html").read_text("utf-8")
     if "</html>" not in page or "<svg" not in page:
-        raise Wrong("report.html is no report")
+        raise Wrong("report.html is not a report")
     return ours.check(ours.answers(analysis), known)
 
 

@@ -20,11 +20,11 @@ from embgeo.training.study.training import Run, Training
 class Unrelated(StrEnum):
     """Why a subject has nothing to do with a chart: not worth a word where nobody asked for it."""
 
-    NO_ANALYSIS = "it is no analysis"
-    NO_LOG = "it is no run with a metrics.jsonl and no track"
+    NO_ANALYSIS = "it is not an analysis"
+    NO_LOG = "it is neither a run with a metrics.jsonl nor a track"
     NO_VALUE = "no value of the parameter is known; give --x or --parameter"
     NO_PAIR = "it is not compared with a baseline"
-    NO_METHOD = "it is no method of a training"
+    NO_METHOD = "it is not a method of a training"
     NO_OUTPUT = "its analysis has no output matrix"
 
 

@@ -47,7 +47,7 @@ INTERRUPTED = 130
 
 
 class Commands(Mapping[str, Any]):
-    """The commands as typer wants them, each made when it is first looked up."""
+    """The commands as typer expects them, each made when it is first looked up."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -148,7 +148,7 @@ def keep_freed_memory() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command line and return its exit code; whatever goes wrong is told in one line."""
+    """Run a command line and return its exit code; whatever goes wrong is one line."""
     try:
         code = app(arguments, standalone_mode=False)
         sys.stdout.flush()

@@ -147,7 +147,7 @@ def numbers(text: str | None) -> list[float]:
         values = [math.nan]
     if not all(map(math.isfinite, values)):
         raise BadOption(
-            f"{text!r} is no list of numbers", where=argument("x"), way_out="write --x 0,0.5,1"
+            f"{text!r} is not a list of numbers", where=argument("x"), way_out="write --x 0,0.5,1"
         )
     return values
 

@@ -56,7 +56,7 @@ def merge(
     """
     if plan is not None and (out is not None or json_):
         raise BadOption(
-            "a plan is no result yet", where="--plan", way_out="leave -o and --json out"
+            "a plan is not a result yet", where="--plan", way_out="leave -o and --json out"
         )
     from embgeo.workflows.folders import check_analysis_folder, write_analysis
     from embgeo.workflows.merge import StateMerge, describe_plan

@@ -61,7 +61,7 @@ def draw(sweep: SettingSweep) -> None:
     for parameter in ("beta", "tau"):
         homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
         if len({home.parent for home in homes}) < 2:
-            continue  # one point is no sweep
+            continue  # one point is not a sweep
         made = figures.draw(
             homes,
             figure="sweep",

@@ -44,39 +44,41 @@ def draw_bars() -> Iterator[RunMonitor]:
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[told]}", markup=False),
+        TextColumn("{task.fields[shown_count]}", markup=False),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
     with Bars(*columns, console=console, transient=True, speed_estimate_period=120.0) as shown:
-        total = shown.add_task("all runs", total=None, told="")
+        total = shown.add_task("all runs", total=None, shown_count="")
         state = BarState()
 
         def expect(runs: int) -> None:
             state.runs = runs
-            shown.update(total, total=_WHOLE * max(runs, 1), told=f"0/{runs}")
+            shown.update(total, total=_WHOLE * max(runs, 1), shown_count=f"0/{runs}")
 
         def start(what: str, steps: int) -> None:
             if state.task is not None:
                 shown.remove_task(state.task)
-            told = "" if steps else " "
-            state.task = shown.add_task(printable(what), total=steps or None, told=told)
+            shown_count = "" if steps else " "
+            state.task = shown.add_task(
+                printable(what), total=steps or None, shown_count=shown_count
+            )
             state.steps, state.done = steps, 0
 
         def advance(steps: int) -> None:
             if state.task is None:
                 return
             state.done += steps
-            told = f"{state.done:,}/{state.steps:,}" if state.steps else ""
-            shown.update(state.task, advance=steps, told=told)
+            shown_count = f"{state.done:,}/{state.steps:,}" if state.steps else ""
+            shown.update(state.task, advance=steps, shown_count=shown_count)
             if state.steps and state.in_run:
                 share = min(1.0, state.done / state.steps)
                 shown.update(total, completed=_WHOLE * (state.behind + share))
 
         def count(behind: int, in_run: bool) -> None:
             state.behind, state.in_run = behind, in_run
-            told = f"{behind}/{state.runs}"
-            shown.update(total, completed=_WHOLE * behind, told=told)
+            shown_count = f"{behind}/{state.runs}"
+            shown.update(total, completed=_WHOLE * behind, shown_count=shown_count)
 
         yield RunMonitor(
             Progress(start, advance),

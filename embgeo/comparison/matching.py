@@ -84,7 +84,7 @@ def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matchin
     Parameters
     ----------
     asked : {"token", "row"}, optional
-        What the user wants; by default what the analyses allow.
+        What the user chose; by default what the analyses allow.
     """
     if first.tokens is not None and second.tokens is not None and asked != "row":
         return by_token(first, second)

@@ -27,7 +27,7 @@ def distinguish_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
         twins = [j for j in equal(names) if names[j] == names[i] and j != i]
         if all(paths[i].name != paths[j].name for j in twins):
             out[i] = paths[i].name
-    # The same file twice has the same folders: a number alone tells it apart.
+    # The same file twice has the same folders: only a number distinguishes it.
     folders = [
         [] if paths.count(path) > 1 else [p for p in path.parent.parts if p not in ("/", ".", "..")]
         for path in paths

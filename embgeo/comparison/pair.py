@@ -23,7 +23,7 @@ from embgeo.core.values import (
 #: ever make it that large (by its error over tokens, after Holm's correction over all differences
 #: that are judged); "within error": they may; "not judged": sampled, and its error over tokens is
 #: not known; "exact": not sampled, its error over tokens not known; "equal": exact, and equal
-#: but for rounding; "undefined": one side has no value, or the two are no measurements of the same
+#: but for rounding; "undefined": one side has no value, or the two are not measurements of the same
 #: thing.
 Change = Literal["beyond error", "within error", "not judged", "exact", "equal", "undefined"]
 Direction = Literal["better", "worse"] | None

@@ -82,7 +82,7 @@ def refuse_equal(paths: Sequence[Path], values: Sequence[float]) -> None:
 
 
 def from_names(names: Sequence[str]) -> Steps | None:
-    """The number that tells the names apart; None if there is none.
+    """The number that distinguishes the names; None if there is none.
 
     Where several numbers differ, one that is called a step (an iteration, …) is taken, else the
     last one.

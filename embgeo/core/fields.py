@@ -105,7 +105,7 @@ def read_table(
     Raises
     ------
     BadOption
-        A key that is no option, or a value of the wrong type.
+        A key that is not an option, or a value of the wrong type.
     """
     found: dict[str, Any] = {}
     for key, value in table.items():

@@ -171,7 +171,7 @@ class Matrix:
     rounded: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no matrix of real numbers.
+        """Refuse what is not a matrix of real numbers.
 
         Raises
         ------
@@ -180,7 +180,8 @@ class Matrix:
         shape = tuple(self.data.shape)
         if len(shape) != 2 or 0 in shape:
             raise BadOption(
-                f"an array of shape {shape} is no matrix with a row for each token", where=self.name
+                f"an array of shape {shape} is not a matrix with a row for each token",
+                where=self.name,
             )
         if not (self.data.dtype.kind == "f" or "float" in str(self.data.dtype)):
             raise BadOption(

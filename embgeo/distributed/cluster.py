@@ -254,7 +254,7 @@ class Cluster:
         return found
 
     def second(self, task: SecondPassTask) -> SecondState:
-        """A pass with the statistics of a task, the rows that it wants, or both; or no pass."""
+        """A pass with the statistics of a task, the rows that it requests, or both; or no pass."""
         every = bool(task.statistics)
         pieces = [piece for piece in self.pieces if every or holds(piece, task.wanted)]
         if not pieces:

@@ -87,7 +87,7 @@ def sort_by_first_row(states: Sequence[files.Stored], name: str) -> list[files.S
 
 
 def make_plan(state: FirstState) -> MergePlan:
-    """A plan that knows the first pass over all parts, and wants nothing yet.
+    """A plan that knows the first pass over all parts, and requests nothing yet.
 
     Raises
     ------

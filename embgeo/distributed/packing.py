@@ -4,7 +4,7 @@ Not a `RecordFormat`: the schema of a state is not known beforehand. A statistic
 holds what its class keeps as `STATE`, and shares arrays with others.
 
 Only what is named in `RECORDS` comes back as more than numbers and text, and no code of theirs
-runs: their attributes are set, after it was checked that they are no methods.
+runs: their attributes are set, after it was checked that they are not methods.
 """
 
 from __future__ import annotations

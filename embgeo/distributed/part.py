@@ -196,7 +196,9 @@ def share(text: str, n: int) -> tuple[int, int]:
         count
     ):
         raise BadOption(
-            f"{text!r} is no part", where=argument("part"), way_out="write I/P, from 1/16 to 16/16"
+            f"{text!r} is not a part",
+            where=argument("part"),
+            way_out="write I/P, from 1/16 to 16/16",
         )
     i, p = int(number), int(count)
     return n * (i - 1) // p, n * i // p

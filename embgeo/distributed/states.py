@@ -56,7 +56,7 @@ class FirstState:
 
 @dataclass
 class SecondState:
-    """The second pass over one or several parts, as a plan wants it.
+    """The second pass over one or several parts, as a plan describes it.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ def _matrix(entry: dict[str, Any]) -> Measured:
     absent = {str(section): str(why) for section, why in entry["absent"].items()}
     provenance = {key: entry[key] for key in KEPT}
     if not isinstance(provenance["sections"], list):
-        raise TypeError("sections are no list")
+        raise TypeError("sections are not a list")
     return Measured(provenance, readings, (), absent)
 
 
@@ -152,7 +152,7 @@ def from_json(entry: Any, name: str = "") -> RuleValue:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     if not math.isfinite(value):
         raise ValueError(f"{value!r} is not finite")
     return float(value)

@@ -34,7 +34,7 @@ class Measured:
     readings : mapping of str to RuleValue
         Every scalar, by name.
     others : tuple of str
-        Names of values that are no scalars.
+        Names of values that are not scalars.
     absent : mapping of str to str
         Sections that were left out, and why.
     undecided : str
@@ -279,7 +279,7 @@ def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
         if rule.name in matrix.others:
             numbers = [name for name in matrix.readings if name.startswith(f"{rule.family}.")]
             raise BadOption(
-                f"{rule.name} is no single number",
+                f"{rule.name} is not a single number",
                 where=rule.place.named,
                 way_out=f"take one of {', '.join(numbers)}" if numbers else "take another one",
             )

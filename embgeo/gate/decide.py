@@ -177,7 +177,7 @@ def describe_limit(rule: Rule) -> str:
     amount = f"{_WANTED[rule.op]} {show(rule.amount, scale)}{' %' if rule.percent else ''}"
     if rule.sense == "value":
         return f"has to be {amount}"
-    verb = "is wanted" if rule.op in (">=", ">") else "is allowed"
+    verb = "is required" if rule.op in (">=", ">") else "is allowed"
     return f"a {rule.sense} of {amount} {verb}"
 
 

@@ -105,7 +105,7 @@ class Rule:
         place = place or Place()
         found = _SHAPE.fullmatch(text.strip())
         if found is None:
-            raise BadOption(f"{text!r} is no rule", where=place.named, way_out=_HOW)
+            raise BadOption(f"cannot parse rule {text!r}", where=place.named, way_out=_HOW)
         rule = cls(
             name=found["name"],
             op=_SIGNS.get(found["op"], found["op"]),
@@ -136,7 +136,7 @@ class Rule:
         """Refuse what has a shape but no meaning."""
         cause, way_out = "", _HOW
         if self.op not in ("<=", "<", ">=", ">", "=="):
-            cause, way_out = f"{self.op} in {text!r} is no comparison", "use <=, <, >=, > or =="
+            cause, way_out = f"{self.op} in {text!r} is not a comparison", "use <=, <, >=, > or =="
         elif self.percent and self.scale:
             cause, way_out = f"{text!r} is a percentage of a word", "write verdict rise <= 0"
         elif self.percent and not self.is_relative:
@@ -172,7 +172,9 @@ def _number(amount: str, text: str, place: Place) -> float:
     if _NUMBER.fullmatch(plain) and math.isfinite(float(plain)):
         return float(plain)
     raise BadOption(
-        f"{amount!r} in {text!r} is no number", where=place.named, way_out="write 0.5, 1e-3 or 40"
+        f"{amount!r} in {text!r} is not a number",
+        where=place.named,
+        way_out="write 0.5, 1e-3 or 40",
     )
 
 

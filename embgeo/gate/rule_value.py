@@ -140,7 +140,7 @@ def deviations(level: float) -> float:
     require_number(level, "level")
     if not 0.0 <= level < 1.0:
         raise BadOption(
-            f"{level:g} is no share of a distribution",
+            f"{level:g} is not a share of a distribution",
             where="level",
             way_out="give a number from 0 (errors are not looked at) to below 1; 0.95 is usual",
         )

@@ -112,7 +112,7 @@ def read_gate(path: Path) -> GateSettings:
         return GateSettings()
     name = f"[{'.'.join(at)}]"
     if not isinstance(table, dict):
-        raise BadOption(f"{at[-1]} is no table", where=path, way_out=f"write {name}")
+        raise BadOption(f"{at[-1]} is not a table", where=path, way_out=f"write {name}")
     if isinstance(written := table.get("rules"), list):
         table = table | {"rules": [_rule_table(rule, path) for rule in written]}
     found = parse_table(GateSettings, table, name, path)
@@ -134,7 +134,7 @@ def _rule_table(rule: Any, path: Path) -> dict[str, Any]:
         return {"rule": rule}
     if not isinstance(rule, dict) or "rule" not in rule:
         raise BadOption(
-            f"{rule!r} is no rule",
+            f"cannot parse rule {rule!r}",
             where=path,
             way_out='write "cosine.mean <= 0.1" or { rule = "cosine.mean <= 0.1", warn = true }',
         )

@@ -27,7 +27,7 @@ class TrainerGeometry(Base):  # type: ignore[misc]
     ----------
     to : object
         The Trainer itself, whose loggers all get the values, or a logger; see
-        :func:`embgeo.integrations.loggers.sender`. A callback is not told which Trainer calls it:
+        :func:`embgeo.integrations.loggers.sender`. A callback does not know which Trainer calls it:
         :func:`attach` puts both together.
     gauge : Gauge, optional
         What to measure, and when.

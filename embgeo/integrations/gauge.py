@@ -186,7 +186,7 @@ class Gauge:
             if scalar is not None and scalar.value is not None:
                 found[self.prefix + name] = scalar.value
                 continue
-            reason = analysis.absent.get(name.partition(".")[0], "it is no single number here")
+            reason = analysis.absent.get(name.partition(".")[0], "it is not a single number here")
             reason = reason if scalar is None else scalar.undefined
             self._warn(f"{name} is not logged: {reason}", name)
         return found
@@ -198,7 +198,7 @@ class Gauge:
 
 
 def agree_on(stop: bool) -> bool:
-    """Whether the process that reports wants to stop; all processes of a training ask together."""
+    """Whether the process that reports asks to stop; all processes of a training ask together."""
     torch: Any = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available():
         return stop

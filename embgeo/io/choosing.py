@@ -199,7 +199,7 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     chosen = found[0]
     if len(chosen.shape) != 2 or not is_real(chosen.dtype):
         raise BadOption(
-            f"{argument(option)} {name!r} is no matrix of real numbers ({shape_text(chosen)})",
+            f"{argument(option)} {name!r} is not a matrix of real numbers ({shape_text(chosen)})",
             where=checkpoint.path,
             way_out="'embgeo inspect' lists the tensors",
         )

@@ -112,7 +112,7 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
         if member:
             raise refuse(
                 path,
-                f"is no archive, it has no member {short(member)}",
+                f"is not an archive, it has no member {short(member)}",
                 f"leave {MEMBER_SIGN} and what follows out",
             )
         checkpoint = _open_plain(inner, head)
@@ -159,7 +159,7 @@ def _open_stdin() -> Checkpoint:
 
 def _receive() -> Iterator[bytes]:
     if sys.stdin is None or sys.stdin.isatty():
-        raise Damaged("is no pipe", "give a file name, or pipe a file into it")
+        raise Damaged("is not a pipe", "give a file name, or pipe a file into it")
     total = 0
     while piece := sys.stdin.buffer.read(_PIECE):
         total += len(piece)

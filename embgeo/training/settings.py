@@ -198,4 +198,4 @@ def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
 
 def _require_table(name: str, value: Any, where: Where) -> None:
     if not isinstance(value, Mapping):
-        raise BadOption(f"{name} is no table", where=where, way_out=f"write [{name}]")
+        raise BadOption(f"{name} is not a table", where=where, way_out=f"write [{name}]")

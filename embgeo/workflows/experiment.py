@@ -174,7 +174,7 @@ def read_sweep_settings(settings: Mapping[str, Any] | Sequence[str]) -> dict[str
     for key, value in tables.items():
         if isinstance(value, dict):
             inner = f"{key}.{next(iter(value), '')}"
-            cause = f"{inner} is no setting of the experiment"
+            cause = f"{inner} is not a setting of the experiment"
             raise BadOption(cause, where=argument("settings"))
     return {k: parse_numbers(v, k) if k in ("betas", "taus") else v for k, v in tables.items()}
 
@@ -188,7 +188,7 @@ def parse_numbers(value: Any, key: str) -> list[float]:
     except (TypeError, ValueError) as error:
         where = argument("settings", key)
         raise BadOption(
-            f"{value!r} is no list of numbers", where=where, way_out="write 0,0.5,1"
+            f"{value!r} is not a list of numbers", where=where, way_out="write 0,0.5,1"
         ) from error
 
 

@@ -122,7 +122,7 @@ def export(
     check_about(to, {**loading, **{key: v for key, v in chosen.items() if v is not None}})
     if not isinstance(source, Analysis | str | os.PathLike):
         raise BadOption(
-            f"{type(source).__name__} is no analysis",
+            f"{type(source).__name__} is not an analysis",
             where=argument("source"),
             way_out="give an analysis, or the folder that holds one",
         )

@@ -56,7 +56,7 @@ def load_subjects(
     for result in results:
         if not isinstance(result, Analysis | Comparison | Path | str):
             raise BadOption(
-                f"{type(result).__name__} is no result",
+                f"{type(result).__name__} is not a result",
                 where=argument("results"),
                 way_out="give analyses, comparisons, or the folders that hold them",
             )

@@ -184,7 +184,7 @@ def remove_analysis(folder: Path) -> None:
 def replace_comparison(fresh: Path, folder: Path) -> None:
     """Put what is in `fresh` in the place of what an earlier comparison wrote."""
     earlier = earlier_folders(folder)
-    # Without its list of members the folder is no comparison: nobody reads a half-replaced one.
+    # Without its list of members the folder is not a comparison: nobody reads a half-replaced one.
     (folder / COMPARISON_NAME).unlink()
     for name in earlier:
         remove_analysis(folder / name)
@@ -212,7 +212,7 @@ def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) ->
     record = folder / f"{name}.json"
     with looking_at(folder, _ELSEWHERE):
         if folder.exists() and not folder.is_dir():
-            raise BadOption("is no folder", where=folder, way_out=_ELSEWHERE)
+            raise BadOption("is not a folder", where=folder, way_out=_ELSEWHERE)
         taken = [
             path
             for suffix in (*suffixes, ".json")

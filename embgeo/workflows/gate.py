@@ -247,7 +247,9 @@ def update_baseline(
     if baseline_file.is_baseline(path):
         old = baseline_file.read(path)
     elif path.exists():
-        raise BadOption("exists and is no baseline file", where=path, way_out="choose another one")
+        raise BadOption(
+            "exists and is not a baseline file", where=path, way_out="choose another one"
+        )
     write_file(path, baseline_file.render(gate.measured(command, progress), command))
     before, now = numbers_of(old), numbers_of(baseline_file.read(path))
     changed = sum(before.get(key) != value for key, value in now.items())

@@ -130,7 +130,7 @@ def measure_part(
     Raises
     ------
     BadOption
-        If the file exists and is no state.
+        If the file exists and is not a state.
     """
     from embgeo.distributed import files, first_round, second_round
     from embgeo.distributed.rounds import read_task
@@ -180,19 +180,19 @@ def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
 
 
 def check_state_file(path: Path) -> None:
-    """Refuse, before anything is computed, to write over what is no state or plan."""
+    """Refuse, before anything is computed, to write over what is not a state or plan."""
     from embgeo.distributed import files
 
     try:
         if not path.exists() and not path.is_symlink():
             if path.absolute().parent.is_dir():
                 return
-            cause = f"{path.parent} is no folder"
+            cause = f"{path.parent} is not a folder"
         else:
             files.check_replaceable(path)
             return
     except EmbgeoError:
-        cause = "exists and is no state or plan of embgeo"
+        cause = "exists and is not a state or plan of embgeo"
     except OSError as error:
         cause = f"cannot be used: {error.strerror or error}"
     raise BadOption(cause, where=path, way_out="choose another file")

@@ -40,7 +40,7 @@ def render(
     UnreadableFile
         If there is no result, or a damaged one.
     BadOption
-        If `out` exists and is no HTML page.
+        If `out` exists and is not an HTML page.
     EmbgeoError
         If `out` cannot be written.
     """
@@ -79,7 +79,7 @@ def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable
         return lambda: several.render(shown)
     if not isinstance(shown, Analysis):
         raise BadOption(
-            f"{type(shown).__name__} is no result",
+            f"{type(shown).__name__} is not a result",
             where=argument("result"),
             way_out="give an analysis, a comparison, or the folder that holds one",
         )
@@ -97,11 +97,11 @@ def default_target(folder: Path) -> Path:
 
 
 def check_target(target: Path) -> None:
-    """Refuse to write over a file that is no HTML page."""
+    """Refuse to write over a file that is not an HTML page."""
     with looking_at(target):
         if not target.exists():
             return
         with target.open("rb") as stream:
             page = stream.read(64).lstrip().lower().startswith((b"<!doctype html", b"<html"))
     if not page:
-        raise BadOption("exists and is no HTML page", where=target, way_out=_ELSEWHERE)
+        raise BadOption("exists and is not an HTML page", where=target, way_out=_ELSEWHERE)

@@ -165,13 +165,13 @@ def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
         inner = tables.setdefault(key, {})
         if not isinstance(inner, dict):
             name = argument("settings", ".".join(keys))
-            raise BadOption(f"{key} is no table", where=name)
+            raise BadOption(f"{key} is not a table", where=name)
         tables = inner
     tables[last] = value
 
 
 def parse_assignment(text: str) -> tuple[list[str], Any]:
-    """``training.epochs=3`` as keys and a value; what is no TOML is text.
+    """``training.epochs=3`` as keys and a value; what is not TOML is text.
 
     >>> parse_assignment("model.width=96"), parse_assignment("model.name=vd-lstm")
     ((['model', 'width'], 96), (['model', 'name'], 'vd-lstm'))
@@ -180,7 +180,7 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
     key = key.strip()
     if not equals or not _KEY.fullmatch(key):
         raise BadOption(
-            f"{text!r} is no setting",
+            f"{text!r} is not a setting",
             where=argument("settings"),
             way_out=f"write {argument('settings', 'training.epochs=3')}",
         )
@@ -196,7 +196,9 @@ def parse_seconds(text: str) -> float:
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([smh])", text.strip().lower())
     if found is None or not float(found[1]) > 0:
         raise BadOption(
-            f"{text!r} is no time", where=argument("budget"), way_out="write it as in 5m, 90s or 2h"
+            f"{text!r} is not a time",
+            where=argument("budget"),
+            way_out="write it as in 5m, 90s or 2h",
         )
     return float(found[1]) * _SECONDS[found[2]]
 

@@ -199,7 +199,7 @@ def test_unreadable_encoding(here: Path, option: str) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--rows", "5"), "no range"),
+        (("--rows", "5"), "not a range"),
         (("--rows", "40:20"), "empty range"),
         (("--rows", "0:51"), "50 rows"),
         (("--tensor", "nope"), "nope"),

@@ -202,11 +202,11 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (("baseline", "--table", "x"), "--table: there is no 'x'; choose among isotropy, n"),
         (("bare", "--figure", "norms-by-frequency"), "norms-by-frequency: cannot be made; bare: "),
         (("baseline", "--figure", "sweep"), "sweep: cannot be made; baseline: no value of the p"),
-        (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is no analysis"),
+        (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is not an analysis"),
         (("bare", "--table", "neighbors"), "neighbors: cannot be made; bare: its analysis was n"),
         (("baseline", "--x", "1,2"), "--x: 2 for 1 analyses (baseline); give one for each"),
-        (("baseline", "bare", "--x", "1,a"), "--x: '1,a' is no list of numbers"),
-        (("baseline", "bare", "--x", "1,nan"), "--x: '1,nan' is no list of numbers"),
+        (("baseline", "bare", "--x", "1,a"), "--x: '1,a' is not a list of numbers"),
+        (("baseline", "bare", "--x", "1,nan"), "--x: '1,nan' is not a list of numbers"),
         (("baseline", "--parameter", "beta"), "--parameter: no path names a value of beta"),
         (("baseline", "--label", "a", "--label", "b"), "--label: 2 for 1 analyses"),
         (("baseline", "--width", "3", "--venue", "acl"), "--width: cannot be combined with --ve"),
@@ -249,7 +249,7 @@ def test_a_damaged_analysis_is_named(in_home: Path, tmp_path: Path) -> None:
     assert "not readable as an analysis" in refused(tmp_path / "bad", "-o", in_home)
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "metrics.jsonl").write_text("x\n")
-    assert "line 1 is no JSON object" in refused(tmp_path / "log", "-o", in_home)
+    assert "line 1 is not a JSON object" in refused(tmp_path / "log", "-o", in_home)
 
 
 @pytest.mark.slow
@@ -272,7 +272,7 @@ def test_what_others_made_is_not_written_over(in_home: Path) -> None:
 @pytest.mark.slow
 def test_a_file_in_the_place_of_the_folder(in_home: Path) -> None:
     in_home.write_text("x")
-    assert "is no folder" in refused("baseline", "--figure", "spectrum", "-o", in_home)
+    assert "is not a folder" in refused("baseline", "--figure", "spectrum", "-o", in_home)
     assert refused("baseline", "--figure", "spectrum", "-o", in_home / "deeper")
     assert refused("baseline", "--figure", "spectrum", "-o", in_home.parent / ("x" * 300))
 

@@ -89,7 +89,7 @@ def test_python_merges_as_the_command_does() -> None:
     saved = embgeo.load_analysis("out")
     assert merged.tokens == saved.tokens
     assert merged.scalars == saved.scalars
-    with pytest.raises(embgeo.EmbgeoError, match="exists and is no state or plan"):
+    with pytest.raises(embgeo.EmbgeoError, match="exists and is not a state or plan"):
         embgeo.merge(["s1.npz", "s2.npz"], plan="W.npy")
 
 
@@ -223,8 +223,8 @@ def test_a_state_replaces_a_state() -> None:
         ("--save-state s.npz --device cuda", "on the processor"),
         ("--save-state s.npz --engine dask", "a cluster needs no files"),
         ("--save-state s.npz --sections nope", "no section is called 'nope'"),
-        ("--save-state W.npy", "exists and is no state"),
-        ("--save-state nowhere/s.npz", "is no folder"),
+        ("--save-state W.npy", "exists and is not a state"),
+        ("--save-state nowhere/s.npz", "is not a folder"),
         ("--save-state s.npz --plan missing.npz", "missing.npz: there is no such file"),
         ("--save-state s.npz --plan W.npy", "W.npy: "),
         ("--save-state s.npz --plan plan.npz --seed 3", "--seed: is in the plan already"),
@@ -242,8 +242,8 @@ def test_stdin_cannot_be_read_twice() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("s1.npz s2.npz s3.npz --plan plan.npz -o out", "a plan is no result yet"),
-        ("s1.npz s2.npz s3.npz --plan W.npy", "exists and is no state or plan"),
+        ("s1.npz s2.npz s3.npz --plan plan.npz -o out", "a plan is not a result yet"),
+        ("s1.npz s2.npz s3.npz --plan W.npy", "exists and is not a state or plan"),
         ("s1.npz s3.npz -o out", "rows 40 to 79 are in no part"),
         ("s1.npz s2.npz s3.npz s2.npz -o out", "s2.npz: given twice; give each state once"),
         ("s1.npz s2.npz ./s2.npz s3.npz -o out", "given twice"),

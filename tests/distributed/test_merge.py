@@ -231,7 +231,7 @@ def test_one_round_may_give_nothing() -> None:
     assert found.missing == ("isotropy",)
 
 
-# Parts that are no whole --------------------------------------------------------------------------
+# Parts that are not whole -------------------------------------------------------------------------
 
 
 def states_of(*cuts: tuple[int, int], total: int | None = 100) -> list[FirstState]:

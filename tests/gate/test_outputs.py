@@ -439,7 +439,7 @@ def test_why_there_is_no_value(name: str, says: str) -> None:
 
 def test_a_curve_is_no_number() -> None:
     matrix = Measured({"sections": ["cosine"]}, {"cosine.mean": RuleValue(0.1)}, ("cosine.curve",))
-    with pytest.raises(BadOption, match=r"no single number; take one of cosine\.mean"):
+    with pytest.raises(BadOption, match=r"not a single number; take one of cosine\.mean"):
         states("cosine.curve <= 1", matrices=(matrix,))
 
 

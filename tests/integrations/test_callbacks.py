@@ -75,7 +75,7 @@ def test_gauges_that_make_no_sense(options: dict[str, Any], says: str) -> None:
     ("name", "says"),
     [
         ("frequency.norm_ratio", "no token frequencies|counts"),
-        ("cosine.histogram", "no single number"),
+        ("cosine.histogram", "not a single number"),
         ("isotropy.isoscore", "d = 1"),
     ],
 )

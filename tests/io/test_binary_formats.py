@@ -246,7 +246,7 @@ def test_index_that_is_foreign_link_of_the_folder(tmp_path: Path, name: str) -> 
     folder = tmp_path / "model"
     folder.mkdir()
     shard(tmp_path / "s", "a", 1)
-    with pytest.raises(UnreadableFile, match="no plain file name"):
+    with pytest.raises(UnreadableFile, match="not a plain file name"):
         opened(write_index(folder / "i.json", {"a": name}))
 
 

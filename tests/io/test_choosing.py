@@ -455,7 +455,7 @@ def test_words_as_columns() -> None:
     [
         ({"tensor": "wte.wait"}, "like wte.weight"),
         ({"tensor": "weight"}, "fits several tensors"),
-        ({"tensor": "bias"}, "no matrix of real numbers"),
+        ({"tensor": "bias"}, "not a matrix of real numbers"),
         ({"output": "small.weight"}, "no dimension of 1,000 tokens"),
         ({"output": "tied.weight"}, "is the input embedding itself"),
         ({"output": "missing"}, "is not in the file"),

@@ -243,7 +243,7 @@ def test_a_member_is_named_behind_two_colons(tmp_path: Path, kind: str) -> None:
     assert matrix.tokens[0] == "u0"
     assert matrix.origin.path == f"{path}::in/100d.txt"
     assert "has no file 100d.txt, but 50d.txt, in/100d.txt" in refused(f"{path}::100d.txt")
-    assert "no archive" in refused(f"{written(tmp_path, GLOVE, 'plain')}::50d.txt")
+    assert "not an archive" in refused(f"{written(tmp_path, GLOVE, 'plain')}::50d.txt")
     assert "no such file" in refused(f"{tmp_path / 'nowhere'}::50d.txt")
 
 
@@ -446,7 +446,7 @@ def test_standard_input(
     [
         (b"", False, "stdin: the file is empty"),
         (b"just some prose\n", False, "stdin: is text, and its lines do not end in vectors"),
-        (GLOVE, True, "stdin: is no pipe"),
+        (GLOVE, True, "stdin: is not a pipe"),
         (gzip.compress(GLOVE)[:-9], False, "stdin: its gzip data are damaged"),
     ],
 )

@@ -158,7 +158,7 @@ def test_blocks_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ('word,x,y\n"a",1,2\n"b\nc",1,2\n', "line 3 has 1 cells where 3"),
         ('word,x,y\n"a",1,2\n"b,1,z"\n', "line 3 has 1 cells where 3"),
         ("0.5 1.5\n1.5 2.5\n3.5\n", "line 3 has 1 cells where 2"),
-        ("0.5 1.5\n1.5 a\n", "its first lines are no table|not a number|expected"),
+        ("0.5 1.5\n1.5 a\n", "its first lines are not a table|not a number|expected"),
         ("word,x,y\n" + "a,1,2\n" * 9 + f"{'b' * 200_000!r},1,2\n", ""),
         ("word,x,y\n" + "a,1,2\n" * 12 + f'"{"b" * 200_000}",1,2\n', "not a row of a table"),
     ],

@@ -205,7 +205,7 @@ def test_sidecars_that_are_no_list_or_absurdly_many(
 ) -> None:
     for listed in ("vectors", {"vectors": 1}, ["vectors"] * 1000):
         path = with_sidecar(monkeypatch, tmp_path / "a", listed)
-        refused(saves, path, "no list of at most")
+        refused(saves, path, "not a list of at most")
 
 
 def test_missing_foreign_and_damaged_sidecars(

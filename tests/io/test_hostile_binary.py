@@ -345,7 +345,7 @@ SAFETENSORS = {
     "one offset": (safetensors_of({"w": entry(offsets=[0])}), "no place"),
     "no description": (safetensors_of({"w": 3}), "no description"),
     "no tensors": (safetensors_of({"__metadata__": {"a": "b"}}), "no tensor"),
-    "a list": (safetensors_of([1, 2]), "no JSON object"),
+    "a list": (safetensors_of([1, 2]), "not a JSON object"),
     "no JSON": (safetensors_of(b'{"a": '), "damaged"),
     "no UTF-8": (safetensors_of(b'{"\xff": 1}'), "damaged"),
     "deep": (safetensors_of(b'{"a":' * 100_000), "damaged"),

@@ -280,11 +280,11 @@ def test_row_ranges(
         ("10:", "which has 10 rows"),
         ("4:4", "empty range"),
         ("5:4", "empty range"),
-        ("-1:4", "no range"),
-        ((-1, 4), "no range"),
-        ("4", "no range"),
-        ("a:b", "no range"),
-        ("1:2:3", "no range"),
+        ("-1:4", "not a range"),
+        ((-1, 4), "not a range"),
+        ("4", "not a range"),
+        ("a:b", "not a range"),
+        ("1:2:3", "not a range"),
     ],
 )
 def test_bad_row_ranges(rows: str | tuple[int, int], expected: str) -> None:

@@ -252,7 +252,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
             '{"model": {"vocab": {"a": 0}}, "added_tokens": [3]}',
             "without content",
         ),
-        ("tokenizer.json", '{"model": {"vocab": {"a": 0}}, "added_tokens": 3}', "are no list"),
+        ("tokenizer.json", '{"model": {"vocab": {"a": 0}}, "added_tokens": 3}', "are not a list"),
         ("vocab.json", "[1]", "not a JSON object"),
         ("vocab.json", "{}", "not a JSON object"),
     ],

@@ -174,7 +174,7 @@ def test_what_cannot_be_read_in_parts_is_refused(store: Any) -> None:
 
 
 def test_names_of_what_is_needed() -> None:
-    """Projections inside of layers are no output projections, whatever they are called."""
+    """Projections inside of layers are not output projections, whatever they are called."""
     stack = [f"model.layers.{k}.self_attn.out_proj.weight" for k in range(3)]
     known = ["model.embed_tokens.weight", "model.embed_positions.weight", *stack]
     assert find_names(known, Source()) == {"model.embed_tokens.weight"}

@@ -95,7 +95,7 @@ def test_words_beside_a_matrix_in_a_tuple(tmp_path: Path, with_index: bool) -> N
         (table([[1, 2, 3]] * N), "no array of numbers"),
         (table([["a", "b"]] * N), "no array of numbers"),
         ([[1.5, 2.5]] * 20 + [[1.5]], "no array of numbers"),
-        ([[1.5, 2.5]] * 20 + [[1.5, "a"]], "vector 20 holds something that is no number"),
+        ([[1.5, 2.5]] * 20 + [[1.5, "a"]], "vector 20 holds something that is not a number"),
         ([[1.5, 2.5]] * 20 + [[1.5, 10**400]], "damaged"),
     ],
 )

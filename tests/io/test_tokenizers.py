@@ -137,7 +137,7 @@ UNK, S = piece(b"<unk>", 2), piece(b"<s>", 3)
 
 
 def test_a_sentencepiece_model_by_its_definition(tmp_path: Path) -> None:
-    """Other fields before, between and behind, a piece of 200 bytes, bytes that are no UTF-8."""
+    """Other fields before, between and behind, a piece of 200 bytes, bytes that are not UTF-8."""
     long = "é".encode() * 100
     data = UNK + field(2, b"\x18\x01") + S + piece(long) + piece(b"\xe2\x96\x81\xff") + piece(b"")
     tokens = read_labels(written(tmp_path / "m.model", data + field(3, b"\x0a\x02x"))).tokens
@@ -261,8 +261,8 @@ def test_tiktoken_files(tmp_path: Path, name: str) -> None:
 
 
 def test_broken_tiktoken_files(tmp_path: Path) -> None:
-    refused(written(tmp_path / "x.tiktoken", ranks(RANKS) + "!!! 9\n"), "line 7 is no token")
-    refused(written(tmp_path / "x.tiktoken", "the 5\nof 3\n"), "line 1 is no token")
+    refused(written(tmp_path / "x.tiktoken", ranks(RANKS) + "!!! 9\n"), "line 7 is not a token")
+    refused(written(tmp_path / "x.tiktoken", "the 5\nof 3\n"), "line 1 is not a token")
     far = ranks(RANKS) + "IQ== 999999999\n"
     refused(written(tmp_path / "x.tiktoken", far), "ids up to 999,999,999")
     # Words with numbers that happen to be of base64's letters stay what they are.

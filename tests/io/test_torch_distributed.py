@@ -119,7 +119,7 @@ def test_what_torch_saves(torch: Any, saved: Path) -> None:
     checkpoint = open_checkpoint(saved)
     assert checkpoint.format == "model folder (torch.distributed.checkpoint)"
     made = arrays(checkpoint)
-    # A step or a namespace is no tensor.
+    # A step or a namespace is not a tensor.
     loaded = {
         t.name: torch.zeros(t.shape, dtype=getattr(torch, t.dtype)) for t in checkpoint.tensors
     }
@@ -251,9 +251,9 @@ HOSTILE: dict[str, tuple[Change, str]] = {
     "cut": (lambda f: setattr(last(f), "length", 600), "piece of w is larger|damaged or cut"),
     "empty": (lambda f: setattr(last(f), "length", 0), "larger than the bytes"),
     "missing file": (_other_file("__7_0.distcp"), "shard __7_0.distcp is missing"),
-    "file outside": (_other_file("../secret"), "no plain file name"),
-    "absolute file": (_other_file("/etc/passwd"), "no plain file name"),
-    "no file name": (_other_file(""), "no plain file name"),
+    "file outside": (_other_file("../secret"), "not a plain file name"),
+    "absolute file": (_other_file("/etc/passwd"), "not a plain file name"),
+    "no file name": (_other_file(""), "not a plain file name"),
     "not in any file": (lambda f: f.storage.popitem() and None, "is in no file"),
     "piece outside": (
         lambda f: setattr(chunk(f, 1), "sizes", f.torch.Size([9, 9])),

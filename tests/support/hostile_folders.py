@@ -164,7 +164,7 @@ SIDE: dict[str, Callable[[], bytes]] = {
     "an id of 5,000 digits": lambda: b'{"a": ' + b"9" * 5000 + b"}",
     "negative ids": lambda: b'{"a": -1, "b": -2, "c": 0, "d": 1}',
     "a million tabs": lambda: b"a" + b"\t1" * 1_000_000 + b"\n",
-    "ranks that are no base64": lambda: b"%%%% 0\n!!!! 1\n",
+    "ranks that are not base64": lambda: b"%%%% 0\n!!!! 1\n",
     "ranks near 2^63": lambda: base64.b64encode(b"a") + b" 9223372036854775807\n",
 }
 

@@ -72,7 +72,7 @@ def calls() -> list[Case]:
         Case(opcode, place, calling(opcode, wrap), opens)
         for place, (wrap, opens) in PLACES.items()
         for opcode in hostile_programs(Path(CANARY))
-        # What follows the first instruction of the oldest protocols is no gensim save.
+        # What follows the first instruction of the oldest protocols is not a gensim save.
         if place != "gensim" or hostile_programs(Path(CANARY))[opcode][:1] == b"\x80"
     ]
 

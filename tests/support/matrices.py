@@ -19,7 +19,7 @@ from tests.support import naive, naive_frequency
 N, D, WIDTH = 60, 6, 4
 #: Rows in a block: the whole matrix, an uneven cut, one row at a time.
 BLOCKS = (1000, 23, 1)
-#: Tokens that are no words, by row.
+#: Tokens that are not words, by row.
 SPECIALS = {1: "<s>", 2: "[unused1]", 4: "[unused2]", 6: "<0x0A>", 7: "</s>"}
 ASKED = (("t3", ("t5", "t9")), ("t8", ("t11",)))
 

@@ -392,9 +392,9 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "missing.txt"], "missing.txt: "),
         (["--data", "words.txt", "--compare", "mle,nothing"], "no method 'nothing'"),
         (["--data", "words.txt", "--preset", "nothing"], "no preset 'nothing'"),
-        (["--data", "words.txt", "--set", "training.steps"], "is no setting"),
+        (["--data", "words.txt", "--set", "training.steps"], "is not a setting"),
         (["--data", "words.txt", "--set", "training.epoch=1"], "is epochs meant?"),
-        (["--data", "words.txt", "--budget", "soon"], "'soon' is no time"),
+        (["--data", "words.txt", "--budget", "soon"], "'soon' is not a time"),
         (["--data", "words.txt", "--config", "missing.toml"], "missing.toml"),
         (["--data", "words.txt", "-o", "new", "--set", "model.d=x"], "d is 'x'"),
         (["--data", "words.txt", "-o", "new", "--set", "method.sc-exp.tail_ratio=5"], "tail_ratio"),
@@ -479,7 +479,7 @@ def test_assignments(text: str, expected: tuple[list[str], Any]) -> None:
 
 @pytest.mark.parametrize("text", ["", "=3", "a b=3", "training..epochs=3"])
 def test_no_assignments(text: str) -> None:
-    with pytest.raises(BadOption, match="is no setting"):
+    with pytest.raises(BadOption, match="is not a setting"):
         parse_assignment(text)
 
 

@@ -210,8 +210,8 @@ def test_a_dry_run_of_an_experiment(words: Path, capsys: pytest.CaptureFixture[s
     ("extra", "said"),
     [
         (["--set", "batch=9999"], "are too few for 9,999 streams"),
-        (["--set", "betas=a"], "is no list of numbers"),
-        (["--set", "model.hidden=4"], "model.hidden is no setting of the experiment"),
+        (["--set", "betas=a"], "is not a list of numbers"),
+        (["--set", "model.hidden=4"], "model.hidden is not a setting of the experiment"),
         (["--set", "hiden=4"], "is hidden meant?"),
         (["--set", "tokens=20"], "20 tokens are too few"),
     ],

@@ -66,7 +66,7 @@ def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_are_no_entries_are_refused_by_number(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UnreadableFile, match=r"line \d is no JSON object .*look like"):
+    with pytest.raises(UnreadableFile, match=r"line \d is not a JSON object .*look like"):
         read_log(write_whole(tmp_path, text))
 
 

@@ -159,8 +159,8 @@ def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
     [
         ("[training]\nepoch = 3", "[training]: no setting 'epoch'; is epochs meant? known are"),
         ("[trainin]\nepochs = 3", "settings: no setting 'trainin'; is training meant?"),
-        ("training = 3", "training is no table; write [training]"),
-        ("[method]\ncosreg = 1.0", "method.cosreg is no table; write [method.cosreg]"),
+        ("training = 3", "training is not a table; write [training]"),
+        ("[method]\ncosreg = 1.0", "method.cosreg is not a table; write [method.cosreg]"),
         ("[training]\nepochs = 3.5", "epochs of [training] is 3.5; it has to be a whole number"),
         ("[training]\nepochs = true", "epochs of [training] is True; it has to be a whole number"),
         ('[training]\nclip = "much"', "clip of [training] is 'much'; it has to be a number"),

@@ -152,7 +152,7 @@ def test_a_server_that_misbehaves_is_refused_in_one_line(hub: ToyHub, fault: str
     hub.faults.add(fault)
     assert FAULTS[fault] in refused()
     assert hub.sent < 2 * 10**6
-    # What is left behind is no model folder, and a later call goes on from it.
+    # What is left behind is not a model folder, and a later call goes on from it.
     hub.faults.clear()
     assert embgeo.load(NAME).n == 3000
 

@@ -228,7 +228,7 @@ FARTHEST_FROM_MEAN = Quantity(
 GROUPS = Quantity(
     "tokens.groups",
     "Groups of tokens",
-    "Tokens that are no ordinary words, recognized by their spelling or their count. Their rows "
+    "Tokens that are not ordinary words, recognized by their spelling or their count. Their rows "
     "often stand apart and explain outliers in the picture.",
     "median ‖w‖ of the group",
 )

@@ -15,7 +15,7 @@ NAME = "metrics.txt"
 def render(outcome: Outcome) -> str:
     """A gauge for each scalar that has a value, then whether the gate passed.
 
-    Only what tells several matrices apart is put into labels: GitLab compares a metric with the
+    Only what distinguishes several matrices is put into labels: GitLab compares a metric with the
     one of the same name and labels on the target branch.
     """
     several = len(outcome.matrices) > 1

@@ -37,7 +37,7 @@ def read_head(path: Path) -> bytes:
     except OSError as error:
         raise cannot_read(path, error) from error
     except ValueError as error:  # an embedded NUL in the name
-        raise UnreadableFile("is no file name", where=repr(str(path))) from error
+        raise UnreadableFile("is not a file name", where=repr(str(path))) from error
     if not head:
         raise refuse(path, "the file is empty", "write or download it again")
     return head

@@ -219,7 +219,7 @@ def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
     if info.file_size > max(LARGE, MOST_RATIO * info.compress_size):
         raise Damaged(
             f"{name} would grow from {info.compress_size:,} to {info.file_size:,} bytes",
-            "if this is no attack, save it without compression",
+            "if this is not an attack, save it without compression",
         )
     return ZipMember(info.filename, start, info.compress_size, info.file_size, compressed, info.CRC)
 

@@ -158,7 +158,7 @@ class Walker:
         for _ in range(length):
             key = self._value(depth + 1)
             if not isinstance(key, str) or key in made:
-                raise Damaged("a map has a key twice, or one that is no name")
+                raise Damaged("a map has a key twice, or one that is not a name")
             made[key] = self._value(depth + 1)
         return made
 
@@ -279,7 +279,7 @@ def _in_order(entries: object, what: str) -> list[Any]:
     if isinstance(entries, list):
         return entries
     if not isinstance(entries, Mapping) or len(entries) > _MOST_CHUNKS:
-        raise Damaged(f"{what} are no list")
+        raise Damaged(f"{what} are not a list")
     if set(entries) != {str(place) for place in range(len(entries))}:
         raise Damaged(f"{what} are not numbered")
     return [entries[str(place)] for place in range(len(entries))]

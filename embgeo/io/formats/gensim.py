@@ -189,7 +189,7 @@ class Saved:
         """
         listed = self.attributes.get(attribute, [])
         if not isinstance(listed, list) or len(listed) > _MOST_SIDECARS:
-            raise Damaged(f"its {attribute} is no list of at most {_MOST_SIDECARS} names")
+            raise Damaged(f"its {attribute} is not a list of at most {_MOST_SIDECARS} names")
         names = [name for name in listed if isinstance(name, str) and _ATTRIBUTE.fullmatch(name)]
         if len(names) != len(listed):
             raise Damaged(f"its {attribute} names an array by other than a plain name")

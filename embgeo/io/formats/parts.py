@@ -99,7 +99,7 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
     """
     whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
     if not whole or name in ("", ".", "..") or not name.isprintable():
-        raise Damaged(f"the index names the {what} {short(name)}, which is no plain file name")
+        raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
     shard = folder / name
     if not shard.is_file():
         raise Damaged(

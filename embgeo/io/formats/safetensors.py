@@ -129,7 +129,7 @@ def _header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
     check_json(text, path)
     header = json.loads(text, object_pairs_hook=_without_repeats)
     if not isinstance(header, dict):
-        raise Damaged("the header is no JSON object")
+        raise Damaged("the header is not a JSON object")
     return start, header
 
 

@@ -78,7 +78,7 @@ def read_weight_map(path: Path) -> dict[str, str]:
     """
     data = map_file(path)
     if len(data) > _LONGEST_INDEX:
-        raise Damaged(f"an index of {len(data):,} bytes is no index")
+        raise Damaged(f"an index of {len(data):,} bytes is not an index")
     text = data.tobytes().decode("utf-8")
     check_json(text, path)
     index = json.loads(text)

@@ -130,7 +130,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """
     index = map_file(path)
     if len(index) > _LARGEST_INDEX:
-        raise Damaged(f"an index of {len(index):,} bytes is no index")
+        raise Damaged(f"an index of {len(index):,} bytes is not an index")
     message = wire.Message(_MOST_FIELDS)
     files = SideFiles(path.parent, "data file")
     tensors: list[Tensor] = []

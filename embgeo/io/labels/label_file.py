@@ -85,7 +85,7 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
             raise refuse(
                 path,
                 f"entry {wrong:,} of its list is {ascii(data[wrong])[:40]}, not a token",
-                "a list of strings is wanted",
+                "a list of strings is expected",
             )
         if not data:
             raise refuse(path, "it holds no tokens", "list one for each row")
@@ -97,7 +97,7 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
     raise refuse(
         path,
         "its JSON is neither a list of tokens nor a dict of tokens and ids",
-        "a list of strings is wanted",
+        "a list of strings is expected",
     )
 
 

@@ -27,7 +27,7 @@ def find_pieces(
     encoder : TextEncoder or None
     rows : sequence of int
     unusable : int array
-        Ids that are no pieces.
+        Ids that are not pieces.
 
     Raises
     ------

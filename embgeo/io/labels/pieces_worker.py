@@ -91,5 +91,5 @@ def parts(pair: str | list[str], prefix: str) -> tuple[str, str, str]:
 
 
 def rename(token: str) -> str:
-    """A name that no text has: NUL is no text that a tokenizer is given here."""
+    """A name that no text has: NUL is not text that a tokenizer is given here."""
     return f"\0{token}\0"

@@ -76,7 +76,7 @@ def parse_rows(rows: RowRange, total: int) -> RowCut:
     found = _RANGE.fullmatch(text)
     if found is None:
         raise BadOption(
-            f"{argument('rows')} {text!r} is no range",
+            f"{argument('rows')} {text!r} is not a range",
             way_out="write A:B, for instance 0:5000, from row 0",
         )
     start = int(found[1]) if found[1] else 0

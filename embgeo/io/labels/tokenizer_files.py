@@ -130,7 +130,7 @@ def _pieces(data: Any, path: Path) -> list[tuple[str, Any]]:
 def _added_tokens(data: Any, path: Path) -> list[tuple[str, Any]]:
     added = data.get("added_tokens") or []
     if not isinstance(added, list):
-        raise _malformed_error(path, "added_tokens that are no list")
+        raise _malformed_error(path, "added_tokens that are not a list")
     pairs = []
     for entry in added:
         if not isinstance(entry, dict) or not isinstance(entry.get("content"), str):
@@ -203,7 +203,7 @@ def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
         if found is None:
             raise refuse(
                 path,
-                f"line {number:,} is no token in base64 with its rank",
+                f"line {number:,} is not a token in base64 with its rank",
                 "download the tokenizer again",
             )
         pairs.append((from_bytes(base64.b64decode(found[1])), int(found[2])))

@@ -128,7 +128,7 @@ def from_array(W: Any) -> HeldMatrix:
         ) from error
     if rows.dtype.kind in "OUS":
         raise BadOption(
-            f"{name} is no matrix of numbers", way_out="give an array with a row for each token"
+            f"{name} is not a matrix of numbers", way_out="give an array with a row for each token"
         )
     return HeldMatrix(rows)
 

@@ -54,7 +54,7 @@ def sequence_of(tokens: Any) -> Sequence[str]:
     found = list(tokens)
     for token in found:
         if not isinstance(token, str):
-            raise BadOption(f"token {token!r} is no str", way_out="give one str for each row")
+            raise BadOption(f"token {token!r} is not a str", way_out="give one str for each row")
     return [safe_text(token) for token in found]
 
 
@@ -64,7 +64,7 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
     for token, row in vocabulary.items():
         if not isinstance(token, str) or isinstance(row, bool) or not hasattr(row, "__index__"):
             raise BadOption(
-                f"{token!r}: {row!r} in the vocabulary is no token with a row",
+                f"{token!r}: {row!r} in the vocabulary is not a token with a row",
                 way_out="give a dict of str and int",
             )
         rows[int(row)] = safe_text(token)
@@ -118,10 +118,14 @@ def whole(counts: Any) -> npt.NDArray[np.float64]:
     try:
         values = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise BadOption(f"counts are no numbers ({error})", way_out="give whole numbers") from error
+        raise BadOption(
+            f"counts are not numbers ({error})", way_out="give whole numbers"
+        ) from error
     right = values.ndim == 1 and bool(np.isfinite(values).all())
     if not right or (values < 0).any() or (values != np.floor(values)).any():
-        raise BadOption("counts are no list of whole numbers from 0", way_out="give one for each")
+        raise BadOption(
+            "counts are not a list of whole numbers from 0", way_out="give one for each"
+        )
     if len(values) and values.max() > LARGEST_COUNT:
         raise BadOption("a count is larger than 2^53", way_out="give counts, not hashes")
     return values

@@ -109,7 +109,7 @@ def _lists(values: Sequence[object]) -> Tensor | None:
         out = scratch.empty(whole, np.float64)
         for place, (row, numbers) in enumerate(zip(out, lists, strict=True)):
             if not _are_numbers(numbers):
-                raise Damaged(f"vector {place:,} holds something that is no number")
+                raise Damaged(f"vector {place:,} holds something that is not a number")
             row[:] = numbers
         out.flags.writeable = False
         return out

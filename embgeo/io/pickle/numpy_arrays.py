@@ -108,7 +108,7 @@ class PickledArray(Leaf, Buildable):
         if dtype is None:
             if self._dtype.name.startswith("O"):
                 return "it holds Python objects"
-            return f"its type {short(self._dtype.name)} is no plain number"
+            return f"its type {short(self._dtype.name)} is not a plain number"
         return "" if is_numeric(dtype) else "it holds text"
 
     @property

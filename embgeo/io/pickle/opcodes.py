@@ -52,7 +52,7 @@ def run(machine: Machine) -> object:
 
 def _unknown(machine: Machine) -> None:
     at = machine.at - 1
-    raise Damaged(f"not a pickle: byte {machine.data[at]:#04x} at {at:,} is no opcode")
+    raise Damaged(f"not a pickle: byte {machine.data[at]:#04x} at {at:,} is not an opcode")
 
 
 def _name(machine: Machine) -> None:
@@ -125,7 +125,7 @@ def _append_to(target: object, values: list[object]) -> None:
     elif isinstance(target, Stub):
         target.add_items(values)
     else:
-        raise Damaged("the pickle appends to something that is no list")
+        raise Damaged("the pickle appends to something that is not a list")
 
 
 def _set_in(machine: Machine, target: object, values: list[object]) -> None:
@@ -139,7 +139,7 @@ def _set_in(machine: Machine, target: object, values: list[object]) -> None:
         machine.charge(len(values) // 2 * PAIR_COST)  # they become a dict later
         target.add_entries(list(pairs))
     else:
-        raise Damaged("the pickle sets keys of something that is no dict")
+        raise Damaged("the pickle sets keys of something that is not a dict")
 
 
 def _append(machine: Machine) -> None:

@@ -30,7 +30,7 @@ def pieces(path: Path) -> Iterator[str]:
     Parameters
     ----------
     path : Path
-        UTF-8, plain or compressed by gzip, xz or bzip2, which is told by its first bytes.
+        UTF-8, plain or compressed by gzip, xz or bzip2, detected from its first bytes.
 
     Raises
     ------

@@ -36,7 +36,7 @@ _RANK = 7_919
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What a step of the optimizer tells.
+    """What a step of the optimizer reports.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Loop:
             ),
             config.method.get(self.method.name, {}),
         ).to(device)
-        # A method that looks at weights alone may do so once a step, if these are no products.
+        # A method that looks at weights alone may do so once a step, if these are not products.
         leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
         self.in_loss = bool(self.regularizer.NEEDS) or not leaves
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
@@ -210,14 +210,14 @@ class Loop:
             weights.append(self.task.weigh(self.config, batch))
             tokens += batch.units
         mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
-        mean, told = self.world.average(self.parameters, mean, flags)
+        mean, flag_sums = self.world.average(self.parameters, mean, flags)
         self.update(
             factor * sum(ratios) / len(ratios),
             wanted / len(losses),
             sum(weights) / len(weights),
         )
         self.tokens += tokens * self.world.size
-        return StepReport(mean, tokens * self.world.size, told)
+        return StepReport(mean, tokens * self.world.size, flag_sums)
 
     def place(self) -> int:
         """The number of the step as a schedule counts it, from 0."""

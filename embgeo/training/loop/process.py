@@ -159,14 +159,14 @@ class World:
         if self.size == 1:
             return loss, list(flags)
         gradients = [p.grad for p in parameters if p.grad is not None]
-        told = torch.tensor(flags, dtype=torch.float32, device=loss.device)
-        flat = torch.cat([*(g.reshape(-1) for g in gradients), loss.reshape(1), told])
+        flag_sums = torch.tensor(flags, dtype=torch.float32, device=loss.device)
+        flat = torch.cat([*(g.reshape(-1) for g in gradients), loss.reshape(1), flag_sums])
         dist.all_reduce(flat)
         sizes = [g.numel() for g in gradients]
-        *sums, loss, told = torch.split(flat, [*sizes, 1, len(flags)])
+        *sums, loss, flag_sums = torch.split(flat, [*sizes, 1, len(flags)])
         for gradient, found in zip(gradients, sums, strict=True):
             torch.div(found.view_as(gradient), self.size, out=gradient)
-        return loss[0] / self.size, [float(value) for value in told.tolist()]
+        return loss[0] / self.size, [float(value) for value in flag_sums.tolist()]
 
     def gather(self, value: Any) -> list[Any]:
         """What each process gives, in the order of ranks; known to all."""

@@ -225,7 +225,7 @@ class Session:
     # --- States -------------------------------------------------------------------------------
 
     def due(self) -> bool:
-        """Whether the leading process wants the state to be saved after the next step."""
+        """Whether the leading process asks for the state to be saved after the next step."""
         every = self.config.training.save_steps
         if every and (self.loop.step_number + 1) % every == 0:
             return self.world.leads

@@ -35,7 +35,7 @@ class AugmentedLoss(WeightRegularizer):
     detach : bool
         ỹ is a fixed target. Otherwise the gradient of the penalty also reaches L through ỹ.
     ignore_rows : sequence of int
-        Rows that are no token, such as padding, and get no probability under ỹ. The model's own
+        Rows that are not tokens, such as padding, and get no probability under ỹ. The model's own
         probability of them is left as it is.
 
     Raises

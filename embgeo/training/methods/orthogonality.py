@@ -214,7 +214,7 @@ class Constrained(Factorization):
 
 
 def learning_rate(lr: float | None) -> float:
-    """`BadOption` unless a proximal step was told the learning rate."""
+    """`BadOption` unless a proximal step knows the learning rate."""
     if lr is None:
         raise BadOption("a proximal step needs the learning rate", way_out="call after_step(lr)")
     return lr

@@ -34,7 +34,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
     Raises
     ------
     BadOption
-        A share that is no share, or no two types.
+        A share that is not a share, or no two types.
     """
     if not 0.0 < share < 1.0:
         raise BadOption(f"a share of {share} of the types is popular", way_out="give 0 < share < 1")

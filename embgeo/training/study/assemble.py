@@ -17,7 +17,7 @@ from embgeo.training.study.samples import Samples
 from embgeo.training.study.training import Run, StudyMethod, Training
 from embgeo.training.study.warnings import warn_of_methods
 
-#: The method that spectra are held against the prior of.
+#: The method whose prior spectra are compared with.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
 SINGULAR_VALUES = spectrum.SINGULAR_VALUES.name
 

@@ -258,7 +258,7 @@ def signed(value: float) -> str:
     return f"+{text}" if value else text
 
 
-#: Numbers of the geometry that a sentence tells, with their names in it.
+#: Numbers of the geometry that a sentence reports, with their names in it.
 TOLD = (
     (cosine.MEAN.name, "mean cosine"),
     (isotropy.I1_UNIT.name, "I1 (mean norm 1)"),

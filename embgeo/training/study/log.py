@@ -1,7 +1,7 @@
 """Numbers over training: the ``metrics.jsonl`` of a run.
 
 One JSON object a line, each with ``"step"`` (a number) and numbers under names such as
-``"cosine.mean"`` or ``"train.loss"``; a line need not hold every name. What is no number is
+``"cosine.mean"`` or ``"train.loss"``; a line need not hold every name. What is not a number is
 skipped. A step that comes twice (a run that was resumed) counts as it was written last. The last
 line may be cut off, as that of a run that is still being written.
 """
@@ -58,7 +58,7 @@ def read_log(path: Path) -> Log:
     Raises
     ------
     UnreadableFile
-        If it cannot be read, or a line is no JSON object with a step.
+        If it cannot be read, or a line is not a JSON object with a step.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -75,7 +75,7 @@ def read_log(path: Path) -> Log:
             if number == len(lines):
                 continue  # no newline behind it: cut off while it was written
             raise UnreadableFile(
-                f"line {number:,} is no JSON object with a number as its step",
+                f"line {number:,} is not a JSON object with a number as its step",
                 where=path,
                 way_out='lines look like {"step": 100, "cosine.mean": 0.1}',
             )

@@ -146,7 +146,7 @@ class StudyMethod:
     title : str
         As people call it.
     reference : str
-        The method that this one is held against; empty for the one that all are held against.
+        The method that this one is compared with; empty for the reference of all.
     role : Role
         The matrix of an untied model that the method acts on, and is judged by.
     source : str
@@ -180,7 +180,7 @@ class ClaimOutcome:
         The claim.
     source : str
     method, reference : str
-        What is held against what.
+        The two methods that are compared.
     number : str
         Name of the number that decides.
     role : Role or None

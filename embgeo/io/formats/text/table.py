@@ -258,7 +258,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     _, lines = next(line_blocks(path), (1, []))
     layout = layout_of([line.removesuffix(b"\r") for line in lines[:10] if line.strip()])
     if layout is None:
-        raise Damaged("its first lines are no table of numbers", RIGHT_FILE)
+        raise Damaged("its first lines are not a table of numbers", RIGHT_FILE)
     return read_table(path, layout)
 
 
