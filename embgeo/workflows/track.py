@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import glob
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -52,13 +51,17 @@ class TrackPlan:
         Revisions of one commit, and those whose files with weights have the same SHA-256, are
         fetched once.
         """
+        from embgeo.io.remote.fetching import keep_revision
+
         seen: dict[str, Path] = {}
         folders: dict[Path, Path] = {}
         read = []
         for path in self.paths:
-            commit = self.commits.get(path, "")
-            if commit and commit not in seen:
-                seen[commit] = _find_weights(_at(path, commit), source, folders)
+            name, commit = read_hub_name(path), self.commits.get(path, "")
+            if name is not None and commit:
+                if commit not in seen:
+                    seen[commit] = _find_weights(replace(name, revision=commit), source, folders)
+                keep_revision(name, source, commit)
             read.append(seen.get(commit, path))
         return tuple(read)
 
@@ -125,14 +128,7 @@ def _list_revisions(path: Path, text: str) -> dict[Path, str]:
     return {
         Path(replace(hub, revision=revision).text): commit
         for revision, commit in list_revisions(hub).items()
-        if fnmatch.fnmatchcase(revision, hub.revision)
     }
-
-
-def _at(path: Path, commit: str) -> HubName:
-    hub = read_hub_name(path)
-    assert hub is not None
-    return replace(hub, revision=commit)
 
 
 def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> Path:

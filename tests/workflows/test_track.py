@@ -132,7 +132,9 @@ def test_steps_are_kept_and_measured_once(files: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 @pytest.mark.loopback
-def test_revisions_are_fetched_once_for_each_matrix(hub: ToyHub) -> None:
+def test_revisions_are_fetched_once_for_each_matrix(
+    hub: ToyHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     comparison = embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK)
     assert comparison.track is not None
     assert comparison.track.steps == tuple(1000.0 * i for i in range(STEPS))
@@ -149,8 +151,16 @@ def test_revisions_are_fetched_once_for_each_matrix(hub: ToyHub) -> None:
     hub.sent = 0
     again = embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK)
     assert again.track == comparison.track
-    # The list of branches, and the files of the two that were not fetched.
-    assert len(hub.requests) == 3
+    assert [path for _, path, _ in hub.requests] == ["/api/models/org/toy/refs"]
+
+    # The caches know what was fetched, and stand for the list of branches.
+    hub.requests.clear()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK).track == again.track
+    assert embgeo.load("hf://org/toy@stage1-step3000-tokens12B").n == N
+    with pytest.raises(EmbgeoError, match="is not in the cache, and HF_HUB_OFFLINE forbids"):
+        embgeo.compare("hf://org/toy@other*", track=True)
+    assert not hub.requests
 
 
 @pytest.mark.loopback

@@ -11,10 +11,11 @@ import json
 import os
 import re
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, writing
 from embgeo.core.source import Source
+from embgeo.io.bounded.saved import write_text
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.remote.names import HubName
@@ -101,6 +102,27 @@ def read_reference(folder: Path, revision: str) -> str | None:
             continue
         return commit if is_commit(commit) else None
     return None
+
+
+def list_kept_revisions(name: HubName) -> dict[str, str]:
+    """The commits of the branches and tags of a repository that are in a cache, by name."""
+    own = repository_folder(name)
+    found: dict[str, str] = {}
+    for home in (hub_cache() / own, *sorted(own_cache().glob(f"*/{own}"))):
+        for file in sorted((home / "refs").rglob("*")):
+            revision = unquote(file.relative_to(home / "refs").as_posix())
+            commit = read_reference(home, revision)
+            if commit is not None and not is_commit(revision):
+                found.setdefault(revision, commit)
+    return found
+
+
+def keep_reference(home: Path, revision: str, commit: str) -> None:
+    """Note in the folder of one repository what a revision stands for."""
+    reference = home / "refs" / quote(revision, safe="")
+    with writing(reference, "set EMBGEO_CACHE to another folder"):
+        reference.parent.mkdir(parents=True, exist_ok=True)
+        write_text(reference, commit)
 
 
 def find_cached(name: HubName, source: Source) -> Path | None:

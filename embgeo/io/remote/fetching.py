@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
-from embgeo.core.errors import writing
 from embgeo.core.source import Source
-from embgeo.io.bounded.saved import write_text
 from embgeo.io.remote.cache import (
     choice_key,
     find_revision,
     find_whole_snapshot,
     hash_text,
+    is_offline,
+    keep_reference,
     own_cache,
+    read_reference,
     repository_folder,
 )
 from embgeo.io.remote.hub import HubFolder
-from embgeo.io.remote.names import as_written, read_hub_name
+from embgeo.io.remote.names import HubName, as_written, read_hub_name
 from embgeo.io.remote.ranges import Hear, RemoteFile, RemoteFolder
 from embgeo.io.remote.reduced import Fetching
 from embgeo.io.remote.snapshots import SnapshotFolder
@@ -82,17 +82,21 @@ def fetch_into_cache(
     snapshot = None if hub is None or refresh else find_whole_snapshot(hub)
     folder = open_remote(name) if hub is None or snapshot is None else SnapshotFolder(hub, snapshot)
     with closing(folder):
-        same = next((one for one in known if has_same_weights(one, folder)), None)
-        if same is not None:
-            return same
-        target = home / "snapshots" / folder.commit
-        Fetching(folder, source, hear).run(target, whole=whole)
+        target = next((one for one in known if has_same_weights(one, folder)), None)
+        if target is None:
+            target = home / "snapshots" / folder.commit
+            Fetching(folder, source, hear).run(target, whole=whole)
     if hub is not None:
-        reference = home / "refs" / quote(hub.revision, safe="")
-        with writing(reference, "set EMBGEO_CACHE to another folder"):
-            reference.parent.mkdir(parents=True, exist_ok=True)
-            write_text(reference, folder.commit)
+        keep_reference(home, hub.revision, target.name)
     return target
+
+
+def keep_revision(name: HubName, source: Source, commit: str) -> None:
+    """Note what a branch or tag stands for, so that it is found without the network."""
+    if is_offline():
+        return
+    home = own_cache() / choice_key(name.path, source) / repository_folder(name)
+    keep_reference(home, name.revision, read_reference(home, commit) or commit)
 
 
 def has_same_weights(known: Path, folder: RemoteFolder) -> bool:

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -20,7 +21,7 @@ from embgeo.core.version import embgeo_version
 from embgeo.io.bounded.guard import Damaged, refuse, short
 from embgeo.io.bounded.small_files import JSON_BYTES
 from embgeo.io.remote import ranges
-from embgeo.io.remote.cache import hub_cache, is_commit, is_offline
+from embgeo.io.remote.cache import hub_cache, is_commit, is_offline, list_kept_revisions
 from embgeo.io.remote.names import HubName
 from embgeo.io.remote.ranges import RemoteFile
 
@@ -32,18 +33,30 @@ _NOT_AS_STATED = "try again later; if it stays, report it where the model is pub
 
 
 def list_revisions(name: HubName) -> dict[str, str]:
-    """The commits of all branches and tags of a repository, by name; one request.
+    """The commits of the branches and tags that match a name's revision, a pattern; one request.
+
+    Offline, of those in a cache.
 
     Raises
     ------
     UnreadableFile
-        As for :class:`HubFolder`.
+        As for :class:`HubFolder`; offline, if none of them is in a cache.
     """
+    if is_offline() and (kept := _match(name, list_kept_revisions(name))):
+        return kept
     api, endpoint = _open_hub(name)
     with _answering(name, endpoint):
         found = api.list_repo_refs(name.repo, repo_type=name.kind)
-    named = [(one.name, str(one.target_commit)) for one in (*found.branches, *found.tags)]
-    return {revision: commit for revision, commit in named if is_commit(commit)}
+    named = {one.name: str(one.target_commit) for one in (*found.branches, *found.tags)}
+    return _match(name, named)
+
+
+def _match(name: HubName, commits: dict[str, str]) -> dict[str, str]:
+    return {
+        revision: commit
+        for revision, commit in commits.items()
+        if is_commit(commit) and fnmatchcase(revision, name.revision)
+    }
 
 
 def _open_hub(name: HubName) -> tuple[Any, str]:
