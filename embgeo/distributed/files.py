@@ -180,7 +180,7 @@ def _open(path: Path, wanted: tuple[str, ...]) -> tuple[Archive, dict[str, Any]]
     if archive.members.get(f"{HEADER}.npy") is None:
         raise refused
     if archive.members[f"{HEADER}.npy"].size > LARGEST_HEADER:
-        raise Damaged("its header is absurdly long")
+        raise Damaged("its header is implausibly long")
     header = json.loads(read_member(archive, HEADER).tobytes())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise refused

@@ -195,7 +195,7 @@ def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
         If some are missing.
     """
     if len(np.setdiff1d(plan.wanted, rows.index)):
-        raise EmbgeoError("rows that the plan wanted are in no state", way_out="measure again")
+        raise EmbgeoError("rows that the plan requested are in no state", way_out="measure again")
     return replace(plan, rows=plan.rows.join(rows), wanted=np.zeros(0, dtype=np.int64))
 
 

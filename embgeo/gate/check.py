@@ -211,7 +211,7 @@ def check_rules(
     Raises
     ------
     BadOption
-        No rule, a rule on something else than a number, or a relative one without a baseline.
+        No rule, a rule on something other than a number, or a relative one without a baseline.
     EmbgeoError
         A baseline of several tensors without the one that is asked about.
     """

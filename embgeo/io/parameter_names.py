@@ -43,7 +43,7 @@ OUTPUT_RANKS: tuple[tuple[str, ...], ...] = (
 _START = r"(^|[./:_])("
 _END = r")($|[./:_])"
 
-#: Embeddings of something else than tokens, and copies made for a forward pass.
+#: Embeddings of something other than tokens, and copies made for a forward pass.
 _OTHER = re.compile(
     _START
     + r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"

@@ -116,7 +116,7 @@ def plan_gate(
     items = items or [settings_path(settings, name) for name in settings.sources]
     if not items:
         raise BadOption(
-            "nothing to hold to the rules", way_out="name a saved analysis or a checkpoint"
+            "there is nothing to check", way_out="name a saved analysis or a checkpoint"
         )
     if baseline is None and settings.baseline is not None:
         baseline = settings_path(settings, settings.baseline)

@@ -66,7 +66,7 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     found = sorted(glob.glob(str(path), recursive=True))
     if not found:
-        raise BadOption("no file is called like that", where=path, way_out="check the pattern")
+        raise BadOption("there is no such file", where=path, way_out="check the pattern")
     return [Path(name) for name in found]
 
 

@@ -82,7 +82,7 @@ def fetch(
     BadOption
         The name has no scheme, or `out` exists.
     UnreadableFile
-        Nothing is there, it may not be read, or the other side sends something else than was
+        Nothing is there, it may not be read, or the other side sends something other than was
         requested.
     """
     from embgeo.io.remote.fetching import fetch_into_cache

@@ -60,7 +60,7 @@ def check_writable(folder: Path) -> None:
 def check_analysis_folder(folder: Path) -> None:
     """Refuse, before anything is computed, a folder whose content is not ours to replace."""
     if is_occupied(folder) and not (folder / JSON_NAME).exists():
-        cause = "exists and holds something else than an analysis"
+        cause = "exists and holds something other than an analysis"
         raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
     check_writable(folder)
 
@@ -72,7 +72,7 @@ def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
         return
     own = folder.resolve()
     if not (folder / COMPARISON_NAME).is_file():
-        cause = "exists and holds something else than a comparison"
+        cause = "exists and holds something other than a comparison"
     elif any(own in (p, *p.parents) for p in map(Path.resolve, inputs)):
         cause = "holds one of the analyses that are compared"
     else:

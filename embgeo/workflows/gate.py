@@ -231,7 +231,7 @@ def update_baseline(
     Raises
     ------
     BadOption
-        No file is named, or it is something else than a baseline.
+        No file is named, or it is something other than a baseline.
     EmbgeoError
         If it cannot be written.
     """

@@ -307,7 +307,7 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") ->
         way_out = f"go on with {again}, or {elsewhere}"
         raise BadOption("holds runs", where=folder, way_out=way_out)
     raise BadOption(
-        "exists and holds something else than runs",
+        "exists and holds something other than runs",
         where=folder,
         way_out=elsewhere.replace("another", "another folder"),
     )

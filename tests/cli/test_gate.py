@@ -90,7 +90,7 @@ def test_warnings_pass() -> None:
     ("arguments", "says"),
     [
         (("round.npy",), "no rules"),
-        (("-r", HOLDS), "nothing to hold to the rules"),
+        (("-r", HOLDS), "there is nothing to check"),
         (("missing.npy", "-r", HOLDS), "missing.npy: there is no such file"),
         ((HOSTILE / "truncated.pt", "-r", HOLDS), "cut off"),
         (("round.npy", "-r", "cosine.mean"), "cannot parse rule"),

@@ -301,7 +301,7 @@ def test_files_of_one_matrix(client: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("analyze none*.npy --engine dask", "no file is called like that"),
+        ("analyze none*.npy --engine dask", "there is no such file"),
         ("analyze W.npy --engine dask --rows 0:9", "cannot be cut"),
         ("analyze W.npy --engine dask --pairs all", "all rows in one place"),
         ("analyze W.npy --engine dask --device cuda", "on the processor"),

@@ -200,7 +200,7 @@ def test_sidecars_with_other_than_plain_names(
     refused(saves, path, "other than a plain name")
 
 
-def test_sidecars_that_are_no_list_or_absurdly_many(
+def test_sidecars_that_are_no_list_or_implausibly_many(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for listed in ("vectors", {"vectors": 1}, ["vectors"] * 1000):

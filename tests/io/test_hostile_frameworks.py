@@ -66,7 +66,7 @@ def nested_lists(depth: int) -> bytes:
 
 GGUF: list[tuple[bytes, str]] = [
     (gguf_bytes({}, [tensor()], RAW, version=9), "version 9"),
-    (gguf_bytes({}, [tensor()], RAW, promised=2**63), "absurdly many"),
+    (gguf_bytes({}, [tensor()], RAW, promised=2**63), "implausibly many"),
     (gguf_bytes({}, [tensor()], RAW, promised=900_000), "dimensions|header"),
     (gguf_bytes({}, [tensor()], RAW[:-1]), "beyond the end"),
     (gguf_bytes({}, [tensor(offset=2**64 - 32)], RAW), "beyond the end"),
@@ -84,7 +84,7 @@ GGUF: list[tuple[bytes, str]] = [
     (gguf_bytes({"tokenizer.ggml.tokens": [1, 2]}, [], b""), "no tensor"),
     (gguf_bytes({}, [], b""), "no tensor"),
     (list_of(4, 2**62), "ends inside its header"),
-    (list_of(8, 2**62), "absurdly many entries"),
+    (list_of(8, 2**62), "implausibly many entries"),
     (list_of(8, 1000, b"\xff" * 8), "ends inside its header"),
     (list_of(99, 1), "unknown type 99"),
     (nested_lists(3000), "nested too deeply"),
@@ -99,7 +99,9 @@ def test_gguf(tmp_path: Path, content: bytes, expected: str) -> None:
 
 
 def test_gguf_with_lists_of_millions(tmp_path: Path) -> None:
-    check(gguf_file, tmp_path, list_of(8, 4_000_001, bytes(4_000_001 * 8)), "absurdly many entries")
+    check(
+        gguf_file, tmp_path, list_of(8, 4_000_001, bytes(4_000_001 * 8)), "implausibly many entries"
+    )
 
 
 def test_scales_beyond_half_precision_warn_nobody(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ ONNX: list[tuple[bytes, str]] = [
     (onnx_bytes([onnx_tensor("w", [4, 3], RAW)] * 2), "two initializers named w"),
     (onnx_bytes([onnx_tensor("w", [4, 3], RAW) + field(4, RAW)]), "several pieces"),
     (onnx_bytes([onnx_tensor("w", [12], None, kind=11) + field(4, RAW)]), "another type"),
-    (onnx_bytes([onnx_tensor("w" * 5000, [4, 3], RAW)]), "absurdly long"),
+    (onnx_bytes([onnx_tensor("w" * 5000, [4, 3], RAW)]), "implausibly long"),
     (onnx_bytes([field(9, 5)]), "another kind"),
     (onnx_bytes([field(8, 5)]), "another kind"),
     (onnx_bytes([varint(1 << 3 | 2) + varint(2**63)]), "beyond its message"),
@@ -175,7 +177,7 @@ def external(location: str, **more: str) -> bytes:
         ({"location": "data", "offset": "40"}, "beyond the end|other than the bytes"),
         ({"location": "data", "offset": "-4"}, "damaged place"),
         ({"location": "data", "offset": "9" * 18}, "beyond the end"),
-        ({"location": "data", "offset": "9" * 5000}, "absurdly long"),
+        ({"location": "data", "offset": "9" * 5000}, "implausibly long"),
         ({"location": "data", "offset": "٣"}, "damaged place"),
         ({"location": "data", "length": "4"}, "other than the bytes"),
         ({"location": "data", "length": ""}, "damaged place"),
@@ -204,7 +206,7 @@ def test_onnx_external_data_beside_the_model(tmp_path: Path) -> None:
 def test_onnx_with_too_many_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = field(1, 8) + field(2, "p") + field(7, b"\x08\x01" * 20_000)
     monkeypatch.setattr(onnx_file, "_MOST_FIELDS", 20_000)
-    check(onnx_file, tmp_path, content, "absurdly many fields")
+    check(onnx_file, tmp_path, content, "implausibly many fields")
     monkeypatch.setattr(onnx_file, "_MOST_TENSORS", 2)
     check(onnx_file, tmp_path, onnx_bytes([onnx_tensor("w", [], b"")] * 3), "many initializers")
 
@@ -272,7 +274,7 @@ def test_flax_with_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(flax_msgpack, "_MOST_VALUES", 20_000)
     content = flax_case(lambda: {"w": flax_array(W)})
     many = b"\x82" + content[1:] + b"\xa1v\xdd" + struct.pack(">I", 2**31) + b"\0" * 30_000
-    check(flax_msgpack, tmp_path, many, "absurdly many values")
+    check(flax_msgpack, tmp_path, many, "implausibly many values")
 
 
 # TensorFlow
@@ -342,7 +344,7 @@ SLICES: list[tuple[bytes, str]] = [
     (sliced(TOP, BOTTOM, kind=2), "another type"),
     (sliced((b"\0", TOP[1])), "name of a slice is damaged"),
     (sliced((b"\0w\0\1", TOP[1])), "is damaged"),
-    (sliced((b"\0w\0\1\2\xff\xff", TOP[1])), "absurdly many dimensions"),
+    (sliced((b"\0w\0\1\2\xff\xff", TOP[1])), "implausibly many dimensions"),
     (sliced((b"\0w\0\1\1\2" + b"\xff" * 40, TOP[1])), "is damaged"),
     (sliced((TOP[0][:-1], TOP[1])), "is damaged"),
     (sliced((slice_name("v", (0, 2), (0, 3)), TOP[1]), kind=7), "holds no numbers"),
@@ -377,4 +379,4 @@ def test_blocks_that_point_at_blocks_are_counted(tmp_path: Path) -> None:
     index = table_block([(b"", place)] * 200_000)
     footer = varint(0) + varint(8) + varint(len(empty)) + varint(len(index) - 5)
     content = empty + index + footer + bytes(40 - len(footer)) + SOUND[-8:]
-    refused(tensorflow_checkpoint, bundle(tmp_path, content), "absurdly many blocks")
+    refused(tensorflow_checkpoint, bundle(tmp_path, content), "implausibly many blocks")

@@ -173,7 +173,7 @@ def test_pieces_stand_in_the_order_that_the_model_gives_them(
         (UNK + b"\x0a\x80", "a number is cut off"),
         (UNK + b"\x0b", "unknown kind"),
         (UNK + b"\x08\x01", "of another kind"),
-        (UNK + piece(b"x" * 5000), "absurdly long"),
+        (UNK + piece(b"x" * 5000), "implausibly long"),
     ],
 )
 def test_broken_sentencepiece_models(tmp_path: Path, data: bytes, expected: str) -> None:
@@ -198,7 +198,7 @@ def test_ten_million_pieces_are_refused_at_once(
     monkeypatch.setattr("embgeo.io.labels.tokenizer_files._MOST_PIECES", 2**14)
     path = written(tmp_path / "m.model", UNK + 10**7 * b"\x0a\x02\x0a\x00")
     start = time.process_time()
-    refused(path, "absurdly many fields")
+    refused(path, "implausibly many fields")
     assert time.process_time() - start < 1
 
 
@@ -216,7 +216,7 @@ HUGE = {
         '{"model": {"vocab": {"a": 0}, "merges": ' + "[" * 100_000 + "]" * 100_000 + "}}",
         "nested too deeply",
     ),
-    "empty lists": ('{"model": [' + "[]," * 11_000_000 + "[]]}", "absurdly many values"),
+    "empty lists": ('{"model": [' + "[]," * 11_000_000 + "[]]}", "implausibly many values"),
 }
 
 

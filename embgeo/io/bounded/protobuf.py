@@ -28,7 +28,7 @@ class Message:
         while position < size:
             self._left -= 1
             if self._left < 0:
-                raise Damaged("it has absurdly many fields")
+                raise Damaged("it has implausibly many fields")
             tag, position = varint(data, position)
             kind = tag & 7
             if kind == VARINT:
@@ -81,7 +81,7 @@ def text(value: Value) -> str:
     """A short string field; bytes that are not UTF-8 are written as escapes."""
     content = raw(value)
     if len(content) > _LONGEST_TEXT:
-        raise Damaged("a name is absurdly long")
+        raise Damaged("a name is implausibly long")
     return bytes(content).decode("utf-8", "backslashreplace")
 
 

@@ -107,17 +107,17 @@ def split_lines(text: str) -> list[str]:
 
 
 def check_json(text: str, path: Path) -> None:
-    """Refuse a JSON text whose values might take absurdly more memory than the text.
+    """Refuse a JSON text whose values might take implausibly more memory than the text.
 
     ``[],[],…`` takes thirty times its length; the signs are counted before anything is built.
     """
     cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
     if cost > _MOST_MEMORY:
-        raise refuse(path, "its JSON holds absurdly many values", RIGHT_FILE)
+        raise refuse(path, "its JSON holds implausibly many values", RIGHT_FILE)
 
 
 def parse_json(text: str, path: Path) -> Any:
-    """The value of a JSON text; malformed and absurdly nested ones are refused in one line."""
+    """The value of a JSON text; malformed and implausibly nested ones are refused in one line."""
     check_json(text, path)
     try:
         return json.loads(text)

@@ -48,7 +48,7 @@ def members(data: Bytes) -> Iterator[TarMember]:
             raise Damaged(f"the tar header at byte {position:,} is damaged")
         seen += 1
         if seen > _MOST_MEMBERS:
-            raise Damaged("the tar archive has absurdly many members")
+            raise Damaged("the tar archive has implausibly many members")
         size = _number(header[124:136]) if wide_size is None else wide_size
         start = position + _BLOCK
         position = start + -(-size // _BLOCK) * _BLOCK
@@ -97,7 +97,7 @@ def _name(header: bytes) -> str:
 
 def _extension(data: Bytes, start: int, size: int) -> bytes:
     if size > _LONGEST_EXTENSION:
-        raise Damaged("an extended header of the tar archive is absurdly long")
+        raise Damaged("an extended header of the tar archive is implausibly long")
     return data[start : start + size].tobytes()
 
 

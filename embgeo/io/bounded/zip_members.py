@@ -118,7 +118,7 @@ def open_archive(path: Path) -> Archive:
     ------
     Damaged
         Also for members that overlap, repeat a name, leave the file, are encrypted, or promise to
-        grow absurdly.
+        grow implausibly.
     OSError, zipfile.BadZipFile
     """
     return archive_in(map_file(path))
@@ -190,7 +190,7 @@ class _MemoryFile(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         stop = len(self._data) if size is None or size < 0 else self._at + size
         if stop - self._at > LARGEST_DIRECTORY:
-            raise Damaged("the archive has absurdly many members")
+            raise Damaged("the archive has implausibly many members")
         piece = self._data[self._at : stop].tobytes()
         self._at += len(piece)
         return piece

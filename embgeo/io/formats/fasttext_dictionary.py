@@ -167,7 +167,7 @@ def _entries(
             raise Damaged(f"entry {entry:,} of its dictionary repeats the empty word")
         room -= 2 * (end - at) + _WORD_COST
         if room < 0:
-            raise Damaged("the words of its dictionary take absurdly much memory")
+            raise Damaged("the words of its dictionary take implausibly much memory")
         if entry < words:
             found.append(data[at:end])
             counts[entry] = count

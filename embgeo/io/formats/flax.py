@@ -117,7 +117,7 @@ class Walker:
     def _value(self, depth: int) -> Any:
         self._left -= 1
         if depth > _DEEPEST or self._left < 0:
-            raise Damaged("its msgpack data are nested too deeply or have absurdly many values")
+            raise Damaged("its msgpack data are nested too deeply or have implausibly many values")
         code = self._number(">B")
         if code < _FIX_MAP:
             return code
@@ -171,7 +171,7 @@ class Walker:
             return raw
         self._text_left -= length
         if self._text_left < 0:
-            raise Damaged("its msgpack data hold absurdly much text")
+            raise Damaged("its msgpack data hold implausibly much text")
         return bytes(raw).decode("utf-8", "backslashreplace")
 
     def _number(self, form: str) -> Any:

@@ -128,7 +128,7 @@ def _compose(saved: Saved, tensors: dict[str, Tensor]) -> tuple[str, ...]:
     if saved.attributes.get("compatible_hash") is not True:
         return (f"{name} is not read: its n-grams are hashed in a way of old gensim versions",)
     if ngrams is None or longest > LONGEST_NGRAM:
-        return (f"{name} is not read: its n-grams are missing, or absurdly long",)
+        return (f"{name} is not read: its n-grams are missing, or implausibly long",)
     if words is None or len(words) != n or ngrams.shape != (buckets, d):
         raise Damaged("its words, vectors_vocab and vectors_ngrams do not fit each other")
     spelt = [word.encode() for word in words]

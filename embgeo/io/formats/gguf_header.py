@@ -130,7 +130,7 @@ def read_header(data: Bytes, size: int | None = None) -> GGUFHeader:
     cursor = _Cursor(data)
     n_tensors, n_entries = cursor.length(), cursor.length()
     if n_tensors > _MOST_TENSORS or n_entries > _MOST_TENSORS:
-        raise Damaged("the header promises absurdly many tensors or entries")
+        raise Damaged("the header promises implausibly many tensors or entries")
     metadata: dict[str, Any] = {}
     for _ in range(n_entries):
         key = cursor.text()
@@ -196,7 +196,7 @@ class _Cursor:
         length = self.length()
         self.text_bytes += length
         if length > _LONGEST_TEXT or self.text_bytes > _MOST_TEXT:
-            raise Damaged("the header holds absurdly much text")
+            raise Damaged("the header holds implausibly much text")
         return bytes(self._take(length)).decode("utf-8", "backslashreplace")
 
     def _take(self, size: int) -> memoryview:
@@ -213,7 +213,7 @@ class _Cursor:
         """`length`, added to what the arrays before it hold."""
         self.items += length
         if self.items > _MOST_ITEMS:
-            raise Damaged("the header's lists have absurdly many entries")
+            raise Damaged("the header's lists have implausibly many entries")
         return length
 
     def value(self, kind: int) -> Any:

@@ -104,7 +104,7 @@ def words(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
             out.write(json.dumps([word.decode("utf-8", "backslashreplace") for word in block]))
             out.write("\n")
             if out.tell() > request["most"]:
-                raise HDF5Refused("its words take absurdly much room")
+                raise HDF5Refused("its words take implausibly much room")
     return {}
 
 
@@ -128,7 +128,7 @@ def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dat
         above, group = pending.pop()
         entries += len(group)
         if entries > _MOST_OBJECTS or len(above) > _DEEPEST:
-            raise HDF5Refused("the file holds absurdly many or deeply nested objects")
+            raise HDF5Refused("the file holds implausibly many or deeply nested objects")
         inner = []
         for key in group:
             keys = (*above, key)
@@ -168,7 +168,7 @@ def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
     if stored > file_size or size > max(_LARGE, _MOST_RATIO * stored):
         return f"it promises {size:,} bytes, and the file holds {stored:,} of them"
     if dataset.chunks and math.prod(dataset.chunks) * dataset.dtype.itemsize > _LARGEST_CHUNK:
-        return "its chunks are absurdly large"
+        return "its chunks are implausibly large"
     return ""
 
 

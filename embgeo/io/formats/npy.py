@@ -66,7 +66,7 @@ def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:
 
 
 class NotNumbers(Damaged):
-    """A sound array of something else than numbers or strings."""
+    """A sound array of something other than numbers or strings."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause, "save the matrix with a number type, e.g. float32")

@@ -49,7 +49,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             words_left -= header.shape[0]
             bytes_left -= member.size
             if words_left < 0 or bytes_left < 0:
-                raise Damaged("the archive holds absurdly many words")
+                raise Damaged("the archive holds implausibly many words")
             vocabularies.append((name, text_entries(_array(archive, member))))
     tokens, source = tokens_for(tensors, vocabularies)
     return Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source, notes=left_out.notes())

@@ -128,7 +128,7 @@ def _initializers(data: memoryview, left_out: Omissions) -> Iterator[_Initialize
         for inner, _, value in message.fields(wire.raw(graph)):
             seen += inner == _INITIALIZER
             if seen > _MOST_TENSORS:
-                raise Damaged("the model has absurdly many initializers")
+                raise Damaged("the model has implausibly many initializers")
             if inner == _INITIALIZER:
                 yield _initializer(message, wire.raw(value))
             elif inner == _SPARSE_INITIALIZER:

@@ -41,7 +41,7 @@ def name_and_start(key: bytes) -> tuple[bytes, tuple[int, ...]]:
     length = _byte(key, position)
     dimensions = int.from_bytes(key[position + 1 : position + 1 + length])
     if length > 2 or dimensions > MOST_DIMENSIONS:
-        raise Damaged("a slice has absurdly many dimensions")
+        raise Damaged("a slice has implausibly many dimensions")
     position += 1 + length
     first = []
     for _ in range(dimensions):
@@ -259,12 +259,12 @@ def entries(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     seen = key_bytes = 0
     for blocks, (_, place) in enumerate(_block(data, footer, position)):
         if blocks > _MOST_BLOCKS:
-            raise Damaged("the table has absurdly many blocks")
+            raise Damaged("the table has implausibly many blocks")
         for key, value in _block(data, place, 0):
             seen += 1
             key_bytes += len(key)
             if seen > _MOST_ENTRIES or key_bytes > _MOST_KEY_BYTES:
-                raise Damaged("the table has absurdly many entries")
+                raise Damaged("the table has implausibly many entries")
             yield key, value
 
 
@@ -302,7 +302,7 @@ def _entries_of(block: memoryview) -> Iterator[tuple[bytes, memoryview]]:
             raise Damaged("an entry of the table is damaged")
         key = key[:shared] + bytes(block[position : position + fresh])
         if len(key) > _LONGEST_KEY:
-            raise Damaged("a name in the table is absurdly long")
+            raise Damaged("a name in the table is implausibly long")
         position += fresh
         yield key, block[position : position + length]
         position += length

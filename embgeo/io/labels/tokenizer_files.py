@@ -247,7 +247,7 @@ def read_sentencepiece(data: bytes, path: Path) -> TokenizerVocabulary:
     Raises
     ------
     UnreadableFile
-        Truncated, with lengths beyond the file, with absurdly many pieces or with none.
+        Truncated, with lengths beyond the file, with implausibly many pieces or with none.
     """
     with reading(path, NAME):
         content = memoryview(data)

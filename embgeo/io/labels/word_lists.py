@@ -225,7 +225,7 @@ class WordList:
         self._room -= sys.getsizeof(token) + _PLACE
         if self._room < 0:
             raise Damaged(
-                f"its words take absurdly much memory ({len(self.tokens):,} so far)",
+                f"its words take implausibly much memory ({len(self.tokens):,} so far)",
                 "check that it is the right file, or keep its most frequent words only",
             )
         self.tokens.append(token)

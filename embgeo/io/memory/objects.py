@@ -57,7 +57,7 @@ def find_in_dataframe(W: Any) -> HeldMatrix | None:
     Raises
     ------
     BadOption
-        A column that holds something else than numbers.
+        A column that holds something other than numbers.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(W, pandas.DataFrame):

@@ -183,11 +183,11 @@ class Machine:
     # Objects.
 
     def charge(self, amount: int) -> None:
-        """Count `amount` bytes, and end a program that makes absurdly many objects."""
+        """Count `amount` bytes, and end a program that makes implausibly many objects."""
         self.memory_left -= amount
         if self.memory_left < 0:
             raise Damaged(
-                "the pickle makes or copies absurdly many objects",
+                "the pickle makes or copies implausibly many objects",
                 "save the matrix as .npy or .safetensors",
             )
 

@@ -116,7 +116,7 @@ class _Walk:
         self.named.add((name, id(leaf)))
         self.name_bytes_left -= len(name)
         if self.name_bytes_left < 0:
-            raise Damaged("its arrays have absurdly long names")
+            raise Damaged("its arrays have implausibly long names")
         unique = name
         while unique in self.names:
             self.names[name] += 1

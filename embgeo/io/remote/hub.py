@@ -131,7 +131,9 @@ class HubFolder:
         from huggingface_hub import hf_hub_download
 
         if self.files[file].size > JSON_BYTES:
-            raise Damaged(f"{short(file)} has {self.files[file].size:,} bytes, which is absurd")
+            raise Damaged(
+                f"{short(file)} has {self.files[file].size:,} bytes, which is implausible"
+            )
         with _answering(self._repository, self._endpoint):
             cached = hf_hub_download(
                 self._repository.repo,

@@ -62,7 +62,7 @@ class RemoteFolder(Protocol):
         Raises
         ------
         Damaged
-            The server sends something else than these bytes of this file.
+            The server sends something other than these bytes of this file.
         """
         ...
 

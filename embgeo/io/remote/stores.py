@@ -68,7 +68,7 @@ class StoreFolder:
         """Read whole, and written."""
         size = self.files[file].size
         if size > JSON_BYTES:
-            raise Damaged(f"{short(file)} has {size:,} bytes, which is absurd")
+            raise Damaged(f"{short(file)} has {size:,} bytes, which is implausible")
         target.write_bytes(read_range(self, file, 0, size))
 
     def close(self) -> None:

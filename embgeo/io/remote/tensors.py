@@ -211,7 +211,7 @@ def _member_start(folder: RemoteFolder, file: str, header: int) -> int:
 
 def _read_member(folder: RemoteFolder, file: str, member: ZipMember) -> bytes:
     if member.compressed or member.size != member.stored or member.size > _LONGEST_PICKLE:
-        raise Damaged(f"{short(member.name)} is compressed, or absurdly long", WHOLE)
+        raise Damaged(f"{short(member.name)} is compressed, or implausibly long", WHOLE)
     start = _member_start(folder, file, member.start)
     data = read_range(folder, file, start, start + member.size)
     if zlib.crc32(data) != member.crc:
@@ -248,7 +248,7 @@ class _RangedFile(io.RawIOBase):
         stop = self._size if size is None or size < 0 else min(self._at + size, self._size)
         start, self._at = self._at, max(self._at, stop)
         if stop - start > LARGEST_DIRECTORY:
-            raise Damaged("the archive has absurdly many members")
+            raise Damaged("the archive has implausibly many members")
         if start >= self._tail_at:
             return self._tail[start - self._tail_at : stop - self._tail_at]
         return read_range(self._folder, self._file, start, stop)

@@ -63,7 +63,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             continue  # BytesStorageMetadata: an object of the training program
         pieces_left -= _promised_pieces(entry)
         if pieces_left < 0:
-            raise Damaged("the metadata list absurdly many pieces")
+            raise Damaged("the metadata list implausibly many pieces")
         made = _read_sharded(name, entry, folder)
         if isinstance(made, str):
             left_out.add(name, made)
