@@ -34,7 +34,7 @@ def inspect(
     """
     from embgeo.io import open_checkpoint
     from embgeo.io.inspection import inspect_checkpoint
-    from embgeo.io.remote.names import as_written, is_remote
+    from embgeo.io.remote.names import as_written
 
     checkpoint = open_checkpoint(path)
     found = inspect_checkpoint(checkpoint, **loading)
@@ -42,7 +42,7 @@ def inspect(
         shown = {"file": as_written(path), "format": checkpoint.format, **asdict(found)}
         print_json(shown)
     else:
-        listing(checkpoint, found, as_written(path) if is_remote(path) else str(checkpoint.path))
+        listing(checkpoint, found, str(checkpoint.path) if str(path) == "-" else as_written(path))
 
 
 def listing(checkpoint: Checkpoint, found: Inspection, shown_path: str) -> None:

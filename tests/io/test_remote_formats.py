@@ -16,6 +16,7 @@ import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
 from embgeo.io.remote import ranges
+from embgeo.io.remote import tensors as remote_tensors
 from embgeo.io.remote.choice import find_names
 from embgeo.io.remote.ranges import RemoteFolder
 from embgeo.io.remote.stores import StoreFolder
@@ -199,10 +200,24 @@ def test_a_dataset_of_many_files_is_fetched_whole(store: Any, tmp_path: Path) ->
     assert np.array_equal(np.asarray(embgeo.load(fetched.folder).data), W)
 
 
-def test_a_format_that_is_not_read_in_parts_is_named(store: Any) -> None:
-    torch = pytest.importorskip("torch")
+def test_torch_checkpoints_of_old_versions(
+    store: Any, received: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = needs("torch")
+    monkeypatch.setattr(remote_tensors, "FIRST_BYTES", 4096)
     held = io.BytesIO()
-    torch.save({"emb.weight": torch.ones(3, 2)}, held, _use_new_zipfile_serialization=False)
-    store.pipe("/old/pytorch_model.bin", held.getvalue())
-    said = refused("memory://old")
-    assert "of the format legacy torch checkpoint, which is not read in parts; fetch all" in said
+    tensors = {name: torch.from_numpy(value) for name, value in TENSORS.items()}
+    tensors["model.layers.0.mlp.weight"] = torch.ones(800, 800)
+    tensors["a.transposed.weight"] = torch.ones(3, 2).T
+    torch.save(tensors, held, _use_new_zipfile_serialization=False)
+    data = held.getvalue()
+    store.pipe("/run/pytorch_model.bin", data)
+    matrix = check("memory://run")
+    assert matrix.final_norm.name == "model.norm"
+    assert sum(received) < 2 * W.nbytes + ranges.PIECE_BYTES / 50 < len(data)
+    # A storage that begins with another count than the object says.
+    at = max(data.index(W.tobytes()), data.index(U.tobytes())) - 8
+    store.pipe("/lies/pytorch_model.bin", data[:at] + bytes([1]) + data[at + 1 :])
+    assert "does not lie where the file says" in refused("memory://lies")
+    store.pipe("/cut/pytorch_model.bin", data[:-30])
+    assert "more than the" in refused("memory://cut")

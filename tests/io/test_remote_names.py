@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +153,23 @@ def test_a_snapshot_without_its_weights_is_passed_over(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(embgeo.EmbgeoError, match="HF_HUB_OFFLINE forbids the network"):
         embgeo.load("hf://org/name")
+
+
+def test_what_a_bare_name_would_fetch_is_said_where_the_cache_knows(cached: Path) -> None:
+    """The network is not used: sizes are those of the small files that other programs fetched."""
+    snapshot = cached / "snapshots" / COMMIT
+    (snapshot / "model.safetensors").unlink()
+    said = "embgeo analyze hf://org/name"
+    config = {"vocab_size": 128_256, "hidden_size": 4096, "torch_dtype": "bfloat16"}
+    index = {"metadata": {"total_size": 16_060_522_496}, "weight_map": {"a": "b.safetensors"}}
+    for name, content, size in (
+        ("config.json", {}, ""),
+        ("config.json", config, " (fetches about 1.05 GB)"),
+        ("config.json", config | {"tie_word_embeddings": False}, " (fetches about 2.10 GB)"),
+        ("model.safetensors.index.json", index, " (fetches about 2.10 GB of 16.06 GB)"),
+        ("config.json", config | {"dtype": "auto"}, ""),
+    ):
+        (snapshot / name).write_text(json.dumps(content))
+        with pytest.raises(embgeo.EmbgeoError) as caught:
+            embgeo.load("org/name")
+        assert str(caught.value).endswith(said + size)

@@ -65,6 +65,8 @@ class ModelConfiguration:
     vocabulary_size: int | None = None
     model_type: str = ""
     quantization: dict[str, Any] | None = None
+    columns: int | None = None
+    dtype: str = ""
 
 
 def open_folder(
@@ -185,6 +187,8 @@ def read_configuration(folder: Path) -> ModelConfiguration:
         vocabulary_size=_first(parts, "vocab_size", int),
         model_type=_first(parts, "model_type", str) or "",
         quantization=_first(parts, "quantization", dict),
+        columns=_first(parts, "hidden_size", int) or _first(parts, "n_embd", int),
+        dtype=_first(parts, "dtype", str) or _first(parts, "torch_dtype", str) or "",
     )
 
 

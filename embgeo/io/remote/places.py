@@ -8,17 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import refuse
-from embgeo.io.remote.cache import find_cached, find_revision
+from embgeo.io.bounded.maps import number_type
+from embgeo.io.bounded.small_files import read_json
+from embgeo.io.formats.model_folder import read_configuration
+from embgeo.io.remote.cache import find_cached, find_revision, find_snapshot
 from embgeo.io.remote.names import (
+    HubName,
     as_written,
     is_remote,
     read_bare_name,
     read_hub_name,
     short_name,
 )
-from embgeo.io.remote.source_record import read_source
+from embgeo.io.remote.source_record import bytes_text, read_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +92,28 @@ def find_here(source: Source) -> SourcePlace | None:
         raise refuse(
             given,
             "there is no such file, and no such model in the cache",
-            f"check the path; if it is a model on the Hub: embgeo analyze {bare.text}",
+            f"check the path; if it is a model on the Hub: embgeo analyze {bare.text}"
+            f"{_expected_size(bare)}",
         )
     return _of_cache(found, given, bare.text)
+
+
+def _expected_size(name: HubName) -> str:
+    """What fetching a model would take, as far as its small files in the Hub's cache say."""
+    snapshot = find_snapshot(name)
+    if snapshot is None:
+        return ""
+    try:
+        known = read_configuration(snapshot)
+        width = number_type(known.dtype or "float32").itemsize
+        entries = (known.vocabulary_size or 0) * (known.columns or 0)
+        needed = bytes_text((2 if known.tied is False else 1) * entries * width)
+        index = snapshot / "model.safetensors.index.json"
+        total = read_json(index)["metadata"]["total_size"] if index.is_file() else 0
+        stated = f" of {bytes_text(int(total))}" if total else ""
+    except (EmbgeoError, LookupError, TypeError, ValueError):
+        return ""
+    return f" (fetches about {needed}{stated})" if entries else ""
 
 
 def _of_path(path: Path, given: str) -> SourcePlace:

@@ -7,8 +7,10 @@ import io
 import os
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +27,8 @@ from embgeo.io.bounded.zip_members import (
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.formats import FORMATS, safetensors
 from embgeo.io.formats.gguf_header import MAGIC, TYPES, GGUFHeader, read_header
+from embgeo.io.formats.torch import legacy_checkpoint
+from embgeo.io.formats.torch.legacy_checkpoint import COUNT_BYTES
 from embgeo.io.formats.torch.tensors import TORCH, TorchTensor
 from embgeo.io.formats.torch.zip_checkpoint import ZipStorages, find_root
 from embgeo.io.pickle.loading import load
@@ -35,13 +39,15 @@ from embgeo.io.remote.ranges import RemoteFolder, read_range
 FIRST_BYTES = 16 * 2**10
 #: A zip archive is looked at from its end, where its directory is.
 _LAST_BYTES = 64 * 2**10
-#: The header of a GGUF file holds a vocabulary, and does not say how long it is.
+#: The header of a GGUF file holds a vocabulary, that of an old torch checkpoint is several pickles:
+#: neither says how long it is.
 _NEXT_BYTES = 512 * 2**10
-_LONGEST_GGUF_HEADER = 128 * 2**20
+_LONGEST_HEADER = 128 * 2**20
 _LONGEST_PICKLE = 64 * 2**20
 #: Plain numbers in a GGUF file, by ggml's names; all others are dequantized.
 _PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 _WHOLE_NUMBERS = ("I8", "I16", "I32", "I64")
+Header = TypeVar("Header")
 WHOLE = "fetch all of it: embgeo fetch NAME --whole -o FOLDER"
 
 
@@ -60,6 +66,8 @@ class RemoteTensor:
         Counted from the start of the file, or of the member of an archive that holds the tensor.
     header : int or None
         Where that member's own header lies; see :func:`place_tensor`.
+    elements : int
+        In a torch checkpoint from before 1.6, what the header of the storage has to state.
     """
 
     name: str
@@ -69,6 +77,7 @@ class RemoteTensor:
     start: int
     stop: int
     header: int | None = None
+    elements: int = 0
 
     def as_tensor(self, first_names: dict[object, str]) -> Tensor:
         """The tensor as the choice among tensors sees it; it cannot be opened."""
@@ -95,6 +104,8 @@ def list_tensors(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
         return list_gguf(file, read_gguf_header(folder, file, head)[1])
     if head.startswith(MAGICS):
         return _list_torch(folder, file)
+    if legacy_checkpoint.sniff(head):
+        return _list_legacy(folder, file, head)
     if safetensors.sniff(head):
         return _list_safetensors(folder, file, head)
     known = next((f"the format {one.NAME}, which" for one in FORMATS if one.sniff(head)), "")
@@ -127,18 +138,22 @@ def read_gguf_header(
     folder: RemoteFolder, file: str, head: bytes = b""
 ) -> tuple[bytes, GGUFHeader]:
     """The first bytes of a GGUF file with all of its header, and what they say."""
+    return _read_further(folder, file, head, read_header)
+
+
+def _read_further(
+    folder: RemoteFolder, file: str, head: bytes, read: Callable[[Bytes, int], Header]
+) -> tuple[bytes, Header]:
+    """The first bytes of a file with all of a header that does not say how long it is."""
     size = folder.files[file].size
     while True:
         try:
-            return head, read_header(_bytes(head), size) if head else _cut_off()
+            if head:
+                return head, read(_bytes(head), size)
         except Damaged:
-            if len(head) == size or len(head) >= _LONGEST_GGUF_HEADER:
+            if len(head) == size or len(head) >= _LONGEST_HEADER:
                 raise
         head += read_range(folder, file, len(head), min(size, len(head) + _NEXT_BYTES))
-
-
-def _cut_off() -> GGUFHeader:
-    raise Damaged("the file ends inside its header")
 
 
 def list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
@@ -187,6 +202,25 @@ def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
     return tuple(found)
 
 
+def _list_legacy(folder: RemoteFolder, file: str, head: bytes) -> tuple[RemoteTensor, ...]:
+    """By the pickles at the start of a torch checkpoint from before torch 1.6."""
+    _, (storages, root) = _read_further(folder, file, head, legacy_checkpoint.read_object)
+    found = []
+    for name, leaf in walk(root).leaves:
+        if leaf.unread or not isinstance(leaf, TorchTensor):
+            continue
+        leaf.check()
+        key, dtype, offset, shape, strides = leaf.key
+        place = storages.places.get(key)  # none of a part of a storage
+        if place is not None and strides == _contiguous(shape):
+            size = number_type(dtype).itemsize
+            start = place.start + offset * size
+            stop = start + count(shape) * size
+            header, elements = place.start - COUNT_BYTES, place.promised // place.item
+            found.append(RemoteTensor(name, shape, dtype, file, start, stop, header, elements))
+    return tuple(found)
+
+
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of rows one behind the other, in elements."""
     return tuple(count(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -196,6 +230,11 @@ def place_tensor(folder: RemoteFolder, one: RemoteTensor) -> RemoteTensor:
     """The tensor with places counted from the start of the file."""
     if one.header is None:
         return one
+    if one.elements:
+        stated = read_range(folder, one.file, one.header, one.header + COUNT_BYTES)
+        if int.from_bytes(stated, "little") != one.elements:
+            raise Damaged(f"{short(one.name)} does not lie where the file says", WHOLE)
+        return replace(one, header=None)
     start = _member_start(folder, one.file, one.header)
     return replace(one, start=start + one.start, stop=start + one.stop, header=None)
 

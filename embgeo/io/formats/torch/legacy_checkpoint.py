@@ -36,7 +36,8 @@ _NUMBER = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
 _MAGIC = re.compile(rb"\x80.(\x95.{8})?" + re.escape(_NUMBER), re.DOTALL)
 _PROTOCOL = 1001
 
-_COUNT_BYTES = 8
+#: In front of each storage, the number of its elements.
+COUNT_BYTES = 8
 _LONGEST_KEY = 200
 
 #: Instructions of the pickles around the object: of single values, and of the list of keys.
@@ -52,7 +53,7 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The tensors of a checkpoint, a state_dict or a whole pickled module."""
     data = map_file(path)
-    storages, root = _object(data)
+    storages, root = read_object(data, len(data))
     checkpoint = checkpoint_of(root, path, NAME)
     if not storages.rest:
         return checkpoint
@@ -60,8 +61,21 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
-def _object(data: Bytes) -> tuple[_LegacyStorages, object]:
-    """The pickled object, whose storages know by then where their bytes are."""
+def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
+    """The pickled object, whose storages know by then where their bytes are.
+
+    Parameters
+    ----------
+    data : Bytes
+        The file, or its first bytes with all of the pickles.
+    size : int
+        Bytes of the whole file.
+
+    Raises
+    ------
+    Damaged
+        The pickles do not end in `data`, or what they say does not fit the file.
+    """
     pickles = _Pickles(data)
     pickles.next(most=_MOST_SMALL)
     version = pickles.next(most=_MOST_SMALL)
@@ -69,7 +83,7 @@ def _object(data: Bytes) -> tuple[_LegacyStorages, object]:
         said = short(str(version)) if isinstance(version, int) else "no number"
         raise Damaged(f"its protocol version is {said}, not {_PROTOCOL}")
     pickles.next(most=_MOST_SMALL)  # the description of the machine
-    storages = _LegacyStorages(data)
+    storages = LegacyStorages(data, size)
     root = pickles.next(TORCH, storages.find)
     storages.locate(pickles.next(most=_MOST_IN_KEYS), pickles.at)
     return storages, root
@@ -102,11 +116,11 @@ class _StoragePlace:
     start: int = -1
 
 
-class _LegacyStorages:
+class LegacyStorages:
     """Storages by key: first the object names them, then the keys say where they are."""
 
-    def __init__(self, data: Bytes) -> None:
-        self.data = data
+    def __init__(self, data: Bytes, size: int) -> None:
+        self.data, self.size = data, size
         self.places: dict[str, _StoragePlace] = {}
         self.rest = 0
 
@@ -133,7 +147,11 @@ class _LegacyStorages:
         return Storage(name, kind, stop - start, lambda: self.bytes_of(key)[start:stop])
 
     def locate(self, keys: object, at: int) -> None:
-        """Walk over the storages, of which `keys` gives the order, from the byte `at` on."""
+        """Walk over the storages, of which `keys` gives the order, from the byte `at` on.
+
+        Where the count of elements in front of a storage is not among the first bytes, the object's
+        own is taken for it.
+        """
         if not isinstance(keys, list):
             raise Damaged("the list of storages is none")
         for entry in keys:
@@ -143,15 +161,17 @@ class _LegacyStorages:
                 raise Damaged(f"the storage {short(key)} is listed, but no tensor uses it")
             if place.start >= 0:
                 raise Damaged(f"the storage {short(key)} is listed twice")
-            start = at + _COUNT_BYTES
-            if start > len(self.data):
+            start = at + COUNT_BYTES
+            if start > self.size:
                 raise Damaged(f"the file ends before the storage {short(key)}")
-            elements = int.from_bytes(self.data[at:start].tobytes(), "little", signed=True)
+            elements = place.promised // place.item
+            if start <= len(self.data):
+                elements = int.from_bytes(self.data[at:start].tobytes(), "little", signed=True)
             at = start + elements * place.item
-            if elements < 0 or at > len(self.data):
+            if elements < 0 or at > self.size:
                 raise Damaged(
                     f"the storage {short(key)} promises {elements:,} elements, more than the "
-                    f"{len(self.data) - start:,} bytes that are left hold"
+                    f"{self.size - start:,} bytes that are left hold"
                 )
             if elements * place.item < place.promised:
                 raise Damaged(f"the storage {short(key)} is shorter than its tensors say")
@@ -159,7 +179,7 @@ class _LegacyStorages:
         missing = next((key for key, place in self.places.items() if place.start < 0), None)
         if missing is not None:
             raise Damaged(f"the storage {short(missing)} is missing in the file")
-        self.rest = len(self.data) - at
+        self.rest = self.size - at
 
     def bytes_of(self, key: str) -> Bytes:
         place = self.places[key]
