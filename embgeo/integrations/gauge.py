@@ -131,8 +131,9 @@ class Gauge:
         """The numbers of the cheap tier, by name; `report` as of :meth:`measure`."""
         self.looked_at = step
         try:
-            chosen = model if self.of is None else self.of(model)
-            values = self.watch.look(find_weight(chosen))
+            with gather_embeddings(model):
+                chosen = model if self.of is None else self.of(model)
+                values = self.watch.look(find_weight(chosen))
         except EmbgeoError as error:
             self._warn(f"embgeo looked at no rows at step {step:,}: {error}", str(error))
             return {}

@@ -1,8 +1,7 @@
-"""Models whose embedding is not where it seems to be: sharded by FSDP 1, adapted by PEFT."""
+"""Models whose embedding is not where it seems to be: sharded, compiled, adapted by PEFT."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -16,39 +15,77 @@ from embgeo.io.memory import as_matrix  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
 from tests.support.sampling import sampled  # noqa: E402
 
-FSDP = """
-import json, sys
+TRAINING = """
+import sys, warnings
 
 import torch
-from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 
 from embgeo.core.errors import BadOption
 from embgeo.integrations import Gauge
 from embgeo.io.memory import as_matrix
 
+warnings.simplefilter("ignore")
 torch.distributed.init_process_group("gloo")
-torch.manual_seed(0)
-inner = torch.nn.Sequential(torch.nn.Embedding(40, 8), torch.nn.Linear(8, 8))
-model = torch.nn.Sequential(inner, torch.nn.Linear(8, 40))
-expected = Gauge(["cosine.mean"]).measure(model, 0)["embgeo/cosine.mean"]
-device, flat = torch.device("cpu"), sys.argv[1] == "flat"
-for_each = {"device_id": device, "use_orig_params": not flat}
-if sys.argv[2] == "nested":
-    model[0] = FullyShardedDataParallel(inner, **for_each)
-model = FullyShardedDataParallel(model, **for_each)
 rank = torch.distributed.get_rank()
-for step in (1, 2):
-    model(torch.arange(5)).sum().backward()
-    if flat:
-        try:
-            as_matrix(model)
-        except BadOption as refused:
-            assert "freed" in str(refused)
-        else:
-            raise AssertionError("a freed storage was read")
-    found = Gauge(["cosine.mean"]).measure(model, step, report=rank == 0)
-    if rank == 0:
-        print(json.dumps([expected, found["embgeo/cosine.mean"]]), flush=True)
+
+
+def wrap(model, way, units):
+    whole = torch.nn.parallel.DistributedDataParallel
+    if way == "compiled":
+        return torch.compile(whole(model), backend="aot_eager")
+    if way == "ddp":
+        return whole(model)
+    for_each = {"device_id": torch.device("cpu"), "use_orig_params": way == "original"}
+    inside = model[0] if units == "nested" else None
+    if way == "fsdp2":
+        if inside is not None:
+            fully_shard(inside)
+        return fully_shard(model)
+    if inside is not None:
+        model[0] = FullyShardedDataParallel(inside, **for_each)
+    return FullyShardedDataParallel(model, **for_each)
+
+
+def train(way="", units=""):
+    torch.manual_seed(0)
+    inner = torch.nn.Sequential(torch.nn.Embedding(41, 8), torch.nn.Linear(8, 8))
+    model = torch.nn.Sequential(inner, torch.nn.Linear(8, 41))
+    with torch.no_grad():
+        inner[0].weight[40] = 0.0
+    model = wrap(model, way, units) if way else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=2.0)
+    rules = ["live.unchanged_rows <= 20"]
+    gauge = Gauge(["cosine.mean"], every=2, rows_every=1, rules=rules, on_breach="stop")
+    seen = []
+    for step in range(1, 4):
+        optimizer.zero_grad()
+        logits = model(torch.arange(20))
+        torch.nn.functional.cross_entropy(logits, torch.arange(20) + 7).backward()
+        optimizer.step()
+        values = gauge.observe(model, step, report=not way or rank == 0)
+        values.pop("embgeo/seconds", None)
+        seen.append(values)
+        if gauge.stop:
+            break
+    return model, step, seen
+
+
+_, end, expected = train()
+model, step, seen = train(*sys.argv[1:])
+assert step == end == 2, (step, end)
+assert rank == 1 or [one.keys() for one in seen] == [one.keys() for one in expected]
+for one, other in zip(seen, expected) if rank == 0 else ():
+    for name, value in one.items():
+        assert abs(value - other[name]) <= 1e-6 * (1 + abs(value)), (name, value, other[name])
+if sys.argv[1] == "flat":
+    try:
+        as_matrix(model)
+    except BadOption as refused:
+        assert "freed" in str(refused)
+    else:
+        raise AssertionError("a freed storage was read")
+print("as in one process", flush=True)
 torch.distributed.destroy_process_group()
 """
 
@@ -56,16 +93,27 @@ torch.distributed.destroy_process_group()
 @pytest.mark.slow
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it")
 @pytest.mark.parametrize(
-    ("parameters", "units"), sampled([("flat", "nested"), ("original", "one")], 2)
+    ("way", "units"),
+    sampled(
+        [
+            ("flat", "nested"),
+            ("original", "one"),
+            ("fsdp2", "nested"),
+            ("ddp", "one"),
+            ("compiled", "one"),
+            ("flat", "one"),
+            ("original", "nested"),
+            ("fsdp2", "one"),
+        ],
+        8,
+    ),
 )
-def test_embeddings_that_fsdp_shards_are_gathered(parameters: str, units: str) -> None:
-    """Reading the freed storage of flat parameters ended the process."""
-    printed = in_two_processes(FSDP, parameters, units)
-    pairs = [json.loads(line) for line in printed.splitlines() if line.startswith("[0")]
-    pairs += [json.loads(line) for line in printed.splitlines() if line.startswith("[-")]
-    assert len(pairs) == 2
-    for expected, found in pairs:
-        assert found == pytest.approx(expected, abs=1e-12)
+def test_a_training_in_two_processes_is_seen_as_in_one(way: str, units: str) -> None:
+    """Looks, measurements and the rule that ends the training, however the model is wrapped.
+
+    Reading the freed storage of flat parameters ended the process.
+    """
+    assert in_two_processes(TRAINING, way, units).count("as in one process") == 2
 
 
 def test_a_freed_storage_is_not_read() -> None:
