@@ -9,6 +9,7 @@ from embgeo.charts import (
     coordinates,
     cosines,
     decay,
+    first_figure,
     frequency,
     mixture,
     norms,
@@ -43,4 +44,5 @@ CHARTS: tuple[Chart, ...] = (
     balance.CHART,
     sweep.CHART,
     training.CHART,
+    first_figure.CHART,
 )

@@ -67,7 +67,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
                 x,
                 Axis(""),
                 cosines,
-                (Guide(0.0, axis="y"),),
+                (Guide(0.0, "isotropic rows: 0", "y"),),
                 key="cosine",
                 title="Mean cosine" if alone else "Mean cosine to the mean direction",
             ),

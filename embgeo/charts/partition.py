@@ -60,7 +60,9 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
         curves = collect_stored(subjects, partial(find_series, name=name))
         # Z at equal scales spans little: a logarithmic axis only where values lie far apart.
         wide = [replace(curve, log_x=True, log_y=True) for curve in curves]
-        panel = series_panel(wide[0], series_lines(subjects, curves), (Guide(1.0, axis="y"),))
+        panel = series_panel(
+            wide[0], series_lines(subjects, curves), (Guide(1.0, "isotropic rows: 1", "y"),)
+        )
         panels.append(replace(panel, key=name, title=title))
         rows += [
             (subject.label, scale, int(k), sign, value)

@@ -20,6 +20,7 @@ from embgeo.charts.specification import (
     Choices,
     Cloud,
     FigureTable,
+    NamedPoint,
     Panel,
     Specification,
     StyledSubjects,
@@ -60,7 +61,9 @@ def axis_names(points: Points) -> tuple[str, str]:
     return first, second
 
 
-def map_panels(subjects: StyledSubjects, name: str, color: str = "class") -> tuple[Panel, ...]:
+def map_panels(
+    subjects: StyledSubjects, name: str, color: str = "class", annotate: Sequence[str] = ()
+) -> tuple[Panel, ...]:
     """A map for each subject, all of which have the projection."""
     analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
     clouds = collect_stored(subjects, partial(find_points, name=name))
@@ -74,7 +77,8 @@ def map_panels(subjects: StyledSubjects, name: str, color: str = "class") -> tup
     ):
         x, y = axis_names(points)
         popular = analysis.popular if color == "class" else None
-        cloud = Cloud(points.xy, popular, frequency, find_ring(analysis, points))
+        named = name_points(analysis, points, annotate)
+        cloud = Cloud(points.xy, popular, frequency, find_ring(analysis, points), named)
         several = len(clouds) > 1
         panels.append(
             Panel(
@@ -86,6 +90,18 @@ def map_panels(subjects: StyledSubjects, name: str, color: str = "class") -> tup
             )
         )
     return tuple(panels)
+
+
+def name_points(
+    analysis: Analysis, points: Points, tokens: Sequence[str]
+) -> tuple[NamedPoint, ...]:
+    """Those of the tokens that the analysis holds, at their places."""
+    wanted = set(tokens) & set(analysis.tokens or ())
+    return tuple(
+        NamedPoint(x, y, token)
+        for token, (x, y) in zip(analysis.tokens or (), points.xy.tolist(), strict=False)
+        if token in wanted
+    )
 
 
 def tabulate(subjects: StyledSubjects, name: str) -> FigureTable:
@@ -136,13 +152,14 @@ def builder(
             label = make_alike(known)[0].positive_label
         elif color == "class" and all(a.popular is None for a in analyses):
             color = "none"
-        panels = map_panels(subjects, name, choices.color)
+        panels = map_panels(subjects, name, choices.color, choices.annotate)
         return Specification(
             panels,
             (one if len(subjects) == 1 else several) + explain_rings(panels),
             printed + explain_colors(analyses, color) + explain_rings(panels),
             shading=color,  # type: ignore[arg-type]
             frequency_label=label,
+            free_axes=choices.free_axes,
             table=partial(tabulate, subjects, name),
         )
 

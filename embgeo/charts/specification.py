@@ -139,6 +139,15 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedPoint:
+    """A token whose name stands at its place; the name is hostile text."""
+
+    x: float
+    y: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cloud:
     """Tokens in a plane.
 
@@ -151,12 +160,14 @@ class Cloud:
     frequency : FloatArray or None
         What colors the tokens where that was asked for, all positive.
     ring : Ring or None
+    named : tuple of NamedPoint
     """
 
     xy: FloatArray
     popular: npt.NDArray[np.bool_] | None = None
     frequency: FloatArray | None = None
     ring: Ring | None = None
+    named: tuple[NamedPoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +232,8 @@ class Specification:
         points, which a page without pictures shows by their density.
     frequency_label : str
         What a scale of frequencies is called.
+    free_axes : bool
+        Whether each map has a scale of its own on paper; else all have one.
     table : FigureTable, callable or None
         None where the table follows from the panels; a large one is made when it is asked for.
     notes : tuple of str
@@ -231,6 +244,8 @@ class Specification:
         Labels of the subjects that are shown.
     total : int
         Subjects that could be shown.
+    one_row : bool
+        Whether all panels stand in one row.
     """
 
     panels: tuple[Panel, ...]
@@ -239,12 +254,14 @@ class Specification:
     quantity: str = ""
     shading: Literal["density", "class", "frequency", "none", "share"] = "density"
     frequency_label: str = ""
+    free_axes: bool = False
     table: FigureTable | Callable[[], FigureTable] | None = None
     notes: tuple[str, ...] = ()
     name: str = ""
     alternative: str = ""
     members: tuple[str, ...] = ()
     total: int = 0
+    one_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +278,18 @@ class Choices:
         What is swept: the label of the x axis; hostile text.
     most : int or None
         Members in one panel, at most; with more, the first, the last and some evenly between.
+    annotate : tuple of str
+        Tokens whose names stand at their points in a scatter; hostile text.
+    free_axes : bool
+        Whether each panel of a scatter has a scale of its own.
     """
 
     color: str = "class"
     scalars: tuple[str, ...] = ()
     parameter: str = ""
     most: int | None = None
+    annotate: tuple[str, ...] = ()
+    free_axes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +317,8 @@ class Chart:
         Subjects without which there is nothing to see.
     most : int or None
         Subjects at most, whatever was chosen.
+    one_row : bool
+        Whether its panels stand in one row, at the width of the text of a paper.
     """
 
     name: str
@@ -304,6 +329,7 @@ class Chart:
     pages: tuple[str, ...] = ("analysis", "comparison")
     least: int = 1
     most: int | None = None
+    one_row: bool = False
 
     def specify(
         self, subjects: Sequence[Subject], choices: Choices = Choices()
@@ -323,18 +349,19 @@ class Chart:
             alternative=self.alternative,
             members=tuple(subject.label for subject in shown),
             total=len(able),
+            one_row=self.one_row,
         )
 
 
-#: Steps of one run that shades tell apart, at most.
-MOST_AGES = 5
+#: Shades of one color, from the first step of a run to its last.
+AGES = 9
 
 
 def assign_styles(subjects: Sequence[Subject]) -> list[MemberStyle]:
-    """Shades of one color for a few steps of a run, else a style by the place of each subject."""
-    if 1 < len(subjects) <= MOST_AGES and all(s.step is not None for s in subjects):
+    """Shades of one color for the steps of a run, else a style by the place of each subject."""
+    if len(subjects) > 1 and all(s.step is not None for s in subjects):
         last = len(subjects) - 1
-        return [MemberStyle("age", round(i * (MOST_AGES - 1) / last)) for i in range(len(subjects))]
+        return [MemberStyle("age", round(i * (AGES - 1) / last)) for i in range(len(subjects))]
     return [
         MemberStyle("line", i if subject.place is None else subject.place)
         for i, subject in enumerate(subjects)

@@ -57,7 +57,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     else:
         of_members = [replace(c, y={UNCENTERED: c.y[UNCENTERED]}) for c in curves]
         guides = [
-            Line(c.x, c.y[REFERENCE], MemberStyle("guide"), form="plain")
+            Line(c.x, c.y[REFERENCE], MemberStyle("guide"), part="isotropic rows", form="plain")
             for c in curves
             if REFERENCE in c.y
         ]

@@ -96,7 +96,9 @@ def panel(
         Line(x, y, form="marks", error=np.nan_to_num(errors)),
     ]
     if np.isfinite(references).any():
-        lines.append(Line(x, references, MemberStyle("guide"), form="plain"))
+        kind = next(s.reference_kind for s in scalars if s.reference is not None)
+        part = "chance" if kind == "chance" else "isotropic rows"
+        lines.append(Line(x, references, MemberStyle("guide"), part=part, form="plain"))
     limits = (0.0, 1.03) if name == DEFAULT else (None, None)
     title = scalars[0].quantity.title.split(",")[0] if scalars else name
     log = bool(x.min() > 0) and is_wide(x, 30.0)

@@ -58,7 +58,17 @@ MIXTURE = (
     RARE,
 )
 #: Lines of one run: pale at its beginning, dark at its end.
-AGES = DENSITY[2:]
+AGES = (
+    ThemeColor("age-0", "#6baed6", "#24659f"),
+    ThemeColor("age-1", "#56a0ce", "#2f74b0"),
+    ThemeColor("age-2", "#4292c6", "#3a82c0"),
+    ThemeColor("age-3", "#3282be", "#4f92cb"),
+    ThemeColor("age-4", "#2171b5", "#64a3d6"),
+    ThemeColor("age-5", "#1461a8", "#80b5e0"),
+    ThemeColor("age-6", "#08519c", "#9cc7ea"),
+    ThemeColor("age-7", "#084084", "#bcdaf2"),
+    ThemeColor("age-8", "#08306b", "#dcecfb"),
+)
 
 #: Three dashes and eight colors: no pair comes twice among 24 lines.
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
@@ -66,7 +76,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHED: Any = (0, (4, 3))
 
 #: By their value on light pages: what stands in a drawing, and the class of its style sheet.
-CLASSES = {color.light: f"fig-{color.name}" for color in (*LINES, *DENSITY, *MIXTURE, PALE)}
+CLASSES = {color.light: f"fig-{color.name}" for color in (*LINES, *AGES, *DENSITY, *MIXTURE, PALE)}
 
 
 def color_of(style: MemberStyle) -> str:
@@ -106,7 +116,7 @@ def stylesheet() -> str:
     dark = " ".join(f"{name}: {color.dark};" for name, color in names.items())
     figures = "\n".join(
         f"  .fig-{color.name}-{key} {{ {key}: {color.dark}; }}"
-        for color in dict.fromkeys((*LINES, *DENSITY, *MIXTURE, PALE))
+        for color in dict.fromkeys((*LINES, *AGES, *DENSITY, *MIXTURE, PALE))
         if color.light != color.dark and color is not INK
         for key in ("fill", "stroke")
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +19,6 @@ from embgeo.cli.shared import (
     print_lines,
     printable,
 )
-from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
     from embgeo.workflows.figures import FigureSet
@@ -84,6 +82,12 @@ def figures(
         Color | None,
         typer.Option(help="What colors the points of a scatter: the class, rare or popular."),
     ] = None,
+    annotate: Annotated[
+        list[str] | None, typer.Option(help="A token to name in a scatter; repeatable.")
+    ] = None,
+    free_axes: Annotated[
+        bool, typer.Option("--free-axes", help="Give each map a scale of its own.")
+    ] = False,
     x: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Values of the swept parameter, one for each PATH."),
@@ -125,7 +129,9 @@ def figures(
         text=text,
         width=width,
         color=color,
-        x=numbers(x),
+        annotate=annotate or (),
+        free_axes=free_axes,
+        x=x or (),
         parameter=parameter,
         scalar=scalar or (),
         signs=signs,
@@ -135,21 +141,6 @@ def figures(
         print_json([one.record for one in made.figures])
     elif not quiet:
         summary(out, made)
-
-
-def numbers(text: str | None) -> list[float]:
-    """Numbers with commas between them."""
-    if text is None:
-        return []
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = [math.nan]
-    if not all(map(math.isfinite, values)):
-        raise BadOption(
-            f"{text!r} is not a list of numbers", where=argument("x"), way_out="write --x 0,0.5,1"
-        )
-    return values
 
 
 def summary(out: Path, made: FigureSet) -> None:

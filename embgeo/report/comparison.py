@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.charts import training
-from embgeo.charts.specification import MOST_AGES, Choices
+from embgeo.charts.specification import Choices
 from embgeo.charts.subject import compared_subjects
 from embgeo.charts.theme import LINES
 from embgeo.comparison.change import headline, sampling
@@ -66,6 +66,9 @@ _ISOTROPY = (
     isotropy.I2_CENTERED.name,
     isotropy.I_SPHERE.name,
 )
+
+#: Checkpoints of a run in one panel of a page, at most.
+MOST_STEPS = 5
 
 
 def render(comparison: Comparison) -> str:
@@ -139,7 +142,7 @@ def context(
 def draw_comparison(comparison: Comparison) -> Gallery:
     """The charts of all members, and of the run that they make up."""
     subjects = compared_subjects(comparison)
-    most = len(LINES) if comparison.track is None else MOST_AGES
+    most = len(LINES) if comparison.track is None else MOST_STEPS
     choices = Choices(scalars=training.page_names(subjects), most=most)
     return draw_charts(subjects, "comparison", choices)
 

@@ -50,6 +50,7 @@ class FigureRequest:
 
     formats: tuple[str, ...]
     width: float
+    row_width: float
     choices: Choices
     signs: str
     command: str
@@ -68,7 +69,7 @@ def make_figure(
         drawn = render_paper(
             spec,
             form,
-            request.width,
+            request.row_width if chart.one_row else request.width,
             creator,
             write_name=latex_text if form == "pgf" else plain_text,
             preamble=DEFINITION,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +29,12 @@ from embgeo.workflows.folders import check_free, write_set
 #: Names of 0.1, which are accepted for one version.
 OLD_NAMES = {"scatter-centred": "scatter-centered"}
 
+SCATTERS = ("scatter", "scatter-centered", "figure1")
 #: The figures and tables that an argument concerns; those of all figures concern "figures".
 CONCERNS = {
-    "color": ("scatter", "scatter-centered"),
+    "color": SCATTERS,
+    "annotate": SCATTERS,
+    "free_axes": SCATTERS,
     "x": ("sweep",),
     "parameter": ("sweep",),
     "scalar": ("sweep", "training"),
@@ -73,7 +78,9 @@ def draw(
     text: bool | None = None,
     width: float | None = None,
     color: str | None = None,
-    x: Sequence[float] = (),
+    annotate: str | Sequence[str] = (),
+    free_axes: bool = False,
+    x: Sequence[float] | str = (),
     parameter: str | None = None,
     scalar: str | Sequence[str] = (),
     signs: str | None = None,
@@ -99,11 +106,15 @@ def draw(
     text : bool, optional
         As wide as the text of the venue, not as one column of it.
     width : float, optional
-        Width in inches, instead of a venue's.
+        Width in inches, instead of a venue's; "figure1" takes the text's by default.
     color : {"class", "frequency", "none"}, optional
         What colors the points of a scatter; "class" by default.
-    x : sequence of float
-        Values of the swept parameter, one for each result.
+    annotate : str or sequence of str
+        Tokens whose names stand at their points in a scatter.
+    free_axes : bool
+        Whether each panel of a scatter has a scale of its own, in place of one for all.
+    x : sequence of float, or str
+        Values of the swept parameter, one for each result; ``"0,0.5,1"`` as text.
     parameter : str, optional
         Its name, by which values are read from paths such as ``beta=0.5``.
     scalar : str or sequence of str
@@ -125,18 +136,28 @@ def draw(
     """
     formats = tuple(dict.fromkeys(as_texts(format, "format"))) or ("pdf",)
     scalars = tuple(dict.fromkeys(as_texts(scalar, "scalar")))
+    x = parse_numbers(x) if isinstance(x, str) else x
+    named = tuple(dict.fromkeys(as_texts(annotate, "annotate")))
     asked = bool(as_texts(figure, "figure") or as_texts(table, "table"))
     charts, tables = choose(as_texts(figure, "figure"), as_texts(table, "table"))
     used = {
         "format": as_texts(format, "format"), "venue": venue, "width": width, "text": text,
         "color": color, "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
+        "annotate": named, "free_axes": free_axes or None,
     }  # fmt: skip
     given = [name for name, value in used.items() if value is not None and value != ()]
     check_concerns(given, charts, tables)
     request = FigureRequest(
         formats,
         choose_width(venue, text, width),
-        Choices(color or "class", scalars, parameter or ""),
+        choose_width(venue, True if width is None else None, width),
+        Choices(
+            color or "class",
+            scalars,
+            parameter or "",
+            annotate=named,
+            free_axes=free_axes,
+        ),
         signs or "both",
         command,
     )
@@ -145,6 +166,7 @@ def draw(
     if out is not None:
         check_target(as_path(out, "out"), charts, tables, formats)
     subjects = load_subjects(results, label, x, parameter or "")
+    check_tokens(named, subjects)
     made = make_all(charts, tables, subjects, request, asked=asked)
     check_use(made, given)
     if out is not None:
@@ -186,6 +208,34 @@ def check_concerns(
                 where=argument(name),
                 way_out="leave it out, or ask for that",
             )
+
+
+def parse_numbers(text: str) -> list[float]:
+    """Numbers with commas between them."""
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = [math.nan]
+    if not all(map(math.isfinite, values)):
+        raise BadOption(
+            f"{text!r} is not a list of numbers",
+            where=argument("x"),
+            way_out=f"write {argument('x', '0,0.5,1')}",
+        )
+    return values
+
+
+def check_tokens(tokens: Sequence[str], subjects: Sequence[Subject]) -> None:
+    """Refuse tokens that no analysis holds."""
+    known: set[str] = set()
+    for subject in subjects if tokens else ():
+        known.update((subject.analysis and subject.analysis.tokens) or ())
+    for token in tokens:
+        if token not in known:
+            near = difflib.get_close_matches(token, known, n=1)
+            way_out = f"is {near[0]!r} meant?" if near else "spell it as the vocabulary does"
+            cause = f"no token is called {token!r}"
+            raise BadOption(cause, where=argument("annotate"), way_out=way_out)
 
 
 def check_use(made: FigureSet, given: Sequence[str]) -> None:

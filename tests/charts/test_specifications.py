@@ -19,11 +19,13 @@ from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
 from embgeo.charts.panels import compute_density
 from embgeo.charts.render import paper
+from embgeo.charts.render.dots import draw_density
 from embgeo.charts.render.drawing import draw
 from embgeo.charts.render.interactive import render_interactive
 from embgeo.charts.render.paper import render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
+from embgeo.charts.render.view import View
 from embgeo.charts.specification import Choices, HistogramSteps, Line, Specification, spread
 from embgeo.charts.subject import Course, Subject, compared_subjects, method_subjects
 from embgeo.charts.training import page_names
@@ -119,6 +121,65 @@ def test_scales_are_equal_on_both_axes_and_the_origin_is_seen() -> None:
         assert box.width / (right - left) == pytest.approx(box.height / (top - bottom), rel=1e-6)
 
 
+def two_scales() -> list[Subject]:
+    """The same cloud twice, six times smaller the second time."""
+    xy = np.random.default_rng(0).normal(1.0, 1.0, (400, 2))
+    name = "projection.svd2"
+    return [Subject(s, with_cloud(sample(n=400), name, xy / k)) for s, k in (("a", 1), ("b", 6))]
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_maps_share_limits_and_origin_unless_their_axes_are_free(free: bool) -> None:
+    figure, notes = figure_of(specify("scatter", two_scales(), Choices(free_axes=free)))
+    (a, b) = ((*ax.get_xlim(), *ax.get_ylim()) for ax in figure.axes)
+    if free:
+        assert b[1] - b[0] < (a[1] - a[0]) / 4
+    else:
+        assert b == pytest.approx(a)
+    assert any("one scale for all, although they differ 6-fold" in n for n in notes) is not free
+
+
+def test_named_tokens_stand_at_their_points() -> None:
+    analysis = sample()
+    xy = next(p.xy for p in analysis.points if p.name == "projection.svd2")
+    assert analysis.tokens is not None
+    chosen = analysis.tokens[7]
+    choices = Choices(annotate=(chosen, "absent"))
+    figure, _ = figure_of(specify("scatter", [Subject("a", analysis)], choices))
+    (label,) = (t for t in figure.axes[0].texts if t.get_text() == paper.plain_text(chosen))
+    assert label.xy == pytest.approx(tuple(xy[7]))  # type: ignore[attr-defined]
+
+
+def test_many_points_are_a_density_with_the_mean_color_of_each_cell() -> None:
+    """A cell is a mixture of its points' colors, and darker the more points it holds."""
+    view = View(0.0, 2.0, 0.0, 1.0)
+    xy = np.array([[0.5, 0.5]] * 30 + [[1.5, 0.5]] * 2)
+    colors = np.array([[1.0, 0.0, 0.0, 1.0]] * 30 + [[0, 0, 1, 1], [1, 0, 0, 1]])
+    ax = Figure().add_subplot()
+    draw_density(ax, xy, colors, view, side=0.02)
+    picture = np.asarray(ax.images[0].get_array())
+    assert picture.shape == (1, 2, 3)
+    assert picture[0, 0] == pytest.approx([1, 0, 0])
+    red, green, blue = picture[0, 1]
+    assert red == blue > green > 0.0
+    figure, notes = figure_of(specify("scatter", [Subject("large", large_cloud(10_001))]))
+    assert figure.axes[0].images
+    assert not figure.axes[0].collections
+    assert "large: shades are densities, 10,001 dots would hide another" in notes
+
+
+def test_the_first_figure_of_a_paper_is_one_row() -> None:
+    subjects = [Subject("a", sample()), Subject("b", sample("cone"))]
+    spec = specify("figure1", subjects)
+    figure, _ = figure_of(spec, 5.5)
+    assert len({round(ax.get_subplotspec().rowspan.start) for ax in figure.axes}) == 1  # type: ignore[union-attr]
+    assert [panel.key for panel in spec.panels] == ["0", "1", "spectrum", "cosines"]
+    legend = figure.axes[2].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "isotropic rows"]
+    assert {row["part"] for row in rows(spec)} == {"scatter", "spectrum", "cosines"}
+
+
 def test_points_outside_the_picture_are_counted() -> None:
     xy = np.random.default_rng(0).standard_normal((4000, 2))
     xy[:2] = [[1e6, 0.0], [0.0, -1e6]]
@@ -192,7 +253,18 @@ def test_members_of_a_long_run_are_drawn_from_both_ends_and_between() -> None:
         f"step {step}" for step in ("500", "1,000", "1,500", "2,500", "3,000")
     )
     styles = [line.style for line in spec.panels[0].lines if line.member]
-    assert [(style.scale, style.index) for style in styles] == [("age", i) for i in range(5)]
+    assert [(style.scale, style.index) for style in styles] == [("age", 2 * i) for i in range(5)]
+
+
+def test_every_step_of_a_run_has_a_shade_between_the_first_and_the_last() -> None:
+    run = compared_subjects(sample_comparison(track=True, members=8))
+    spec = chart_named("spectrum").specify(run)
+    assert spec is not None
+    styles = [line.style for line in spec.panels[0].lines if line.member]
+    colors = [theme.color_of(style) for style in styles]
+    assert len(set(colors)) == 8
+    assert (colors[0], colors[-1]) == (theme.AGES[0].light, theme.AGES[-1].light)
+    assert [style.index for style in styles] == sorted(style.index for style in styles)
 
 
 def test_a_member_has_the_same_style_in_every_chart() -> None:

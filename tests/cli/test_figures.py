@@ -148,6 +148,8 @@ def test_python_draws_the_same_bytes(in_home: Path) -> None:
     assert drawn.files["cone.csv"] == (in_home / "cone.csv").read_bytes()
     with pytest.raises(BadOption, match=r"^color: is about scatter or"):
         draw("baseline", figure="cone", color="none")
+    with pytest.raises(BadOption, match=r"^x: 'a' is not a list of numbers"):
+        draw("baseline", x="a")
 
 
 @pytest.mark.slow
@@ -214,6 +216,8 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (("slow", "--scalar", "no.such"), "scatter: cannot be made"),
         (("baseline", "--figure", "cosines", "--x", "1"), "--x: is about sweep, which is not as"),
         (("baseline", "--figure", "cosines", "--color", "none"), "--color: is about scatter or"),
+        (("baseline", "--figure", "cosines", "--free-axes"), "--free-axes: is about scatter or"),
+        (("baseline", "--annotate", "tok"), "--annotate: no token is called 'tok'; is 'tok"),
         (("baseline", "--figure", "cosines", "--signs", "one"), "--signs: is about isotropy, w"),
         (("baseline", "--table", "isotropy", "--format", "svg"), "--format: is about figures, "),
         (("baseline", "--table", "isotropy", "--venue", "acl"), "--venue: is about figures, w"),

@@ -77,8 +77,25 @@ def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:
     i1 = two.scalar("isotropy.i1")
     assert i1 is not None
     assert i1.value is not None
-    shown = float(re.findall(r"& \$([\d.]+)", body[-1])[0])
+    shown = float(re.findall(r"& \$\\mathbf\{([\d.]+)", body[-1])[0])
     assert shown == pytest.approx(i1.value, rel=0.01)
+
+
+def test_points_stand_below_each_other_and_the_most_isotropic_value_is_bold() -> None:
+    def of(i1: float, i2: float) -> Analysis:
+        changed = with_scalar(sample(), "isotropy.i1", value=i1)
+        return with_scalar(changed, "isotropy.i2", value=i2)
+
+    methods = [TableColumn("a", of(0.0912, 1e-9)), TableColumn("b", of(0.7667, 0.25))]
+    body = [
+        list(row["cells"][:2]) for row in named("isotropy").fill(methods, "both").values["body"]
+    ]
+    assert body[0] == ["$0.0912$", r"$\mathbf{1\times10^{-9}}$"]
+    assert body[1] == [r"$\mathbf{0.7667}$", "$0.25$"]
+    assert "Bold: the most isotropic." in latex("isotropy", methods)
+    alone = latex("isotropy", methods[:1])
+    assert "Bold" not in alone
+    assert "mathbf" not in alone
 
 
 def test_one_sign_takes_other_scalars_and_says_so() -> None:

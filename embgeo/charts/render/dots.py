@@ -13,7 +13,15 @@ import numpy as np
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import Medium, add_legend
 from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
-from embgeo.charts.render.view import View, draw_origin, draw_ring, fit_view
+from embgeo.charts.render.view import (
+    MOST_RATIO,
+    View,
+    draw_names,
+    draw_origin,
+    draw_ring,
+    fit_view,
+    unite,
+)
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
 
@@ -28,6 +36,10 @@ OUTSIDE = 0.0005
 MARGIN = 0.45
 #: Side of a panel in inches, at most.
 MOST_SIDE = 2.3
+#: With more points than this a map shows their density: dots would merge into a disc.
+MOST_DOTS = 10_000
+#: Cells of a density an inch, and the shade of a cell with one point.
+CELLS, LEAST_SHADE = 100, 0.25
 #: Colors of the scale of frequencies.
 STEPS = 12
 #: Height in inches of a color bar with its labels.
@@ -44,15 +56,27 @@ def draw_maps(
     colors, explain = choose_colors(clouds, spec)
     columns = grid_width(axes[0])
     side = min(MOST_SIDE, figure.get_figwidth() / columns - MARGIN)
-    for ax, cloud, color in zip(axes, clouds, colors, strict=True):
-        draw_dots(ax, cloud.xy, color, side)
+    for ax in axes:
         draw_origin(ax)
         ax.locator_params(nbins=4)
     explain(figure, axes)
-    views = fill_panels(figure, axes, [cloud.xy for cloud in clouds])
+    fitted = [fit_view(cloud.xy, OUTSIDE) for cloud in clouds]
+    spans = [view.span for view in fitted]
     notes = []
-    for ax, name, cloud, view in zip(axes, spec.members, clouds, views, strict=True):
+    if not spec.free_axes:
+        fitted = [unite(fitted)] * len(clouds)
+        if max(spans) > MOST_RATIO * min(spans):
+            ratio = max(spans) / min(spans)
+            notes.append(f"one scale for all, although they differ {ratio:.0f}-fold")
+    views = fill_panels(figure, axes, fitted)
+    for ax, name, cloud, view, color in zip(axes, spec.members, clouds, views, colors, strict=True):
+        if len(cloud.xy) > MOST_DOTS:
+            draw_density(ax, cloud.xy, color, view, side)
+            notes.append(f"{name}: shades are densities, {len(cloud.xy):,} dots would hide another")
+        else:
+            draw_dots(ax, cloud.xy, color, side)
         draw_ring(ax, view, cloud.ring, medium.write_name, inside=True)
+        draw_names(ax, view, cloud.named, medium.write_name)
         outside = int((~view.holds(cloud.xy)).sum())
         if outside:
             total = f"{len(cloud.xy):,} points"
@@ -141,7 +165,7 @@ def frequency_steps(*, falling: bool) -> ListedColormap:
     return ListedColormap(colors[::-1] if falling else colors)
 
 
-def fill_panels(figure: Figure, axes: Sequence[Axes], clouds: Sequence[FloatArray]) -> list[View]:
+def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) -> list[View]:
     """Show as much of the plane as each panel has room for, with equal scales on both axes.
 
     Labels take room from panels, and limits change labels: after two rounds the layout is kept as
@@ -150,9 +174,9 @@ def fill_panels(figure: Figure, axes: Sequence[Axes], clouds: Sequence[FloatArra
     for _ in range(2):
         figure.draw_without_rendering()
         views = []
-        for ax, xy in zip(axes, clouds, strict=True):
+        for ax, least in zip(axes, fitted, strict=True):
             box = ax.get_window_extent()
-            view = widen(fit_view(xy, OUTSIDE), float(box.height / box.width))
+            view = widen(least, float(box.height / box.width))
             ax.set_xlim(view.left, view.right)
             ax.set_ylim(view.bottom, view.top)
             views.append(view)
@@ -191,6 +215,39 @@ def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
     # With the white of the panel in the picture it needs no transparency, which would take as
     # much room again.
     ax.set_rasterization_zorder(2.5)
+
+
+def draw_density(ax: Axes, xy: FloatArray, colors: Any, view: View, side: float) -> None:
+    """The mean color of the points in each cell, paler where there are few (logarithmic).
+
+    `side` is about the panel's, in inches.
+    """
+    from matplotlib.colors import to_rgba_array
+
+    inside = view.holds(xy)
+    rgb = np.broadcast_to(to_rgba_array(colors)[:, :3], (len(xy), 3))[inside]
+    across = max(1, round(CELLS * side))
+    down = max(1, round(across * (view.top - view.bottom) / (view.right - view.left)))
+    low, size = (view.left, view.bottom), (view.right - view.left, view.top - view.bottom)
+    place = np.minimum(
+        ((xy[inside] - low) / size * (across, down)).astype(int), (across - 1, down - 1)
+    )
+    cell = place[:, 1] * across + place[:, 0]
+    counts = np.bincount(cell, minlength=across * down)
+    sums = [np.bincount(cell, channel, minlength=across * down) for channel in rgb.T]
+    mean = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
+    share = np.log1p(counts) / np.log1p(counts.max(initial=1))
+    shade = np.where(counts > 0, LEAST_SHADE + (1.0 - LEAST_SHADE) * share, 0.0)[:, None]
+    picture = (1.0 - shade + shade * mean).reshape(down, across, 3)
+    # Few levels make the picture compress well.
+    ax.imshow(
+        np.round(picture * 31.0) / 31.0,
+        extent=view.box,
+        origin="lower",
+        interpolation="nearest",
+        aspect="auto",
+        zorder=0.2,
+    )
 
 
 def dot_size(count: int, side: float) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,9 +74,15 @@ def draw(spec: Specification, medium: Medium) -> tuple[Figure, tuple[str, ...]]:
     handles: dict[str, Any] = {}
     for ax, panel in zip(axes, spec.panels, strict=True):
         draw_panel(ax, panel, medium, handles)
-    if any(panel.is_map for panel in spec.panels):
-        return figure, medium.draw_maps(figure, axes, spec, medium)
-    if len(handles) > 1:
+    maps = [i for i, panel in enumerate(spec.panels) if panel.is_map]
+    if maps:
+        if handles:  # of the panels with lines: above all panels stands what colors of maps mean
+            ax = next(ax for ax, panel in zip(axes, spec.panels, strict=True) if panel.lines)
+            ax.legend(list(handles.values()), list(handles), loc="best")
+        of_maps = replace(spec, panels=tuple(spec.panels[i] for i in maps))
+        return figure, medium.draw_maps(figure, [axes[i] for i in maps], of_maps, medium)
+    guides = (line for panel in spec.panels for line in panel.lines if is_guide(line))
+    if len(handles) > 1 or any(line.part for line in guides):
         add_legend(figure, list(handles.values()), list(handles))
     return figure, ()
 
@@ -104,7 +110,7 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
     set_axis(ax.xaxis, panel.x, [line_x(line) for line in panel.lines], medium)
     set_axis(ax.yaxis, panel.y, [line_y(line) for line in panel.lines], medium)
     title = medium.write_name(panel.member) or medium.write_label(panel.title)
-    bends = [guide.label for guide in panel.guides if guide.label]
+    bends = [guide.label for guide in panel.guides if guide.label and guide.axis == "x"]
     if title:
         ax.set_title(" · ".join([title, *bends]))
 
@@ -112,6 +118,11 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
 def is_marks(line: Line | HistogramSteps) -> bool:
     """Whether it is points alone, which need room around them."""
     return isinstance(line, Line) and line.form in ("marks", "dots", "arrow")
+
+
+def is_guide(line: Line | HistogramSteps) -> bool:
+    """Whether it is what members are compared with."""
+    return line.style.scale == "guide"
 
 
 def line_x(line: Line | HistogramSteps) -> FloatArray:
@@ -123,7 +134,7 @@ def line_y(line: Line | HistogramSteps) -> FloatArray:
 
 
 def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
-    """A line with its band and error bars; the handle for a legend, None for a guide."""
+    """A line with its band and error bars; the handle for a legend, None where it has no entry."""
     color = theme.color_of(line.style)
     if line.low is not None and line.high is not None:
         ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.15, lw=0)
@@ -139,7 +150,7 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
         ax.plot(line.x, line.y, ls="", marker=".", color=color, alpha=0.7, mew=0)
         return None
     options: dict[str, Any] = {"color": color, "ls": dash, "marker": ""}
-    guide = line.style.scale == "guide"
+    guide = is_guide(line)
     if line.form in ("marks", "hollow"):
         options |= {"ls": "", "marker": theme.marker_of(line.style)}
         options |= {"mfc": "none"} if line.form == "hollow" else {}
@@ -148,7 +159,7 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
     if guide:
         options |= {"lw": 0.8, "zorder": 1.5}
     (handle,) = ax.plot(line.x, line.y, **options)
-    return None if guide or line.form == "hollow" else handle
+    return None if line.form == "hollow" else handle
 
 
 def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
@@ -160,9 +171,19 @@ def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
 
 
 def draw_guide(ax: Axes, guide: Guide, named: bool) -> None:
-    """A dashed line at a value of one axis; its name stands above, or in the panel's title."""
+    """A dashed line at a value of one axis, with its name at its end; or in the panel's title."""
     if guide.axis == "y":
         ax.axhline(guide.value, color=theme.GRAY.light, lw=0.8, ls=theme.DASHED, zorder=0.5)
+        ax.annotate(
+            guide.label,
+            (1.0, guide.value),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize="small",
+        )
         return
     ax.axvline(guide.value, color=theme.INK.light, lw=0.8, ls=theme.DASHED)
     if guide.label and named:

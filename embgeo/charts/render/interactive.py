@@ -39,7 +39,9 @@ def describe(panel: Panel) -> dict[str, Any]:
     steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
     lines = [line for line in panel.lines if isinstance(line, Line) and line.form in DRAWN]
     x = np.unique(np.concatenate([*(s.edges for s in steps), *(line.x for line in lines)]))
-    marks = [[guide.value, guide.label] for guide in panel.guides if guide.label]
+    marks = [
+        [guide.value, guide.label] for guide in panel.guides if guide.label and guide.axis == "x"
+    ]
     limits = [panel.x.low, panel.x.high]
     return {
         "kind": "steps" if steps else "line",

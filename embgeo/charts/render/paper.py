@@ -52,6 +52,8 @@ DPI = 400
 LIMIT = 48
 #: Narrowest panels in inches: of maps and of grids of curves, and of two panels side by side.
 LEAST_SMALL, LEAST_WIDE = 1.5, 2.0
+#: Where all panels are to stand in one row.
+LEAST_IN_ROW = 1.1
 
 #: Labels of ours in mathematics; everything else is text.
 MATH = {
@@ -139,6 +141,9 @@ def settings(preamble: str = "") -> Iterator[None]:
 def arrange(spec: Specification, width: float) -> FigureLayout:
     """A figure of this width in inches, whose panels are as large as their number allows."""
     n = len(spec.panels)
+    if spec.one_row:
+        across, down = divide(width, n, LEAST_IN_ROW)
+        return FigureLayout(width, down * min(2.3, width / across), across)
     if spec.panels[0].is_map:
         across, down = divide(width, n, LEAST_SMALL)
         return FigureLayout(width, down * (min(2.3, width / across - MARGIN) + MARGIN), across)

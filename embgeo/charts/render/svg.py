@@ -84,6 +84,8 @@ def settings() -> Iterator[None]:
 def arrange(spec: Specification) -> FigureLayout:
     """Sizes that a page shows without scaling: one panel, two next to each other, or a grid."""
     n = len(spec.panels)
+    if spec.one_row:
+        return FigureLayout(3.4 * n, 3.3, n)
     if spec.panels[0].is_map:
         across = min(MAPS_ACROSS, n)
         side = (6.0, 4.3, 3.4)[across - 1]

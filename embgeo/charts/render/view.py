@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts import theme
-from embgeo.charts.specification import Ring
+from embgeo.charts.specification import NamedPoint, Ring
 from embgeo.core.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -92,6 +92,43 @@ def draw_ring(
         zorder=3,
         arrowprops={"arrowstyle": "-", "color": ink, "linewidth": 0.6, "shrinkB": 0.0},
     )
+
+
+def draw_names(
+    ax: Axes, view: View, named: Sequence[NamedPoint], write: Callable[[str], str]
+) -> None:
+    """A mark at each named token inside the view, and its name on the side with more room."""
+    for point in named:
+        if not view.holds(np.array([[point.x, point.y]]))[0]:
+            continue
+        left = point.x > (view.left + view.right) / 2.0
+        ax.annotate(
+            write(point.name),
+            (point.x, point.y),
+            xytext=(-4 if left else 4, 3),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="bottom",
+            fontsize="small",
+            color=theme.INK.light,
+            bbox={
+                "boxstyle": "square,pad=0.1",
+                "facecolor": "white",
+                "alpha": 0.75,
+                "linewidth": 0,
+            },
+            zorder=4,
+        )
+        ax.plot(
+            [point.x],
+            [point.y],
+            marker="o",
+            ms=3,
+            mfc="none",
+            mec=theme.INK.light,
+            mew=0.8,
+            zorder=4,
+        )
 
 
 def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:

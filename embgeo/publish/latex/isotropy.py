@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from embgeo.core.quantities import isotropy
@@ -11,6 +11,8 @@ from embgeo.publish.latex.latex_table import Content, Latex, LatexTable, TableCo
 from embgeo.publish.latex.latex_text import latex_number
 from embgeo.result.analysis import Analysis
 
+#: Digits behind the point, at most.
+MOST_DECIMALS = 4
 CONVENTIONS = {
     "both": r"$Z$ is taken at both signs, $v$ and $-v$, of each eigenvector $v$ of "
     r"$W^\top W$, so that the values depend on no sign that a library happens to give",
@@ -61,19 +63,22 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
     groups = [RAW, UNIT]
     if all(None not in pair(method.analysis, SAMPLED, signs) for method in methods):
         groups.append(SAMPLED)
-    body = []
-    rows: list[tuple[Cell, ...]] = []
-    for method in methods:
-        cells = []
-        for group in groups:
-            for scalar in pair(method.analysis, group, signs):
-                cells.append(Latex(number(scalar)))
-                if scalar is not None:
-                    rows.append(
-                        (method.label, scalar.name, scalar.value, scalar.standard_error,
-                         scalar.convention, scalar.undefined)
-                    )  # fmt: skip
-        body.append({"label": method.label, "cells": cells})
+    table = [[s for g in groups for s in pair(method.analysis, g, signs)] for method in methods]
+    # Of each group I1, which is largest where directions are most alike, then I2, smallest there.
+    columns_of_cells = [
+        write_column(column, max if place % 2 == 0 else min)
+        for place, column in enumerate(zip(*table, strict=True))
+    ]
+    body = [
+        {"label": method.label, "cells": cells}
+        for method, cells in zip(methods, zip(*columns_of_cells, strict=True), strict=True)
+    ]
+    rows: list[tuple[Cell, ...]] = [
+        (method.label, s.name, s.value, s.standard_error, s.convention, s.undefined)
+        for method, scalars in zip(methods, table, strict=True)
+        for s in scalars
+        if s is not None
+    ]
     samples = {
         s.sample.partition(";")[0]
         for m in methods
@@ -84,20 +89,48 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
         "body": body,
         "convention": Latex(CONVENTIONS[signs]),
         "samples": sorted(samples),
-        "dagger": any(r"\dagger" in cell for row in body for cell in row["cells"]),
+        "dagger": any(r"\dagger" in cell for cells in columns_of_cells for cell in cells),
+        "bold": any(r"\mathbf" in cell for cells in columns_of_cells for cell in cells),
     }
     columns = ("analysis", "name", "value", "standard error", "convention", "undefined")
     return Content(values, columns, rows)
 
 
-def number(scalar: Scalar | None) -> str:
-    """Three digits, the standard error where sampled, and a dagger where the basis decides."""
+def write_column(
+    scalars: Sequence[Scalar | None], best: Callable[[list[float]], float]
+) -> list[Latex]:
+    """The cells of a column: points below each other, the most isotropic value in bold."""
+    values = [s.value for s in scalars if s is not None and s.value is not None]
+    texts = [format_number(value, 3) for value in values]
+    decimals = min(MOST_DECIMALS, max((count_decimals(text) for text in texts), default=0))
+    bold = best(values) if len(values) > 1 and min(values) < max(values) else None
+    return [Latex(write_cell(scalar, decimals, bold)) for scalar in scalars]
+
+
+def count_decimals(text: str) -> int:
+    """Digits behind the point; 0 of a number with an exponent."""
+    return 0 if "e" in text else len(text.partition(".")[2])
+
+
+def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
+    """The value, the standard error where sampled, and a dagger where the basis decides."""
     if scalar is None or scalar.value is None:
         return "---"
-    text = latex_number(format_number(scalar.value, 3))
+    text = latex_number(write_number(scalar.value, decimals))
+    if scalar.value == bold:
+        text = rf"$\mathbf{{{text.strip('$')}}}$"
     if scalar.standard_error is not None:
-        text += rf" $\pm$ {latex_number(format_number(scalar.standard_error, 1))}"
-    return text + r"$^\dagger$" if "basis_dependent" in scalar.caveats else text
+        text += rf" $\pm$ {latex_number(write_number(scalar.standard_error, decimals))}"
+    # The mark takes no room, so that points stay below each other.
+    return text + r"\rlap{$^\dagger$}" if "basis_dependent" in scalar.caveats else text
+
+
+def write_number(value: float, decimals: int) -> str:
+    """With this many decimals; three digits and an exponent where that would show too few."""
+    short = format_number(value, 3)
+    if "e" in short or abs(value) < 10.0 ** (1 - decimals):
+        return short
+    return f"{value:,.{decimals}f}"
 
 
 TABLE = LatexTable("isotropy", missing, fill)
