@@ -7,6 +7,7 @@ from pathlib import Path
 from embgeo.core.quantities import QUANTITIES
 from embgeo.core.values import Quantity
 from embgeo.measure.provenance import CONVENTIONS
+from embgeo.measure.reference import NO_REFERENCE
 from embgeo.metrics import SECTIONS
 
 TARGET = Path(__file__).with_name("metrics.md")
@@ -22,6 +23,14 @@ Every value that an analysis can hold. A key is what `analysis.json` calls it an
 `W` is the N × d matrix with a row `w_i` for each token, M the number of rows that are kept,
 `ŵ_i = w_i/‖w_i‖`, `μ` the mean row, `σ_k` a singular value, `λ_k` an eigenvalue of WᵀW, and
 `Z(a) = Σ_i exp⟨w_i, a⟩` for a unit vector `a`.
+"""
+
+REFERENCES = """\
+Numbers about geometry have the value of isotropic Gaussian rows with the same N, d, norms and
+counts next to them: in closed form where there is one, otherwise from one draw. Within clusters,
+rows are isotropic around the centers of those clusters. Probes, neighbors and correlations are
+compared with chance. Counts and lengths of rows have no reference, as isotropic rows have the same
+ones, nor has what is measured between two matrices. The other numbers without one are
 """
 
 TITLES = {
@@ -60,6 +69,12 @@ def section(title: str, members: list[Quantity]) -> str:
     return f"\n## {title}\n\n{head}{rows}"
 
 
+def references() -> str:
+    """What is compared with isotropic rows, and what is not."""
+    listed = "".join(f"- `{name}`: {prose(reason)}.\n" for name, reason in NO_REFERENCE.items())
+    return f"\n## References\n\n{REFERENCES}\n{listed}"
+
+
 def document() -> str:
     conventions = "".join(f"- {name}: {prose(text)}\n" for name, text in CONVENTIONS.items())
     families = dict.fromkeys([*TITLES, *(q.family for q in QUANTITIES.values())])
@@ -74,6 +89,7 @@ def document() -> str:
     return (
         f"{OPENING}\nThe sections, as `--sections` and `embgeo.analyze` take them: {names}.\n"
         f"\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"
+        f"{references()}"
     )
 
 

@@ -10,20 +10,21 @@ from typing import Any
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
-from embgeo.core.quantities import isotropy, spectrum
+from embgeo.core.quantities import spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable, check_width
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
-from embgeo.measure.reference import FAMILIES, NOTE, expected, measure_reference
+from embgeo.measure.reference import (
+    FAMILIES,
+    NO_REFERENCE,
+    NOTE,
+    find_expected,
+    measure_reference,
+)
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
-
-#: Sections with values that mean something on isotropic Gaussian rows.
-REFERENCE_SECTIONS = tuple(dict.fromkeys(family.FAMILY for family in FAMILIES))
-#: Values that say nothing when compared with a reference matrix.
-NO_REFERENCE = (isotropy.EIGENGAP.name,)
 
 
 def analyze(
@@ -95,7 +96,8 @@ def complete(
     for family in measurement.families:
         values += measurement.compute(family)
         clock.lap(family.FAMILY)
-    wanted = [s for s in REFERENCE_SECTIONS if compared is None or s in compared]
+    measured = dict.fromkeys(f.FAMILY for f in measurement.families if f in FAMILIES)
+    wanted = [s for s in measured if compared is None or s in compared]
     note: dict[str, Any] | None = None
     if wanted:
         values, note = with_reference(values, measurement, wanted)
@@ -122,7 +124,7 @@ def with_reference(
     """The values with what isotropic rows of the same N, d and norms give."""
     measurement.reader.announce("isotropic reference", 0)
     simulated = measure_reference(measurement, wanted)
-    known = expected(measurement.shared.norms, measurement.facts.d)
+    known = find_expected(measurement)
     note = {"rows": measurement.facts.m, "note": NOTE}
     return [compare(value, simulated.get(value.name), known) for value in values], note
 

@@ -15,8 +15,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray
 from embgeo.core.matrix import Matrix, Origin
-from embgeo.core.quantities import cosine, isotropy
+from embgeo.core.quantities import coordinates as coordinate
+from embgeo.core.quantities import cosine, frequency, isotropy
+from embgeo.core.quantities import spectrum as decay
 from embgeo.core.values import Scalar, Series
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.metrics import (
@@ -28,9 +31,11 @@ from embgeo.metrics import (
     projection,
     spectrum,
     tail,
+    weighted,
 )
 from embgeo.metrics import cosine as cosines
 from embgeo.metrics import isotropy as partition
+from embgeo.metrics.weighted import find_weights
 
 #: Families whose values mean something on isotropic Gaussian rows.
 FAMILIES: tuple[Family, ...] = (
@@ -43,9 +48,24 @@ FAMILIES: tuple[Family, ...] = (
     coordinates,
     hubs,
     neighborhoods,
+    weighted,
 )
+_I1_OF_ALL = "with all coordinates I1 of unit rows has a reference, from which a few change little"
+#: Geometry that isotropic rows give no value for, and why; docs/metrics.md shows it.
+NO_REFERENCE: dict[str, str] = {
+    decay.TAIL_P.name: "a p-value: two draws of isotropic rows can give 0.05 and 0.7",
+    cosine.CONE_APERTURE.name: "the largest of the angles grows with the pairs that are looked at",
+    isotropy.EIGENGAP.name: "a gap between two draws of eigenvalues is chance",
+    isotropy.Z_RANDOM_MIN.name: "an extreme of a thousand directions, which z_random_std describes",
+    isotropy.Z_RANDOM_MAX.name: "an extreme of a thousand directions, which z_random_std describes",
+    isotropy.I_SPHERE.name: "Z of isotropic rows is nearly flat, and its extremes take long to "
+    "find; I1 has a reference",
+    coordinate.I1_WITHOUT_1.name: _I1_OF_ALL,
+    coordinate.I1_WITHOUT_3.name: _I1_OF_ALL,
+    coordinate.I1_WITHOUT_5.name: _I1_OF_ALL,
+}
 #: Above this many entries the d×d sums of reference rows are made in float32, which is faster.
-SINGLE_ENTRIES = 40_000_000
+SINGLE_ENTRIES = 20_000_000
 #: Up to this many entries the rows are held; beyond, they are drawn again whenever they are read.
 HELD_ENTRIES = 40_000_000
 NOTE = "isotropic Gaussian rows, same N, d and norms"
@@ -114,7 +134,11 @@ def measure_reference(
         Only these are measured.
     """
     reader, norms, d = measurement.reader, measurement.shared.norms, measurement.facts.d
+    facts = measurement.facts
     twin = isotropic_twin(norms, d, measurement.options.seed, reader.spread)
+    if facts.frequency is not None:
+        counts = facts.frequency.counts[facts.kept]
+        twin = replace(twin, frequency=replace(facts.frequency, counts=counts))
     # Flat all over, its extremes take many steps to find and say little.
     plain = replace(
         measurement.options,
@@ -153,6 +177,16 @@ def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Sp
     return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
 
 
+def find_expected(measurement: Measurement) -> dict[str, float]:
+    """What has a closed form, by name."""
+    facts, norms = measurement.facts, measurement.shared.norms
+    weights = find_weights(facts)
+    known = expected(norms, facts.d)
+    if weights is None:
+        return known
+    return known | expect_weighted(norms, facts.d, weights[facts.kept])
+
+
 def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
     """Expectations over independent uniformly random directions in d dimensions.
 
@@ -173,6 +207,8 @@ def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
         cosine.COSREG_VALUE.name: 0.0,
         cosine.POSITIVE_SHARE.name: 0.5,
         cosine.UNIFORMITY.name: float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
+        # A p-value of this null is uniform between 0 and 1.
+        decay.LARGEST_P.name: 0.5,
     }
     if d > 1:
         found[isotropy.ISOSCORE.name] = expect_isoscore(norms, d)
@@ -192,3 +228,30 @@ def expect_isoscore(norms: npt.NDArray[np.float64], d: int) -> float:
     share /= share.sum()
     same = float(share @ share)
     return (1.0 / (same + (1.0 - same) / d) - 1.0) / (d - 1.0)
+
+
+def expect_weighted(norms: FloatArray, d: int, weights: FloatArray) -> dict[str, float]:
+    """IsoScore and first moment of symmetry where each row has a weight; the weights sum to 1.
+
+    With a_i = p_i²n_i² and c_i = p_i n_i², the mean row m has E‖m‖² = Σa_i and, as directions are
+    independent, Var ‖m‖² = (2/d)·Σ_(i≠j) a_i a_j. The covariance is C = S − mmᵀ, S = Σp_i w_i w_iᵀ,
+    with tr C = Σc_i − ‖m‖² and E tr C² = E tr S² − 2·E mᵀSm + E‖m‖⁴, the first as in
+    `expect_isoscore` and E mᵀSm = Σ_i a_i (c_i + Σ_(k≠i) c_k/d).
+    """
+    if d < 2:
+        return {}
+    scale = float(norms.max())
+    lengths = norms / scale
+    a, c = np.square(weights * lengths), weights * np.square(lengths)
+    mean, total = float(a.sum()), float(c.sum())
+    spread = 2.0 * (mean**2 - float(a @ a)) / d
+    same = float(c @ c)
+    along = float(a @ (c + (total - c) / d))
+    square = (total - mean) ** 2 + spread
+    squares = same + (total**2 - same) / d - 2.0 * along + mean**2 + spread
+    # E‖m‖ to second order in the spread of ‖m‖².
+    length = np.sqrt(mean) * (1.0 - spread / (8.0 * mean**2))
+    return {
+        frequency.WEIGHTED_ISOSCORE.name: (square / squares - 1.0) / (d - 1.0),
+        frequency.WEIGHTED_SYMMETRY_FIRST.name: 1.0 - float(length / (weights @ lengths)),
+    }

@@ -39,6 +39,7 @@ TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 16)
 #: Mean silhouette from which clusters count. Kaufman & Rousseeuw 1990 call 0.5 a reasonable and
 #: 0.7 a strong structure; even directions in a plane, cut into arcs, reach 0.55.
 REASONABLE = 0.6
+REFERENCE_NOTE = "isotropic rows in clusters of the same sizes"
 
 ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_WITHIN_CLUSTERS, q.I1_WITHIN_CLUSTERS)
 
@@ -81,7 +82,12 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     if not len(rest):
         reason = "the rows of each cluster are equal"
         return [*values, *(x.undefined(reason) for x in ALL[2:])]
-    return [*values, measure_mean(rest, shrink, sample), measure_i1(rest, sample)]
+    even = draw_even(len(unit), facts.d, generator(options.seed, "isotropic clusters"))
+    return [
+        *values,
+        measure_mean(rest, shrink, sample),
+        measure_i1(rest, subtract_centers(even, labels), sample),
+    ]
 
 
 def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
@@ -122,15 +128,32 @@ def measure_mean(rest: FloatArray, shrink: float, sample: str) -> Scalar:
         standard_error=2.0 * float(by_row.std(ddof=1)) * shrink if shrink else None,
         error_kind="monte_carlo",
         sample=sample,
+        # What is left of the rows of a cluster sums to 0, whatever its size: Σ_(j≠i) cos_ij = −1.
+        reference=-1.0 / (n - 1.0),
+        reference_kind="isotropic",
+        reference_note=REFERENCE_NOTE,
     )
 
 
-def measure_i1(rest: FloatArray, sample: str) -> Scalar:
+def draw_even(count: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Isotropic unit rows."""
+    rows = rng.standard_normal((count, d))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
+
+
+def measure_i1(rest: FloatArray, even: FloatArray, sample: str) -> Scalar:
+    return q.I1_WITHIN_CLUSTERS.measured(
+        compute_i1(rest),
+        sample=sample,
+        convention="E = right singular vectors of the sample, v and −v",
+        reference=compute_i1(even),
+        reference_kind="isotropic",
+        reference_note=REFERENCE_NOTE,
+    )
+
+
+def compute_i1(rest: FloatArray) -> float:
     vectors = np.linalg.svd(rest, full_matrices=False)[2]
     exponents = rest @ vectors.T
     log_z = np.log(np.stack([np.exp(exponents).sum(axis=0), np.exp(-exponents).sum(axis=0)]))
-    return q.I1_WITHIN_CLUSTERS.measured(
-        compute_i1_i2(log_z)[0],
-        sample=sample,
-        convention="E = right singular vectors of the sample, v and −v",
-    )
+    return compute_i1_i2(log_z)[0]

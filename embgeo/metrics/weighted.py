@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
+from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Scalar, Series, Value
 from embgeo.metrics.facts import Facts
@@ -47,11 +48,13 @@ def first() -> list[Statistic]:
     return [Norms()]
 
 
-def second(facts: Facts) -> list[Statistic]:
+def second(facts: Facts, options: Options) -> list[Statistic]:
     weights = find_weights(facts)
     if weights is None:
         return []
-    return [Moments(facts.d, weights=weights), WeightedSum(NAME, weights, facts.d, of="unit")]
+    single = options.precision == "float32"
+    moments = Moments(facts.d, single=single, weights=weights)
+    return [moments, WeightedSum(NAME, weights, facts.d, of="unit")]
 
 
 def find_weights(facts: Facts) -> FloatArray | None:

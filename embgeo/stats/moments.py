@@ -87,7 +87,8 @@ class Moments(Statistic):
             n, root = float(weights.sum()), np.sqrt(weights)[:, None]
             if not n:
                 return
-            mean, x = wide.put(weights / n) @ block.rows, block.rows
+            mean = wide.put(weights / n) @ block.rows
+            x = block.stored if self.single else block.rows
         elif self.of == "rows":
             mean = wide.xp.mean(block.rows, axis=0)
             x = block.stored if self.single else block.rows

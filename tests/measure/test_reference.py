@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from embgeo.core.matrix import Matrix
+from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.measure.analyze import analyze
-from embgeo.measure.reference import GaussianRows, expected
+from embgeo.measure.reference import NO_REFERENCE, GaussianRows, expect_weighted, expected
 from tests.support.matrices import gaussian
 
 approx = pytest.approx
@@ -63,15 +63,7 @@ def test_an_isotropic_matrix_equals_its_reference():
     found = analyze(matrix, sections=GEOMETRY, options=Options(sphere=True))
     defined = [scalar for scalar in found.scalars if scalar.value is not None]
     without = {scalar.name for scalar in defined if scalar.reference is None}
-    # A gap says nothing beside another matrix; an aperture grows with the pairs looked at; the
-    # extremes of a flat sphere take long to find, and those of a thousand directions are chance.
-    assert without == {
-        "isotropy.eigengap",
-        "cosine.cone_aperture",
-        "isotropy.i_sphere",
-        "isotropy.z_random_min",
-        "isotropy.z_random_max",
-    }
+    assert without <= {*NO_REFERENCE}
     # Which coordinate the mean of isotropic rows leans to is chance, as are p-values.
     for scalar in defined:
         if scalar.name in (*without, "cosine.max_dimension_share", "spectrum.largest_p"):
@@ -119,3 +111,38 @@ def test_hubs_and_dimension_have_a_reference(neighbors_of):
     found = analyze(matrix, sections=["tokens"], options=Options(neighbors_of=neighbors_of))
     assert found["tokens.hubness"].reference == approx(found["tokens.hubness"].value, abs=0.5)
     assert found["tokens.intrinsic_dimension"].reference == approx(4.0, abs=0.7)
+
+
+def measure_weighted(seed, norms, counts):
+    W = gaussian(seed, n=len(norms), d=6)
+    W *= (norms / np.linalg.norm(W, axis=1))[:, None]
+    matrix = Matrix(W, frequency=Frequency("counts", counts, "a list"))
+    return analyze(matrix, sections=["frequency"], reference=False)
+
+
+def test_weighted_values_have_the_expectation_of_isotropic_rows():
+    norms, counts = np.linspace(0.5, 2.0, 60), np.ceil(500 / np.arange(1.0, 61))
+    found = [measure_weighted(seed, norms, counts) for seed in range(12)]
+    for name, reference in expect_weighted(norms, 6, counts / counts.sum()).items():
+        values = np.array([one[name].value for one in found])
+        assert reference == approx(values.mean(), abs=4 * values.std() / 12**0.5), name
+
+
+def test_every_weighted_value_has_a_reference():
+    W, counts = gaussian(65, n=400, d=6), np.ceil(4000 / np.arange(1.0, 401))
+    matrix = Matrix(W, frequency=Frequency("counts", counts, "a list"))
+    found = analyze(matrix, sections=["frequency"])
+    for scalar in found.scalars:
+        if "weighted" in scalar.name:
+            assert scalar.reference_kind == "isotropic"
+            assert scalar.value == approx(scalar.reference, abs=0.06 * abs(scalar.value) + 0.06)
+
+
+def test_isotropic_rows_within_clusters_equal_their_reference():
+    W = gaussian(66, n=400, d=12) / 12**0.5
+    W += 4 * np.eye(12)[np.arange(400) % 3]
+    found = analyze(Matrix(W), sections=["cosine"], reference=False)
+    mean, i1 = found["cosine.mean_within_clusters"], found["cosine.i1_within_clusters"]
+    assert mean.reference == approx(-1 / 399)
+    assert mean.value == approx(mean.reference, abs=0.01)
+    assert i1.value == approx(i1.reference, abs=0.1)
