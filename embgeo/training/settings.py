@@ -40,9 +40,13 @@ PRESETS = (
     "trec-cpu",
     "20ng-cpu",
     "imdb-cpu",
+    "multi30k-cpu",
+    "tatoeba-cpu",
     "ptb-inan",
     "wt2-fast",
     "wt2-paper",
+    "iwslt14",
+    "wmt14-base",
 )
 
 

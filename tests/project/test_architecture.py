@@ -259,6 +259,8 @@ def module_name(entry: object) -> str:
     """The module that an entry comes from: itself, a class, a function, or what holds one."""
     if isinstance(entry, ModuleType):
         return entry.__name__
+    if isinstance(entry, type):
+        return entry.__module__
     for held in ("build", "fill", "write"):
         entry = getattr(entry, held, entry)
     return entry.__module__

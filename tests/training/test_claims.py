@@ -19,6 +19,7 @@ from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
 from embgeo.training.study.training import ClaimOutcome, Run, TrainingCurve
+from embgeo.training.study.translation_outcomes import QUANTITIES as TRANSLATION_QUANTITIES
 from tests.support.documents import ROOT
 from tests.support.sample_runs import run
 
@@ -131,7 +132,11 @@ def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() 
 
 def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
     methods = pytest.importorskip("embgeo.training.methods.catalog").METHODS
-    known = {*ANALYZED, *(q.name for q in (*QUANTITIES, *DOCUMENT_QUANTITIES)), PERPLEXITY}
+    known = {
+        *ANALYZED,
+        *(q.name for q in (*QUANTITIES, *DOCUMENT_QUANTITIES, *TRANSLATION_QUANTITIES)),
+        PERPLEXITY,
+    }
     assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
         assert {*claim.methods, claim.against} <= set(methods)

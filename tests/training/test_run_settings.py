@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
+from embgeo.training.checks import list_defaults  # noqa: E402
 from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
@@ -137,8 +138,11 @@ def test_another_schedule_starts_from_its_own_settings() -> None:
 def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
     config = resolve(load_preset(name))
     assert resolve(parse_settings(config.text(), name)) == config
-    own = {**config.model.settings, "d": 8, "hidden": 8}
-    make_task(config).make_model(config.model.name, N, own)
+    task = make_task(config)
+    small = {"d": 8, "hidden": 8, "layers": 1}
+    known = list_defaults(task.find_model(config.model.name))
+    own = {name: value for name, value in small.items() if name in known}
+    task.make_model(config.model.name, N, {**config.model.settings, **own})
 
 
 @pytest.mark.parametrize(

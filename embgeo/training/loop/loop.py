@@ -200,7 +200,7 @@ class Loop:
         losses: list[Tensor] = []
         ratios: list[float] = []
         weights: list[float] = []
-        tokens = 0
+        units = 0.0
         while len(losses) < wanted and not (losses and self.stage_ended):
             batch = self.batches.take()
             loss, objective = self.loss(batch)
@@ -208,7 +208,7 @@ class Loop:
             losses.append(loss)
             ratios.append(batch.length_ratio)
             weights.append(self.task.weigh(self.config, batch))
-            tokens += batch.units
+            units += batch.units
         mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
         mean, flag_sums = self.world.average(self.parameters, mean, flags)
         self.update(
@@ -216,8 +216,9 @@ class Loop:
             wanted / len(losses),
             sum(weights) / len(weights),
         )
-        self.tokens += tokens * self.world.size
-        return StepReport(mean, tokens * self.world.size, flag_sums)
+        tokens = round(units * self.world.size)
+        self.tokens += tokens
+        return StepReport(mean, tokens, flag_sums)
 
     def place(self) -> int:
         """The number of the step as a schedule counts it, from 0."""

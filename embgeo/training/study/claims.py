@@ -13,7 +13,9 @@ from embgeo.training.study.training import Role
 #: Stands for the test perplexity where every run has one, else for that of the validation split.
 PERPLEXITY = "perplexity"
 TIME = "training.microseconds_per_token"
-CLASSIFICATION = "classification"
+CLASSIFICATION, TRANSLATION = "classification", "translation"
+#: The tasks whose models predict tokens.
+TOKENS = ("lm", TRANSLATION)
 
 GAO = "Gao et al. 2019"
 WANG = "Wang et al. 2020"
@@ -88,6 +90,27 @@ def _perplexity(
     )
 
 
+def _bleu(
+    key: str,
+    text: str,
+    source: str,
+    methods: tuple[str, ...],
+    reported: tuple[PaperClaim, ...],
+    against: str = BASELINE,
+) -> Claim:
+    return Claim(
+        key,
+        f"{text} improves translation (BLEU)",
+        source,
+        methods,
+        "test.bleu",
+        "higher",
+        against,
+        published=reported,
+        tasks=(TRANSLATION,),
+    )
+
+
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         "cosreg-cosine",
@@ -98,6 +121,7 @@ CLAIMS: tuple[Claim, ...] = (
         "lower",
         role="output",
         sanity=True,
+        tasks=TOKENS,
     ),
     Claim(
         "cosreg-spectrum",
@@ -107,6 +131,7 @@ CLAIMS: tuple[Claim, ...] = (
         spectrum.EFFECTIVE_RANK.name,
         "higher",
         role="output",
+        tasks=TOKENS,
     ),
     Claim(
         "cosreg-isotropy",
@@ -116,6 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
         isotropy.I1_UNIT.name,
         "higher",
         role="output",
+        tasks=TOKENS,
     ),
     _perplexity(
         "cosreg-perplexity",
@@ -134,6 +160,7 @@ CLAIMS: tuple[Claim, ...] = (
         role="output",
         against=FACTORED,
         sanity=True,
+        tasks=TOKENS,
     ),
     Claim(
         "sc-prior-polynomial",
@@ -145,6 +172,7 @@ CLAIMS: tuple[Claim, ...] = (
         role="output",
         against=FACTORED,
         sanity=True,
+        tasks=TOKENS,
     ),
     Claim(
         "sc-i1",
@@ -156,6 +184,7 @@ CLAIMS: tuple[Claim, ...] = (
         published=published.I1,
         role="output",
         against=FACTORED,
+        tasks=TOKENS,
     ),
     Claim(
         "sc-i2",
@@ -167,6 +196,7 @@ CLAIMS: tuple[Claim, ...] = (
         published=published.I2,
         role="output",
         against=FACTORED,
+        tasks=TOKENS,
     ),
     _perplexity(
         "sc-perplexity",
@@ -201,7 +231,8 @@ CLAIMS: tuple[Claim, ...] = (
         "lower",
         relative=True,
         factor=1.24,
-        published=(published.TIME,),
+        published=published.TIME,
+        tasks=TOKENS,
     ),
     Claim(
         "frage-probe",
@@ -211,7 +242,7 @@ CLAIMS: tuple[Claim, ...] = (
         frequency.PROBE_AUC.name,
         "lower",
         role="input",
-        tasks=("lm", CLASSIFICATION),
+        tasks=(*TOKENS, CLASSIFICATION),
     ),
     Claim(
         "frage-accuracy",
@@ -241,6 +272,7 @@ CLAIMS: tuple[Claim, ...] = (
         frequency.NEIGHBOR_RARITY_RARE.name,
         "lower",
         role="input",
+        tasks=TOKENS,
     ),
     _perplexity(
         "frage-perplexity",
@@ -332,5 +364,30 @@ CLAIMS: tuple[Claim, ...] = (
         cosine.MEAN.name,
         "lower",
         role="input",
+    ),
+    _bleu("cosreg-bleu", "CosReg", f"{GAO}, Table 2", ("cosreg",), published.COSREG_BLEU),
+    _bleu(
+        "sc-bleu",
+        "Spectrum control (the exponential prior)",
+        f"{WANG}, Tables 4, 5 and 8",
+        ("sc-exp",),
+        published.SPECTRUM_CONTROL_BLEU,
+        FACTORED,
+    ),
+    _bleu(
+        "sc-bleu-polynomial",
+        "Spectrum control (the polynomial prior)",
+        f"{WANG}, Table 8",
+        ("sc-poly",),
+        published.SPECTRUM_CONTROL_POLYNOMIAL_BLEU,
+        FACTORED,
+    ),
+    _bleu("frage-bleu", "FRAGE", f"{GONG}, Table 3", ("frage",), published.FRAGE_BLEU),
+    _bleu(
+        "adversarial-bleu",
+        "The adversarial softmax",
+        f"{WANG}, Table 4",
+        ("adversarial",),
+        published.ADVERSARIAL_BLEU,
     ),
 )

@@ -49,12 +49,18 @@ def decide_claims(
     """
     trained, tasks = {run.method for run in runs}, {run.task for run in runs}
     found = [
-        decide_claim(claim, method, runs, samples or {})
+        decide_claim(put_first(claim, tasks), method, runs, samples or {})
         for claim in claims
         for method in claim.methods
         if method in trained and method != claim.against and tasks.intersection(claim.tasks)
     ]
     return adjust_claims(found)
+
+
+def put_first(claim: Claim, tasks: set[str]) -> Claim:
+    """The claim with the published numbers of these tasks before those of others."""
+    ordered = sorted(claim.published, key=lambda one: one.task not in tasks)
+    return replace(claim, published=tuple(ordered))
 
 
 def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:

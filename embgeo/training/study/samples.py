@@ -15,12 +15,18 @@ from embgeo.training.study.document_outcomes import (
     bootstrap_documents,
 )
 from embgeo.training.study.text_losses import TEXT_LOSSES, TextLosses, bootstrap_text
+from embgeo.training.study.translation_outcomes import (
+    BLEU,
+    TRANSLATION_OUTCOMES,
+    TranslationOutcomes,
+    bootstrap_translations,
+)
 
-Samples = TextLosses | DocumentOutcomes
+Samples = TextLosses | DocumentOutcomes | TranslationOutcomes
 #: By method, then by seed.
 SamplesByMethod = Mapping[str, Mapping[int, Samples]]
 
-FORMATS: tuple[RecordFormat[Any], ...] = (TEXT_LOSSES, DOCUMENT_OUTCOMES)
+FORMATS: tuple[RecordFormat[Any], ...] = (TEXT_LOSSES, DOCUMENT_OUTCOMES, TRANSLATION_OUTCOMES)
 
 
 def find_format(samples: Samples) -> RecordFormat[Any]:
@@ -40,7 +46,7 @@ def load_samples(folder: Path) -> Samples | None:
 def bootstrap_samples(
     before: Mapping[int, Samples], after: Mapping[int, Samples], number: str
 ) -> tuple[float, float] | None:
-    """95 % interval of the difference of a score over other texts or documents.
+    """95 % interval of the difference of a score over other texts, documents or sentences.
 
     None of a number that is not about them, or of another split.
     """
@@ -53,4 +59,6 @@ def bootstrap_samples(
         return bootstrap_text(first, second)
     if kinds == {DocumentOutcomes} and score in (ACCURACY, MACRO_F1):
         return bootstrap_documents(first, second, score)
+    if kinds == {TranslationOutcomes} and score == BLEU:
+        return bootstrap_translations(first, second)
     return None

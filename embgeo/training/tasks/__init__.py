@@ -9,6 +9,7 @@ from embgeo.training.settings import StudySettings
 from embgeo.training.tasks.classification import ClassificationTask
 from embgeo.training.tasks.language_model import LanguageModeling
 from embgeo.training.tasks.task import Batch, Dataset, Evaluator, Feed, Losses, SplitScores, Task
+from embgeo.training.tasks.translation import TranslationTask
 
 __all__ = [
     "TASKS",
@@ -21,12 +22,13 @@ __all__ = [
     "Losses",
     "SplitScores",
     "Task",
+    "TranslationTask",
     "check_task",
     "make_task",
 ]
 
 #: Every task, in the order of help texts.
-TASKS: tuple[type[Task], ...] = (LanguageModeling, ClassificationTask)
+TASKS: tuple[type[Task], ...] = (LanguageModeling, ClassificationTask, TranslationTask)
 
 
 def make_task(config: StudySettings) -> Task:

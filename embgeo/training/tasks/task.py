@@ -59,9 +59,10 @@ class Batch(Protocol):
 
     Attributes
     ----------
-    units : int
+    units : float
         What the loss is a mean over: targets, pairs, documents. Batches of one step have the same
-        number in every process, so that means average to means.
+        number in every process, so that means average to means; where they have not, it is the
+        mean over the processes, and `Task.loss` divides by it.
     length_ratio : float
         Multiplies the learning rate of the step; usually 1.
     first : bool
@@ -69,7 +70,7 @@ class Batch(Protocol):
     """
 
     @property
-    def units(self) -> int: ...
+    def units(self) -> float: ...
     @property
     def length_ratio(self) -> float: ...
     @property

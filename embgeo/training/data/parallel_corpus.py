@@ -1,0 +1,182 @@
+"""Sentences and their translations as rows of one vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.errors import BadOption
+from embgeo.training.data.byte_pairs import END_ROW, BytePairs
+from embgeo.training.data.parallel_texts import (
+    Pair,
+    PairsBySplit,
+    cut_pairs,
+    find_parallel,
+    read_columns,
+    read_parallel,
+)
+from embgeo.training.data.text import sha256
+from embgeo.training.data.vocabulary import Vocabulary
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Sentences of one language one after the other, each with `END` behind it.
+
+    Attributes
+    ----------
+    rows : int array
+        Of the vocabulary, of all tokens; shape (T,).
+    ends : int array
+        Where in `rows` each sentence begins, and the last one ends; shape (n + 1,).
+    """
+
+    rows: Ints
+    ends: Ints
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        """Tokens of each sentence, `END` among them; shape (n,)."""
+        return np.diff(self.ends)
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelSplit:
+    """Pairs of sentences of a split, and the translations as they are written."""
+
+    source: Sentences
+    target: Sentences
+    texts: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelCorpus:
+    """What a translation model is trained on and judged by.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+        Of both languages together; counts are those of both sides.
+    train, valid, test : ParallelSplit
+    """
+
+    name: str
+    vocabulary: Vocabulary
+    pieces: BytePairs
+    train: ParallelSplit
+    valid: ParallelSplit
+    test: ParallelSplit
+    notes: tuple[str, ...]
+    files: dict[str, str]
+    unit: str = "target tokens"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Target tokens of each split, ends of sentences among them."""
+        splits = ("train", "valid", "test")
+        return {split: len(getattr(self, split).target.rows) for split in splits}
+
+
+def load_parallel(
+    path: Path,
+    *,
+    source: str,
+    target: str,
+    columns: Sequence[str],
+    test: str,
+    length: int,
+    size: int,
+    note: str,
+) -> ParallelCorpus:
+    """Read sentences and translations; `TranslationTask` describes the arguments.
+
+    Raises
+    ------
+    BadOption
+        A split that is missing, or no pair short enough to train on.
+    UnreadableFile
+        A file that cannot be read.
+    """
+    splits, files, notes = read_splits(path, source, target, columns, test)
+    pieces = BytePairs((text for pair in splits["train"] for text in pair), size)
+    encoded = {split: encode_pairs(pieces, pairs) for split, pairs in splits.items()}
+    whole = encoded["train"]
+    train = cut_long(whole, length)
+    if not len(train):
+        raise BadOption(
+            f"no pair of the training split has {length:,} tokens at most on both sides",
+            where=path,
+            way_out="make length of [task] larger",
+        )
+    sides = (train.source.rows, train.target.rows)
+    counts = np.sum([np.bincount(rows, minlength=pieces.size) for rows in sides], axis=0)
+    notes.append(
+        f"{source} to {target}: {len(train):,} pairs to train on, "
+        f"{len(whole) - len(train):,} with more than {length:,} tokens are left out; "
+        f"{pieces.size:,} pieces of words by byte-pair encoding of both sides for training"
+    )
+    base = path if path.is_dir() else path.parent
+    return ParallelCorpus(
+        name=f"{path.resolve().name} {source}–{target}",
+        vocabulary=pieces.vocabulary(counts),
+        pieces=pieces,
+        train=train,
+        valid=encoded["valid"],
+        test=encoded["test"],
+        notes=(*notes, note),
+        files={file.relative_to(base).as_posix(): sha256(file) for file in files},
+    )
+
+
+def read_splits(
+    path: Path, source: str, target: str, columns: Sequence[str], test: str
+) -> tuple[PairsBySplit, list[Path], list[str]]:
+    """The pairs of each split, the files that they are from, and notes."""
+    if path.is_dir():
+        found = find_parallel(path, source, target, test)
+        splits = {split: read_parallel(*pair) for split, pair in found.items()}
+        note = f"the test split is {found['test'][0].name} and {found['test'][1].name}"
+        return splits, [file for pair in found.values() for file in pair], [note]
+    splits = cut_pairs(list(dict.fromkeys(read_columns(path, columns, source, target))))
+    note = (
+        f"{len(splits['valid']):,} pairs are for validation and {len(splits['test']):,} for "
+        "testing, the same for all methods and seeds; no sentence of one split is in another"
+    )
+    return splits, [path], [note]
+
+
+def encode_pairs(pieces: BytePairs, pairs: list[Pair]) -> ParallelSplit:
+    """Both sides of pairs as rows."""
+    source, target = zip(*pairs, strict=True)
+    return ParallelSplit(join_rows(pieces.encode(source)), join_rows(pieces.encode(target)), target)
+
+
+def join_rows(sentences: list[list[int]]) -> Sentences:
+    """Sentences one after the other, each with `END` behind it."""
+    ends = np.cumsum([0, *(len(rows) + 1 for rows in sentences)])
+    flat = (row for rows in sentences for row in (*rows, END_ROW))
+    return Sentences(np.fromiter(flat, np.int64, int(ends[-1])), ends)
+
+
+def cut_long(split: ParallelSplit, length: int) -> ParallelSplit:
+    """Without the pairs of which a side has more tokens."""
+    chosen = np.flatnonzero(np.maximum(split.source.lengths, split.target.lengths) <= length)
+    if len(chosen) == len(split):
+        return split
+    source, target = (
+        join_rows([side.rows[side.ends[i] : side.ends[i + 1] - 1].tolist() for i in chosen])
+        for side in (split.source, split.target)
+    )
+    return ParallelSplit(source, target, tuple(split.texts[i] for i in chosen))

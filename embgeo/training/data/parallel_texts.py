@@ -1,0 +1,179 @@
+"""Pairs of sentences that translate each other: files of both languages, or one with columns."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.training.data.text import cannot_read, pieces
+
+#: A sentence and its translation.
+Pair = tuple[str, str]
+PairsBySplit = dict[str, list[Pair]]
+
+_ENDINGS = ("", ".gz", ".xz", ".bz2")
+#: Beginnings of names by split, in the order in which they are looked for.
+_NAMES = {"train": ("train",), "valid": ("valid", "val", "dev"), "test": ("test",)}
+#: Of a single file, the share of validation, one in this many, and its most pairs; as for testing.
+PART, MOST = 20, 2_000
+
+
+def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, tuple[Path, Path]]:
+    """The files of both languages by split; of several, the first by name.
+
+    Parameters
+    ----------
+    path : Path
+        A folder with ``train.SOURCE`` and ``train.TARGET``; ``valid``, ``val`` or ``dev``, and
+        ``test``, are the beginnings of the names of the other splits.
+    test : str
+        The beginning of the name of the test split; empty for any that begins with "test".
+
+    Raises
+    ------
+    BadOption
+        A split of which one file or both are missing.
+    """
+    found = {}
+    for split, names in _NAMES.items():
+        known = (test,) if split == "test" and test else names
+        files = [(one, find_other(one, source, target)) for one in list_files(path, source, known)]
+        pair = next(((one, other) for one, other in files if other is not None), None)
+        if pair is None:
+            shown = f"{known[0]}.{source} and {known[0]}.{target}"
+            missing = f"there is {files[0][0].name}, but no .{target}" if files else f"no {shown}"
+            raise BadOption(
+                f"the {split} split is missing: {missing}",
+                where=path,
+                way_out="check source, target and test of [task]",
+            )
+        found[split] = pair
+    return found
+
+
+def list_files(folder: Path, language: str, names: Sequence[str]) -> list[Path]:
+    """The files of a language whose names begin with one of `names`, in this order."""
+    endings = tuple(f".{language}{ending}" for ending in _ENDINGS)
+    files = sorted(file for file in folder.iterdir() if file.name.endswith(endings))
+    return [file for name in names for file in files if file.name.startswith(name)]
+
+
+def find_other(file: Path, source: str, target: str) -> Path | None:
+    """The file of the other language; None if there is none."""
+    stem = file.name[: file.name.rindex(f".{source}")]
+    places = [file.with_name(f"{stem}.{target}{ending}") for ending in _ENDINGS]
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_parallel(source: Path, target: Path) -> list[Pair]:
+    """The pairs of two files with a sentence a line; pairs with an empty side are left out.
+
+    Raises
+    ------
+    UnreadableFile
+        A file that cannot be read, files with different numbers of lines, or no pairs.
+    """
+    one, other = read_sentences(source), read_sentences(target)
+    if len(one) != len(other):
+        raise UnreadableFile(
+            f"it has {len(one):,} lines, and {target.name} has {len(other):,}",
+            where=source,
+            way_out="give files whose lines translate each other",
+        )
+    return require_pairs(list(zip(one, other, strict=True)), source)
+
+
+def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -> list[Pair]:
+    """The pairs of a file with columns between tabs, whose languages `columns` names.
+
+    Raises
+    ------
+    BadOption
+        A language without a column.
+    UnreadableFile
+        A line with fewer columns, or no pairs.
+    """
+    for language in (source, target):
+        if language not in columns:
+            raise BadOption(
+                f"no column is {language!r}",
+                where=path,
+                way_out=f'name the columns in [task]: columns = ["{target}", "{source}"]',
+            )
+    places = columns.index(source), columns.index(target)
+    pairs = []
+    for number, line in enumerate(read_sentences(path), 1):
+        fields = line.split("\t")
+        if line and len(fields) <= max(places):
+            raise UnreadableFile(
+                f"line {number:,} has {len(fields)} columns, and {max(places) + 1} are needed",
+                where=path,
+                way_out="correct the line",
+            )
+        if line:
+            pairs.append((fields[places[0]].strip(), fields[places[1]].strip()))
+    return require_pairs(pairs, path)
+
+
+def read_sentences(path: Path) -> list[str]:
+    """The lines of a file; only line feeds end a line."""
+    if not path.is_file():
+        raise cannot_read(path, FileNotFoundError())
+    return [line.strip() for piece in pieces(path) for line in io.StringIO(piece, newline="\n")]
+
+
+def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:
+    """Those with two sides; `UnreadableFile` if none has."""
+    full = [pair for pair in pairs if all(pair)]
+    if not full:
+        raise UnreadableFile("it has no sentences", where=path, way_out="give sentences")
+    return full
+
+
+def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
+    """Three splits such that no sentence of one is in another, on either side.
+
+    Pairs that share a sentence, directly or by way of others, stay together.
+
+    Raises
+    ------
+    BadOption
+        Too few pairs that can be parted.
+    """
+    group = group_pairs(pairs)
+    sizes = np.bincount(group)
+    order = np.random.default_rng(0).permutation(len(sizes))
+    # The largest groups are for training, whatever their place.
+    order = order[np.argsort(sizes[order] > max(1, len(pairs) // 1_000), kind="stable")]
+    place = np.empty(len(sizes), dtype=np.int64)
+    part = min(len(pairs) // PART, MOST) or 1
+    place[order] = np.minimum((np.cumsum(sizes[order]) - 1) // part, 2)
+    names = ("valid", "test", "train")
+    found: PairsBySplit = {name: [] for name in ("train", "valid", "test")}
+    for pair, number in zip(pairs, group, strict=True):
+        found[names[place[number]]].append(pair)
+    if not all(found.values()):
+        raise BadOption(
+            f"{len(pairs):,} pairs cannot be cut into three splits without a common sentence",
+            where="data",
+            way_out="give more pairs, or a folder with a file for each split",
+        )
+    return found
+
+
+def group_pairs(pairs: list[Pair]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The number of the group of each pair, those that share sentences in one."""
+    number: dict[tuple[int, str], int] = {}
+    ends = np.array(
+        [[number.setdefault((side, pair[side]), len(number)) for side in (0, 1)] for pair in pairs]
+    )
+    n = len(number)
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    group = connected_components(graph, directed=False)[1][ends[:, 0]]
+    return np.unique(group, return_inverse=True)[1].astype(np.int64)

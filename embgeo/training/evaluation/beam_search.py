@@ -1,0 +1,170 @@
+"""The translations that a model finds best, by beam search over a batch of sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+Places = tuple[Tensor, Tensor]
+
+
+class Translator(Protocol):
+    """A model as beam search sees it; `embgeo.training.tasks.encoder_decoder` has one."""
+
+    def read(self, source: Tensor, seen: Tensor) -> list[Places]: ...
+    def write(
+        self, inputs: Tensor, sources: list[Places], seen: Tensor, before: list[Places] | None = ...
+    ) -> tuple[Tensor, list[Places]]: ...
+    def head(self, hidden: Tensor) -> Tensor: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSettings:
+    """How translations are searched.
+
+    Attributes
+    ----------
+    beam : int
+        Beginnings that are kept of each translation; 1 takes the best token at each place.
+    penalty : float
+        α of the length penalty: ln p is divided by ((5 + tokens)/6)^α.
+    more : int
+        Tokens that a translation may have more than its source.
+    end : int
+        The row that begins and ends a translation.
+    """
+
+    beam: int = 4
+    penalty: float = 0.6
+    more: int = 50
+    end: int = 0
+
+
+@dataclass(slots=True)
+class Beams:
+    """Beginnings of translations of B sentences, K of each.
+
+    Attributes
+    ----------
+    sentence : Tensor of int64
+        Which sentence of the batch each is; shape (B,).
+    tokens : Tensor of int64
+        The first of them is `end`; shape (B, K, T).
+    scores : Tensor of float64
+        ln p, −∞ where there are fewer; shape (B, K).
+    """
+
+    sentence: Tensor
+    tokens: Tensor
+    scores: Tensor
+    sources: list[Places]
+    seen: Tensor
+    kept: list[Places] | None = None
+
+
+@torch.no_grad()
+def search_beams(
+    model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings
+) -> list[list[int]]:
+    """The best translation of each sentence, without `end`.
+
+    A translation is searched until `beam` of its beginnings have ended, or the limit of tokens is
+    reached, where all end. Of equal scores, that which comes first in beam and vocabulary is taken.
+
+    Parameters
+    ----------
+    model : Translator
+        In evaluation mode.
+    source, seen : Tensor
+        Shapes (B, S) and (B, 1, 1, S): rows, and which of them count.
+
+    References
+    ----------
+    Wu et al., "Google's neural machine translation system", 2016, Eq. 14 (length penalty, without
+    coverage).
+    """
+    n, beam = len(source), settings.beam
+    beams = start_beams(model, source, seen, settings)
+    limits = seen.sum(dim=-1).view(-1) + settings.more
+    ended: list[list[tuple[float, list[int]]]] = [[] for _ in range(n)]
+    for length in range(1, int(limits.max()) + 1):
+        log_p = predict_next(model, beams)
+        last = length >= limits[beams.sentence]
+        # At the limit nothing but the end may follow.
+        log_p[last, :, : settings.end] = -torch.inf
+        log_p[last, :, settings.end + 1 :] = -torch.inf
+        size = log_p.shape[-1]
+        scores, places = take_best((beams.scores[..., None] + log_p).flatten(1), 2 * beam)
+        ends = (places % size == settings.end) & scores.isfinite()
+        scale = ((5.0 + length) / 6.0) ** settings.penalty
+        for row, column in ends[:, :beam].nonzero().tolist():
+            tokens = beams.tokens[row, int(places[row, column]) // size, 1:].tolist()
+            ended[int(beams.sentence[row])].append((float(scores[row, column]) / scale, tokens))
+        found, column = take_best(scores.masked_fill(ends, -torch.inf), beam)
+        counts = torch.tensor([len(ended[int(i)]) for i in beams.sentence], device=last.device)
+        going = ((counts < beam) & ~last & found[:, 0].isfinite()).nonzero().view(-1)
+        if not len(going):
+            break
+        beams = advance_beams(beams, going, places.gather(1, column), found, size)
+    # The first of equal ones, as max takes it.
+    return [max(one, key=lambda pair: pair[0])[1] for one in ended]
+
+
+def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings) -> Beams:
+    """One beginning of each translation, which is empty."""
+    n, beam = len(source), settings.beam
+    rows = torch.arange(n, device=source.device).repeat_interleave(beam)
+    sources = choose_places(model.read(source, seen), rows)
+    scores = torch.full((n, beam), -torch.inf, dtype=torch.float64, device=source.device)
+    scores[:, 0] = 0.0
+    first = torch.full((n, beam, 1), settings.end, device=source.device)
+    return Beams(torch.arange(n, device=source.device), first, scores, sources, seen[rows])
+
+
+def predict_next(model: Translator, beams: Beams) -> Tensor:
+    """ln p of each token behind each beginning, shape (B, K, N); beams keep what the model made."""
+    last = beams.tokens[..., -1].flatten()[:, None]
+    hidden, beams.kept = model.write(last, beams.sources, beams.seen, beams.kept)
+    log_p = model.head(hidden[:, -1]).double().log_softmax(dim=-1)
+    return log_p.view(*beams.scores.shape, -1)
+
+
+def advance_beams(beams: Beams, going: Tensor, places: Tensor, scores: Tensor, size: int) -> Beams:
+    """The beginnings of the sentences in `going` with one token more."""
+    beam = beams.scores.shape[1]
+    parents = (places[going] // size) + going[:, None] * beam
+    rows = parents.flatten()
+    tokens = torch.cat(
+        (beams.tokens.flatten(0, 1)[rows], (places[going] % size).reshape(-1, 1)), dim=1
+    )
+    assert beams.kept is not None
+    return Beams(
+        beams.sentence[going],
+        tokens.view(*parents.shape, -1),
+        scores[going],
+        choose_places(beams.sources, rows),
+        beams.seen[rows],
+        choose_places(beams.kept, rows),
+    )
+
+
+def choose_places(kept: list[Places], rows: Tensor) -> list[Places]:
+    """Keys and values of some rows."""
+    return [(keys[rows], values[rows]) for keys, values in kept]
+
+
+def take_best(scores: Tensor, number: int) -> tuple[Tensor, Tensor]:
+    """The largest of each row, at most `number` and in order, with their places.
+
+    Of equal ones the first come first, which topk does not promise.
+    """
+    number = min(number, scores.shape[1])
+    found = scores.topk(min(number + 1, scores.shape[1]), dim=1)
+    values: Any = found.values
+    if (values[:, 1:] == values[:, :-1]).any():
+        values, places = scores.sort(dim=1, descending=True, stable=True)
+        return values[:, :number], places[:, :number]
+    return values[:, :number], found.indices[:, :number]

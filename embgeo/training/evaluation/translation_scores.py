@@ -1,0 +1,49 @@
+"""How good translations are, by sacreBLEU."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from embgeo.core.errors import BadOption
+from embgeo.training.study.translation_outcomes import BLEU, CHRF, TranslationOutcomes
+
+
+def import_sacrebleu() -> Any:
+    """The package; `BadOption` where it is not installed."""
+    try:
+        from sacrebleu import metrics
+    except ImportError as error:
+        raise BadOption(
+            "translation needs the package sacrebleu", way_out="pip install 'embgeo[train]'"
+        ) from error
+    return metrics
+
+
+def describe_metrics() -> str:
+    """The signatures of the scores, for whoever compares with other numbers."""
+    metrics = import_sacrebleu()
+    found = []
+    for name, metric in (("BLEU", metrics.BLEU()), ("chrF", metrics.CHRF())):
+        metric.corpus_score(["a"], [["a"]])
+        found.append(f"{name}|{metric.get_signature()}")
+    return f"scores are those of sacreBLEU: {', '.join(found)}"
+
+
+def score_translations(
+    split: str, translations: Sequence[str], references: Sequence[str]
+) -> tuple[dict[str, float], TranslationOutcomes]:
+    """BLEU and chrF of a split, and what a bootstrap needs; one reference for each sentence."""
+    metrics = import_sacrebleu()
+    scores = {
+        name: float(metric.corpus_score(list(translations), [list(references)]).score)
+        for name, metric in ((BLEU, metrics.BLEU()), (CHRF, metrics.CHRF()))
+    }
+    # Counts do not depend on the effective order, without which it warns of single sentences.
+    metric = metrics.BLEU(effective_order=True)
+    pairs = zip(translations, references, strict=True)
+    found = [metric.sentence_score(one, [reference]) for one, reference in pairs]
+    digest = hashlib.sha256("\n".join(references).encode()).hexdigest()
+    counts = [(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found]
+    return scores, TranslationOutcomes(split, digest, tuple(translations), tuple(counts))

@@ -1,0 +1,157 @@
+"""What a translation model writes for every sentence of a split, and a bootstrap over these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.values import Quantity
+from embgeo.io.bounded.records import RecordFormat
+
+Floats = npt.NDArray[np.float64]
+
+#: Sentences without which no interval is given.
+LEAST_SENTENCES = 20
+DRAWS = 1_000
+BLEU, CHRF = "bleu", "chrf"
+#: The longest n-grams that BLEU counts.
+ORDERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationOutcomes:
+    """Translations of sentences, and what BLEU counts in each.
+
+    Attributes
+    ----------
+    split : str
+        ``"valid"`` or ``"test"``.
+    references : str
+        SHA-256 of the reference translations.
+    translations : tuple of str
+        One of each sentence.
+    counts : tuple of tuples of 10 int
+        Of each sentence: n-grams for n = 1 to 4 that the reference has, too; all n-grams for n = 1
+        to 4; tokens of the translation and of the reference.
+    """
+
+    split: str
+    references: str
+    translations: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+
+def _check(record: TranslationOutcomes) -> None:
+    if len(record.counts) != len(record.translations):
+        raise ValueError("translations and counts differ in number")
+    if any(len(one) != 2 * ORDERS + 2 for one in record.counts):
+        raise ValueError("a sentence has other counts than BLEU needs")
+
+
+TRANSLATION_OUTCOMES = RecordFormat(
+    "embgeo.translations",
+    1,
+    TranslationOutcomes,
+    "translations.json",
+    what="the translations of a run",
+    again="train it again with: embgeo train",
+    check=_check,
+)
+
+
+def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
+    return (
+        Quantity(
+            f"{split}.{BLEU}",
+            f"BLEU, {title}",
+            f"BLEU of the translations of the {title} split, as sacreBLEU computes it; 0 to 100.",
+            "100·BP·exp(1/4 Σ_n ln p_n)",
+            better="higher",
+        ),
+        Quantity(
+            f"{split}.{CHRF}",
+            f"chrF, {title}",
+            f"F-score of character n-grams of the translations of the {title} split, as sacreBLEU "
+            "computes it; 0 to 100.",
+            better="higher",
+        ),
+        Quantity(
+            f"{split}.loss",
+            f"Loss, {title}",
+            "Mean negative log-probability of a token of the reference translations of the "
+            f"{title} split, without label smoothing.",
+            "−1/n Σ_t ln p(y_t | y_<t, x)",
+            unit="nats",
+            better="lower",
+        ),
+    )
+
+
+QUANTITIES = (*_of_split("valid", "validation"), *_of_split("test", "test"))
+
+
+def compute_bleu(counts: Floats) -> Floats:
+    """BLEU, 0 to 100, of sums of what `TranslationOutcomes` counts; shape (…, 10) → (…).
+
+    The k-th order without a common n-gram counts as 2^−k of one, as in sacreBLEU's smoothing
+    "exp".
+
+    References
+    ----------
+    Papineni et al., "BLEU: a method for automatic evaluation of machine translation", ACL 2002,
+    §2.3; Post, "A call for clarity in reporting BLEU scores", WMT 2018.
+    """
+    common, all_of_them = counts[..., :ORDERS], counts[..., ORDERS : 2 * ORDERS]
+    written, reference = counts[..., -2], counts[..., -1]
+    missing = common == 0.0
+    smoothed = np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), common)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(smoothed / all_of_them).mean(axis=-1)
+        brevity = np.minimum(0.0, 1.0 - reference / written)
+    defined = (all_of_them > 0.0).all(axis=-1) & ~missing.all(axis=-1)
+    exponent = np.where(defined, logs + brevity, -np.inf)
+    return np.asarray(100.0 * np.exp(exponent))
+
+
+def bootstrap_translations(
+    before: Mapping[int, TranslationOutcomes],
+    after: Mapping[int, TranslationOutcomes],
+    draws: int = DRAWS,
+) -> tuple[float, float] | None:
+    """95 % interval of a difference of BLEU over other sentences.
+
+    A paired bootstrap (percentiles): sentences are drawn with replacement, the same for both
+    methods and all seeds. The seeds, and so the models, stay as they are.
+
+    Parameters
+    ----------
+    before, after : mapping of int to TranslationOutcomes
+        By seed; the mean is over the seeds that both have.
+
+    Returns
+    -------
+    tuple of two floats or None
+        None without a common seed, with too few sentences, or where these are not the same.
+
+    References
+    ----------
+    Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3.
+    """
+    seeds = sorted(before.keys() & after.keys())
+    held = [one for seed in seeds for one in (before[seed], after[seed])]
+    if not held or len({(one.split, one.references) for one in held}) > 1:
+        return None
+    n = len(held[0].counts)
+    if n < LEAST_SENTENCES or any(len(one.counts) != n for one in held):
+        return None
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
+    scores = [
+        compute_bleu(weights.astype(np.float64) @ np.array(one.counts, dtype=np.float64))
+        for one in held
+    ]
+    differences = np.mean([b - a for a, b in zip(scores[::2], scores[1::2], strict=True)], axis=0)
+    low, high = np.quantile(differences, [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,261 @@
+"""Translation of sentences, judged by BLEU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from embgeo.core.errors import BadOption
+from embgeo.core.values import Quantity
+from embgeo.training.checks import list_defaults, natural, nonnegative, require, share, whole
+from embgeo.training.data.byte_pairs import END_ROW
+from embgeo.training.data.pair_batches import PairBatch, PairBatches, gather_pairs
+from embgeo.training.data.parallel_corpus import Ints, ParallelCorpus, ParallelSplit, load_parallel
+from embgeo.training.evaluation.beam_search import BeamSettings, search_beams
+from embgeo.training.evaluation.translation_scores import describe_metrics, score_translations
+from embgeo.training.loop.process import World
+from embgeo.training.methods import AugmentedLoss, Regularizer, Step
+from embgeo.training.methods.definitions import find_method
+from embgeo.training.models import EmbeddingModel
+from embgeo.training.settings import StudySettings
+from embgeo.training.study.translation_outcomes import (
+    BLEU,
+    CHRF,
+    QUANTITIES,
+    TranslationOutcomes,
+)
+from embgeo.training.tasks.encoder_decoder import EncoderDecoder, mask_ends
+from embgeo.training.tasks.task import Losses, SplitScores, Task
+
+#: Where `data` does not say it: rows at most, those of both languages together.
+SIZE = 4_000
+
+
+class TranslationTask(Task):
+    """Write the translation of a sentence.
+
+    Parameters
+    ----------
+    source, target : str
+        Languages, as the names of files end: ``train.de`` and ``train.en``.
+    columns : sequence of str
+        The languages of the columns of a single file with tabs.
+    test : str
+        The beginning of the name of the test split, where there are several; empty for the first.
+    length : int
+        Tokens of a side from which on a pair is not trained on.
+    smoothing : float
+        Share of the probability that the loss gives to all tokens alike.
+    beam : int
+        Beginnings that the search for a translation keeps.
+    penalty : float
+        α of the length penalty of the search.
+    more : int
+        Tokens that a translation may have more than its source.
+    """
+
+    NAME: ClassVar[str] = "translation"
+    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder,)
+    QUALITY: ClassVar[str] = BLEU
+    SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, CHRF)
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+
+    def __init__(
+        self,
+        *,
+        source: str = "de",
+        target: str = "en",
+        columns: Sequence[str] = (),
+        test: str = "",
+        length: int = 100,
+        smoothing: float = 0.1,
+        beam: int = 4,
+        penalty: float = 0.6,
+        more: int = 50,
+    ) -> None:
+        for name, value in (("source", source), ("target", target), ("test", test)):
+            require(name, value, isinstance(value, str), "give a name")
+        require("target", target, source != target, "give another language than that of source")
+        listed = not isinstance(columns, str) and all(isinstance(one, str) for one in columns)
+        require("columns", columns, listed, 'give a list of languages: ["en", "de"]')
+        self.source, self.target, self.test = source, target, test
+        self.columns = tuple(columns)
+        self.length = whole("length", length)
+        self.smoothing = share("smoothing", smoothing)
+        self.search = BeamSettings(
+            whole("beam", beam), nonnegative("penalty", penalty), natural("more", more), END_ROW
+        )
+
+    def load(self, config: StudySettings) -> ParallelCorpus:
+        chosen = config.data
+        for name in ("unit", "tokenizer", "tokens", "min_count"):
+            if getattr(chosen, name) is not None:
+                raise BadOption(
+                    f"{name} of [data] is for other tasks, and the task is {self.NAME}",
+                    way_out="leave it out",
+                )
+        signature = describe_metrics()
+        return load_parallel(
+            Path(chosen.path),
+            source=self.source,
+            target=self.target,
+            columns=self.columns,
+            test=self.test,
+            length=self.length,
+            size=SIZE if chosen.size is None else chosen.size,
+            note=signature,
+        )
+
+    def feed(
+        self, config: StudySettings, dataset: ParallelCorpus, world: World, device: torch.device
+    ) -> PairBatches:
+        return PairBatches(
+            dataset.train,
+            batch=config.training.batch,
+            seed=config.seeds[0],
+            world=world,
+            device=device,
+        )
+
+    def loss(
+        self,
+        model: EncoderDecoder,
+        batch: PairBatch,
+        carry: Any,  # noqa: ARG002
+        regularizer: Regularizer,
+        *,
+        in_loss: bool,
+    ) -> Losses:
+        """Places without a target are left out before the output layer."""
+        states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
+        hidden = states.index_select(0, batch.places)
+        step = Step(hidden, model.head(hidden), batch.targets, batch.inputs)
+        step.logits = regularizer.logits(step)
+        plain, smoothed = sum_losses(step.logits, batch.targets, self.smoothing)
+        # Sums over all processes are divided by all targets: means of means would prefer targets
+        # of a process with few of them.
+        share_of_units = float(batch.counts) / batch.units
+        objective = share_of_units * smoothed
+        if in_loss:
+            objective = objective + regularizer(step)
+        return Losses(share_of_units * plain, objective)
+
+    def evaluator(
+        self, config: StudySettings, dataset: ParallelCorpus, device: torch.device
+    ) -> TranslationScores:
+        return TranslationScores(config, self.search, dataset, device)
+
+    def rehearse(self, config: StudySettings, dataset: ParallelCorpus) -> None:
+        if config.training.accumulate > 1:
+            raise BadOption(
+                "accumulate of [training] would count tokens of short batches more than others",
+                way_out="make batch of [training] larger instead",
+            )
+        self.feed(config, dataset, World(), torch.device("cpu"))
+        for name in config.compare:
+            method = find_method(name, config.method)
+            if method.tied is not None or any(issubclass(p, AugmentedLoss) for p in method.parts):
+                raise BadOption(
+                    f"{name} is about the matrices of a language model",
+                    way_out="compare mle, cosreg, sc-exp, frage or adversarial; tied of [model] "
+                    "says which matrices are one",
+                )
+
+    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
+        """Logits with their gradient, and states of every layer."""
+        settings = {**list_defaults(EncoderDecoder), **config.model.settings}
+        width = int(settings["layers"]) * (12 * int(settings["d"]) + int(settings["feedforward"]))
+        return 4 * config.training.batch * (2 * n_tokens + 2 * width)
+
+
+def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Sums of −ln p of the targets, and of the same with smoothed targets.
+
+    A share of `smoothing` of a target is spread over all tokens, the target among them.
+
+    Parameters
+    ----------
+    logits : Tensor
+        Shape (U, N).
+    targets : Tensor of int64
+        Shape (U,).
+
+    References
+    ----------
+    Szegedy et al., "Rethinking the Inception architecture for computer vision", CVPR 2016, §7.
+    """
+    log_p = F.log_softmax(logits.float() if logits.element_size() < 4 else logits, dim=-1)
+    plain = -log_p.gather(1, targets[:, None]).sum()
+    if not smoothing:
+        return plain, plain
+    return plain, (1.0 - smoothing) * plain - smoothing * log_p.mean(dim=-1).sum()
+
+
+class TranslationScores:
+    """Loss of the other splits, and at the end BLEU and chrF of their translations."""
+
+    def __init__(
+        self,
+        config: StudySettings,
+        search: BeamSettings,
+        dataset: ParallelCorpus,
+        device: torch.device,
+    ) -> None:
+        self.config, self.search, self.dataset, self.device = config, search, dataset, device
+
+    def valid(self, model: EncoderDecoder) -> SplitScores:
+        return self.score(model, self.dataset.valid)
+
+    def final(
+        self, model: EncoderDecoder
+    ) -> tuple[SplitScores, SplitScores | None, TranslationOutcomes]:
+        """Both splits, and the translations of the last one."""
+        valid, outcomes = self.translate(model, "valid")
+        if not self.config.evaluation.test:
+            return valid, None, outcomes
+        test, outcomes = self.translate(model, "test")
+        return valid, test, outcomes
+
+    @torch.no_grad()
+    def score(self, model: EncoderDecoder, pairs: ParallelSplit) -> SplitScores:
+        """Without smoothing."""
+        total = 0.0
+        for _, batch in self.walk(pairs):
+            states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
+            logits = model.head(states.index_select(0, batch.places)).double()
+            total += float(F.cross_entropy(logits, batch.targets, reduction="sum"))
+        n = len(pairs.target.rows)
+        return {"loss": total / n, "perplexity": math.exp(min(total / n, 700.0)), "tokens": n}
+
+    def translate(
+        self, model: EncoderDecoder, split: str
+    ) -> tuple[SplitScores, TranslationOutcomes]:
+        """With scores of what the model writes itself."""
+        pairs: ParallelSplit = getattr(self.dataset, split)
+        rows: list[list[int]] = [[] for _ in range(len(pairs))]
+        for chosen, batch in self.walk(pairs):
+            seen = mask_ends(batch.lengths, batch.source.shape[1])
+            found = search_beams(model, batch.source, seen, self.search)
+            for place, one in zip(chosen.tolist(), found, strict=True):
+                rows[place] = one
+        texts = self.dataset.pieces.decode(rows)
+        scores, outcomes = score_translations(split, texts, pairs.texts)
+        return {**self.score(model, pairs), **scores}, outcomes
+
+    def walk(self, pairs: ParallelSplit) -> Iterator[tuple[Ints, PairBatch]]:
+        """Sentences of like length together, as places and a batch."""
+        order = np.lexsort((pairs.target.lengths, pairs.source.lengths))
+        for begin in range(0, len(order), self.config.evaluation.batch):
+            chosen = order[begin : begin + self.config.evaluation.batch]
+            yield chosen, gather_pairs(pairs, chosen, self.device)
+
+    def describe_parts(self) -> list[str]:
+        """Nothing is left out."""
+        return []

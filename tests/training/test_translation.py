@@ -1,0 +1,558 @@
+"""Translation: data, network, loss and search against twins, resuming, processes, scores."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("tomli_w")
+pytest.importorskip("tokenizers")
+
+import torch
+from safetensors.numpy import load_file
+from torch.nn import functional as F
+
+import embgeo
+from embgeo.core.errors import EmbgeoError
+from embgeo.training.data.byte_pairs import BytePairs
+from embgeo.training.data.pair_batches import PairBatch, PairBatches
+from embgeo.training.data.parallel_corpus import ParallelSplit, join_rows
+from embgeo.training.data.parallel_texts import cut_pairs, find_parallel
+from embgeo.training.evaluation.beam_search import BeamSettings, search_beams, take_best
+from embgeo.training.loop.process import World
+from embgeo.training.loop.run import train_run
+from embgeo.training.methods import Regularizer
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.study.training import load_training
+from embgeo.training.study.translation_outcomes import (
+    TRANSLATION_OUTCOMES,
+    TranslationOutcomes,
+    bootstrap_translations,
+    compute_bleu,
+)
+from embgeo.training.tasks import make_task
+from embgeo.training.tasks.encoder_decoder import (
+    Attention,
+    AttentionBlock,
+    EncoderDecoder,
+    mask_ends,
+)
+from embgeo.training.tasks.translation import TranslationTask
+from tests.support.processes import in_two_processes
+from tests.support.training_runs import CPU, Stopped, silent, stopping
+
+NOUNS = (("Hund", "dog"), ("Mann", "man"), ("Ball", "ball"), ("Baum", "tree"), ("Weg", "way"))
+VERBS = (("sieht", "sees"), ("hat", "has"), ("nimmt", "takes"))
+
+
+def write_corpus(folder: Path) -> Path:
+    """Sentences of three words, all combinations, in three splits."""
+    triples = list(itertools.product(NOUNS, VERBS, NOUNS))
+    order = np.random.default_rng(0).permutation(len(triples))
+    cuts = {"train": order[:55], "val": order[55:65], "test_a": order[65:], "test_b": order[60:65]}
+    for split, chosen in cuts.items():
+        for side, language in enumerate(("de", "en")):
+            lines = [" ".join(word[side] for word in triples[i]) + "." for i in chosen]
+            (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("pairs"))
+
+
+def settings(place: Path, **tables: Any) -> StudySettings:
+    usual: dict[str, Any] = {
+        "data": {"path": str(place), "size": 60},
+        "task": {"name": "translation", "beam": 2, "more": 3},
+        "model": {
+            "name": "encoder-decoder",
+            "d": 8,
+            "layers": 1,
+            "heads": 2,
+            "feedforward": 8,
+            "dropout": 0.0,
+        },
+        "optimizer": {"kind": "adam", "lr": 0.01},
+        "training": {"batch": 100, "epochs": 1, "device": "cpu", "log_every": 5, "threads": 1},
+    }
+    return from_tables(usual).updated(tables)
+
+
+def draw_pairs(n: int, longest: int = 6, size: int = 9) -> ParallelSplit:
+    generator = np.random.default_rng(0)
+    sides = [
+        join_rows([generator.integers(1, size, length).tolist() for length in lengths])
+        for lengths in generator.integers(1, longest, (2, n))
+    ]
+    return ParallelSplit(sides[0], sides[1], ("",) * n)
+
+
+def make_model(**given: Any) -> EncoderDecoder:
+    torch.manual_seed(0)
+    usual: dict[str, Any] = {"d": 4, "layers": 2, "heads": 2, "feedforward": 5, "dropout": 0.0}
+    return EncoderDecoder(9, **{**usual, **given}).double().eval()
+
+
+# --- The network and the loss ---------------------------------------------------------------------
+
+
+def slow_attention(part: Attention, state: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    """Of one place to those that it sees, head by head."""
+    width, found = len(state) // part.heads, []
+    for head in range(part.heads):
+        own = slice(head * width, (head + 1) * width)
+        scores = [
+            (part.query(state)[own] * part.key(other)[own]).sum() / math.sqrt(width)
+            for other in seen
+        ]
+        weights = torch.softmax(torch.stack(scores), dim=0)
+        values = [part.value(other)[own] for other in seen]
+        found.append(sum(w * v for w, v in zip(weights, values, strict=True)))
+    return part.out(torch.cat(found))
+
+
+def slow_block(
+    block: AttentionBlock, states: list[torch.Tensor], source: torch.Tensor | None, before: bool
+) -> list[torch.Tensor]:
+    parts: list[Any] = [lambda x, seen: slow_attention(block.itself, x, seen)]
+    if source is not None:
+        parts.append(lambda x, _: slow_attention(block.reading, x, source))
+    parts.append(lambda x, _: block.inner(x))
+    for norm, part in zip(block.norms, parts, strict=True):
+        given = [norm(x) if before else x for x in states]
+        seen = [given if source is None else given[: t + 1] for t in range(len(given))]
+        added = [
+            x + part(one, torch.stack(s)) for x, one, s in zip(states, given, seen, strict=True)
+        ]
+        states = added if before else [norm(x) for x in added]
+    return states
+
+
+def slow_embed(model: EncoderDecoder, matrix: torch.Tensor, rows: list[int]) -> list[torch.Tensor]:
+    found = []
+    for t, row in enumerate(rows):
+        wave = [
+            (math.cos if k % 2 else math.sin)(t / 10_000 ** ((k - k % 2) / model.d))
+            for k in range(model.d)
+        ]
+        found.append(matrix[row] * math.sqrt(model.d) + torch.tensor(wave))
+    return found
+
+
+def slow_logits(model: EncoderDecoder, source: list[int], target: list[int]) -> torch.Tensor:
+    """§3 of Vaswani et al. for one pair, place by place."""
+    before = isinstance(model.norm_source, torch.nn.LayerNorm)
+    matrix = model.embedding.weight if model.source is None else model.source.weight
+    states = slow_embed(model, matrix, source)
+    for block in model.encoder:
+        states = slow_block(block, states, None, before)
+    read = torch.stack([model.norm_source(x) for x in states])
+    states = slow_embed(model, model.embedding.weight, [0, *target[:-1]])
+    for block in model.writer:
+        states = slow_block(block, states, read, before)
+    return torch.stack([model.decoder(model.norm_target(x)) for x in states])
+
+
+@pytest.mark.parametrize(("norm", "tied"), [("before", "three-way"), ("after", "none")])
+def test_the_network_is_that_of_its_equations(norm: str, tied: str) -> None:
+    model = make_model(norm=norm, tied=tied, layers=1)
+    pairs = draw_pairs(3)
+    batch = PairBatches(pairs, batch=99, seed=0, world=World(), device=CPU).take()
+    hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
+    targets = [[*row[1:].tolist(), 0] for row in batch.inputs]
+    lengths = (batch.places // batch.inputs.shape[1]).bincount().tolist()
+    split = batch.targets.split(lengths)
+    twins = [
+        slow_logits(model, row[:n].tolist(), target.tolist())
+        for row, n, target in zip(batch.source, batch.lengths, split, strict=True)
+    ]
+    assert len(targets) == len(twins) == 3
+    expected = torch.cat(twins)
+    torch.testing.assert_close(model.head(hidden), expected, rtol=1e-6, atol=1e-6)
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    logits = (model.head(hidden), expected)
+    ones, others = (
+        torch.autograd.grad(F.cross_entropy(one, batch.targets), parameters) for one in logits
+    )
+    for name, one, other in zip(names, ones, others, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, msg=name)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_is_that_of_torch_over_all_targets_of_all_processes(smoothing: float) -> None:
+    model, pairs = make_model(), draw_pairs(9)
+    task = TranslationTask(smoothing=smoothing)
+    given: dict[str, Any] = {"batch": 20, "seed": 0, "device": CPU}
+
+    def losses(world: World) -> list[tuple[float, float]]:
+        feed = PairBatches(pairs, world=world, **given)
+        batches = [feed.take() for _ in range(feed.steps_per_epoch)]
+        found = [task.loss(model, one, None, Regularizer(), in_loss=False) for one in batches]
+        return [(one.mean.item(), one.objective.item()) for one in found]
+
+    alone = losses(World())
+    parts = [losses(World(rank, 3)) for rank in range(3)]
+    np.testing.assert_allclose(np.mean(parts, axis=0), alone)
+    feed = PairBatches(pairs, world=World(), **given)
+    for plain, smoothed in alone:
+        batch = feed.take()
+        hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
+        logits, targets = model.head(hidden), batch.targets
+        assert plain == pytest.approx(F.cross_entropy(logits, targets).item())
+        twin = F.cross_entropy(logits, targets, label_smoothing=smoothing)
+        assert smoothed == pytest.approx(twin.item())
+
+
+# --- The search -----------------------------------------------------------------------------------
+
+
+class Unigrams:
+    """Fixed logits, whatever was read and written."""
+
+    def __init__(self, logits: list[float]) -> None:
+        self.logits = torch.tensor(logits, dtype=torch.float64)
+
+    def read(self, *_: torch.Tensor) -> list[Any]:
+        return []
+
+    def write(self, inputs: torch.Tensor, *_: Any) -> tuple[torch.Tensor, list[Any]]:
+        return torch.zeros(*inputs.shape, 1), []
+
+    def head(self, hidden: torch.Tensor) -> torch.Tensor:
+        return self.logits.expand(*hidden.shape[:-1], -1)
+
+
+def score(model: EncoderDecoder, source: torch.Tensor, rows: list[int], penalty: float) -> float:
+    """ln p of a translation, computed anew from its start, divided by its length penalty."""
+    inputs = torch.tensor([[0, *rows]])
+    hidden = model(source, torch.tensor([source.shape[1]]), inputs)
+    log_p = model.head(hidden)[0].log_softmax(dim=-1)
+    total = log_p.gather(1, torch.tensor([[*rows, 0]]).T).sum()
+    return float(total) / ((6 + len(rows)) / 6) ** penalty
+
+
+@torch.no_grad()
+def test_a_wide_search_finds_the_best_of_all_translations() -> None:
+    torch.manual_seed(3)
+    model = EncoderDecoder(4, d=4, layers=1, heads=2, feedforward=4, dropout=0.0).double().eval()
+    source, lengths = torch.tensor([[1, 2, 0], [3, 0, 0]]), torch.tensor([3, 2])
+    for penalty in (0.0, 2.0):
+        wide = BeamSettings(beam=70, penalty=penalty, more=1)
+        found = search_beams(model, source, mask_ends(lengths, 3), wide)
+        for row, n, given in zip(source, lengths.tolist(), found, strict=True):
+            limit = n + 1
+            every = [
+                list(rows)
+                for length in range(limit)
+                for rows in itertools.product(range(1, 4), repeat=length)
+            ]
+            scores = [score(model, row[None, :n], rows, penalty) for rows in every]
+            assert given == every[int(np.argmax(scores))]
+
+
+@torch.no_grad()
+def test_a_narrow_search_is_that_without_kept_states_and_other_sentences() -> None:
+    model = make_model(norm="after")
+    source, lengths = torch.tensor([[1, 2, 5, 7, 0], [3, 8, 0, 0, 0]]), torch.tensor([5, 3])
+    greedy = BeamSettings(beam=1, penalty=0.0, more=4)
+    found = search_beams(model, source, mask_ends(lengths, 5), greedy)
+    for row, n, given in zip(source, lengths.tolist(), found, strict=True):
+        rows: list[int] = []
+        while len(rows) < n + 4 - 1:
+            hidden = model(row[None, :n], torch.tensor([n]), torch.tensor([[0, *rows]]))
+            best = int(model.head(hidden)[0, -1].argmax())
+            if best == 0:
+                break
+            rows.append(best)
+        assert given == rows
+        beam = BeamSettings(beam=3, more=4)
+        (alone,) = search_beams(model, row[None, :n], mask_ends(torch.tensor([n]), n), beam)
+        together = search_beams(model, source, mask_ends(lengths, 5), beam)
+        assert alone in together
+
+
+def test_of_equal_translations_the_first_is_taken() -> None:
+    values, places = take_best(torch.tensor([[1.0, 3.0, 3.0, 3.0, 0.0]]), 2)
+    assert (values.tolist(), places.tolist()) == ([[3.0, 3.0]], [[1, 2]])
+    seen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+    found = search_beams(
+        Unigrams([-9.0, 1.0, 1.0]), torch.ones(1, 1, dtype=torch.int64), seen, BeamSettings(more=2)
+    )
+    assert found == [[1, 1]]
+
+
+# --- Data -----------------------------------------------------------------------------------------
+
+
+def test_every_pair_is_seen_once_and_processes_share_every_batch() -> None:
+    pairs = draw_pairs(41)
+    usual: dict[str, Any] = {"batch": 24, "seed": 1, "device": CPU}
+    whole = PairBatches(pairs, world=World(), **usual)
+    parts = [PairBatches(pairs, world=World(rank, 2), **usual) for rank in range(2)]
+    orders = []
+    for _ in range(2):
+        seen: list[tuple[int, ...]] = []
+        for _ in range(whole.steps_per_epoch):
+            one, *halves = (feed.take() for feed in (whole, *parts))
+            assert max(one.source.numel(), one.inputs.numel()) <= 24
+            assert one.units == len(one.targets) == 2 * halves[0].units
+            known = [half for half in halves if half.counts]
+            assert sum(len(half.targets) for half in known) == len(one.targets)
+            seen += list_pairs(one)
+            both = [pair for half in known for pair in list_pairs(half)]
+            assert sorted(both) == sorted(list_pairs(one))
+        expected = [
+            (*pairs.source.rows[slice(*pairs.source.ends[i : i + 2])].tolist(), -1,
+             *pairs.target.rows[slice(*pairs.target.ends[i : i + 2])].tolist())
+            for i in range(41)
+        ]  # fmt: skip
+        assert sorted(seen) == sorted(expected)
+        orders.append(seen)
+    assert orders[0] != orders[1]
+    again = PairBatches(pairs, world=World(), **usual)
+    again.load_state_dict(whole.state_dict())
+    assert torch.equal(again.take().source, whole.take().source)
+
+
+def list_pairs(batch: PairBatch) -> list[tuple[int, ...]]:
+    lengths = (batch.places // batch.inputs.shape[1]).bincount().tolist()
+    return [
+        (*row[:n].tolist(), -1, *target.tolist())
+        for row, n, target in zip(
+            batch.source, batch.lengths, batch.targets.split(lengths), strict=True
+        )
+    ]
+
+
+def test_pieces_are_joined_to_the_text_that_they_are_of() -> None:
+    texts = ["Ein Mann, der “a-b” (c) sagt.", "Ein Hund läuft."]
+    pieces = BytePairs(texts, 60)
+    assert pieces.decode(pieces.encode(texts)) == texts
+    assert pieces.decode(pieces.encode(["Ein Ω Mann", ""])) == ["Ein  Mann", ""]
+    assert (
+        BytePairs(texts, 60).vocabulary(np.zeros(1)).tokens == pieces.vocabulary(np.zeros(1)).tokens
+    )
+
+
+def test_files_of_both_languages_are_the_splits(place: Path) -> None:
+    found = find_parallel(place, "de", "en", "")
+    assert {split: one.name for split, (one, _) in found.items()} == {
+        "train": "train.de",
+        "valid": "val.de",
+        "test": "test_a.de",
+    }
+    assert find_parallel(place, "en", "de", "test_b")["test"][0].name == "test_b.en"
+    config = settings(place)
+    dataset = make_task(config).load(config) if has_sacrebleu() else None
+    if dataset is not None:
+        assert dataset.sizes["train"] == len(dataset.train.target.rows)
+        counts = np.bincount(
+            np.concatenate([dataset.train.source.rows, dataset.train.target.rows]),
+            minlength=len(dataset.vocabulary),
+        )
+        assert dataset.vocabulary.counts.tolist() == counts.tolist()
+
+
+def has_sacrebleu() -> bool:
+    try:
+        import sacrebleu
+    except ImportError:
+        return False
+    return bool(sacrebleu)
+
+
+def test_no_sentence_of_a_split_is_in_another() -> None:
+    generator = np.random.default_rng(0)
+    pairs = [(f"a{i}", f"b{j}") for i, j in generator.integers(0, 300, (200, 2))]
+    splits = cut_pairs(pairs)
+    assert sorted(pair for split in splits.values() for pair in split) == sorted(pairs)
+    for one, other in itertools.combinations(splits.values(), 2):
+        for side in (0, 1):
+            assert not {pair[side] for pair in one} & {pair[side] for pair in other}
+    assert min(len(splits["valid"]), len(splits["test"])) >= 5
+
+
+BAD = {
+    "lines": ({"train.en": "a\nb\n"}, {}, "train.de: it has 55 lines, and train.en has 2"),
+    "empty": ({"train.en": ""}, {}, "the file is empty"),
+    "blank": ({"val.en": "\n" * 10}, {}, "it has no sentences"),
+    "binary": ({"val.de": "\0\n"}, {}, "binary"),
+    "language": ({}, {"task": {"source": "fr"}}, "the train split is missing: no train.fr"),
+    "test": ({}, {"task": {"test": "news"}}, "the test split is missing: no news.de and news.en"),
+    "size": ({}, {"data": {"size": 5}}, "characters, and 5 rows do not suffice"),
+    "length": ({}, {"task": {"length": 2}}, "no pair of the training split has 2 tokens"),
+    "batch": ({}, {"training": {"batch": 4}}, "a batch of 4 tokens is shorter"),
+    "accumulate": ({}, {"training": {"accumulate": 2}}, "accumulate of"),
+    "method": ({}, {"compare": ["re"]}, "untied is about the matrices of a language model"),
+    "tokenizer": ({}, {"data": {"tokenizer": "x.json"}}, "tokenizer of"),
+    "columns": ({}, {"task": {"columns": "en"}}, "columns is 'en'"),
+    "tied": ({}, {"model": {"tied": True}}, "tied is True"),
+}
+
+
+@pytest.mark.parametrize(("files", "tables", "cause"), BAD.values(), ids=BAD.keys())
+def test_bad_data_and_settings_are_one_line(
+    files: dict[str, str], tables: dict[str, Any], cause: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("sacrebleu")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    write_corpus(corpus)
+    for name, text in files.items():
+        (corpus / name).write_text(text, "utf-8")
+    with pytest.raises(EmbgeoError, match=cause) as error:
+        embgeo.train(out=tmp_path / "runs", settings=settings(corpus, **tables).tables())
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_split_with_one_language_alone_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.de").write_text("a\n", "utf-8")
+    with pytest.raises(EmbgeoError, match=r"there is train\.de, but no \.en"):
+        find_parallel(tmp_path, "de", "en", "")
+
+
+def test_columns_of_a_file_are_languages(tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    path = tmp_path / "deu.txt"
+    lines = [f"the {a} {b}\tder {a} {b}" for a in "abcdefgh" for b in "abcdefgh"]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    config = settings(path, task={"columns": ["en", "de"]})
+    dataset = make_task(config).load(config)
+    assert all(text.startswith("the ") for text in dataset.train.texts)
+    for tables, cause in (({}, "no column is 'de'"), ({"columns": ["en", "x", "de"]}, "line 1")):
+        bad = settings(path, task=tables)
+        with pytest.raises(EmbgeoError, match=cause):
+            make_task(bad).load(bad)
+
+
+# --- Runs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_study_is_judged_by_bleu(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sacrebleu")
+    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
+    tables = settings(place, training={"epochs": 2}).tables()
+    tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
+    found = embgeo.train(out=tmp_path / "all", settings=tables, compare="mle,frage")
+    study = load_training(tmp_path / "all")
+    claims = {claim.key: claim for claim in study.outcomes}
+    assert {"frage-bleu", "frage-probe", "frage-neighbors"} == set(claims)
+    assert "Table 3" in claims["frage-bleu"].published
+    assert {"test.bleu", "test.chrf", "test.perplexity"} <= set(study.runs[0].numbers)
+    assert any("nrefs:1|case:mixed" in note for note in study.runs[0].notes + study.notes)
+    assert "bleu" in found.report.read_text("utf-8").lower()
+
+
+@pytest.mark.parametrize("method", ["frage", "sc-exp", "adversarial"])
+def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    config = resolve(
+        settings(
+            place,
+            compare=[method],
+            training={"save_steps": 2},
+            model={"dropout": 0.2},
+        )
+    )
+    dataset = make_task(config).load(config)
+    arguments: dict[str, Any] = {"measure": None, "command": ""}
+    one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
+    with pytest.raises(Stopped):
+        train_run(config, dataset, tmp_path / "two", progress=stopping(4), **arguments)
+    train_run(config, dataset, tmp_path / "two", progress=silent(), **arguments)
+    for name in ("model.safetensors", "translations.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert one.test is not None
+    assert set(one.test) == {"loss", "perplexity", "tokens", "bleu", "chrf"}
+    outcomes = TRANSLATION_OUTCOMES.load(tmp_path / "one")
+    assert len(outcomes.translations) == len(dataset.test)
+    # Three matrices are one: it is saved once.
+    saved = load_file(tmp_path / "one" / "model.safetensors")
+    assert sum(t.shape == (len(dataset.vocabulary), 8) for t in saved.values()) == 1
+
+
+TWO = """
+import json, sys
+from pathlib import Path
+from embgeo.training.loop.run import train_run
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import from_tables
+from embgeo.training.tasks import make_task
+from tests.support.training_runs import silent
+config = resolve(from_tables(json.loads(sys.argv[2])))
+dataset = make_task(config).load(config)
+train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
+"""
+
+
+@pytest.mark.nightly
+def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    config = resolve(settings(place, compare=["adversarial"]))
+    dataset = make_task(config).load(config)
+    one = train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
+    in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    for name, tensor in first.items():
+        np.testing.assert_allclose(second[name], tensor, rtol=1e-3, atol=1e-5)
+    assert one.tokens == dataset.sizes["train"]
+
+
+# --- Scores ---------------------------------------------------------------------------------------
+
+
+def test_bleu_of_counts_is_that_of_sacrebleu() -> None:
+    pytest.importorskip("sacrebleu")
+    from embgeo.training.evaluation.translation_scores import score_translations
+
+    references = ["the man sees a dog .", "a tree", "the ball has a way with it .", "so it is"]
+    others = ["the man sees the dog", "", "the ball had its way with it .", "so it was"]
+    for given in (others, references, ["x"] * 4, ["a b c d e"] * 4, ["the man has it"] * 4):
+        scores, outcomes = score_translations("test", given, references)
+        counts = np.array(outcomes.counts, dtype=np.float64).sum(axis=0)
+        assert float(compute_bleu(counts)) == pytest.approx(scores["bleu"], abs=1e-9)
+
+
+def test_the_bootstrap_pairs_sentences() -> None:
+    generator = np.random.default_rng(0)
+    totals = np.tile([9, 8, 7, 6], (60, 1))
+    tail = np.full((60, 2), 9)
+    right = generator.binomial(totals - 1, 0.5)
+
+    def outcomes(common: np.ndarray) -> TranslationOutcomes:
+        counts = np.concatenate([common, totals, tail], axis=1)
+        return TranslationOutcomes(
+            "test", "a", ("",) * 60, tuple(tuple(row) for row in counts.tolist())
+        )
+
+    worse, better = outcomes(right), outcomes(right + 1)
+    low, high = bootstrap_translations({0: worse}, {0: better}) or (0.0, 0.0)
+    difference = np.subtract(
+        *(compute_bleu(np.sum(one.counts, axis=0).astype(float)) for one in (better, worse))
+    )
+    assert 0.0 < low < float(difference) < high
+    assert bootstrap_translations({0: worse}, {0: worse}) == (0.0, 0.0)
+    assert bootstrap_translations({0: worse}, {1: better}) is None
+    assert bootstrap_translations({0: worse}, {0: replace(better, references="b")}) is None
+
+
+@pytest.mark.parametrize("name", ["multi30k-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"])
+def test_presets_are_complete(name: str) -> None:
+    config = resolve(load_preset(name))
+    assert config.compare[0] == "mle"
+    assert make_task(config).NAME == "translation"
