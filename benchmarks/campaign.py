@@ -1,4 +1,4 @@
-"""Campaigns of training: what the methods of the papers do, with seeds, until they stop learning.
+"""Campaigns of training: what the methods of the papers do, with seeds.
 
     python benchmarks/campaign.py overfit --data ptb [--runs FOLDER] [--out FOLDER] [--seeds N]
 
@@ -26,7 +26,12 @@ from embgeo.result.saved import JSON_NAME
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import read_settings
 from embgeo.training.study.claims import TIME
-from embgeo.training.study.deciding import adjust_claims, difference_text
+from embgeo.training.study.deciding import (
+    adjust_claims,
+    describe_quality,
+    difference_text,
+    quality_name,
+)
 from embgeo.training.study.effects import list_quality_effects
 from embgeo.training.study.run_result import is_finished
 from embgeo.training.study.training import Training
@@ -108,6 +113,11 @@ CAMPAIGNS = {
         ",".join(["mle", "factored", "cosreg", "sc-exp", *GRID]),
         {"method": GRID},
     ),
+    "multi30k": Campaign(
+        "translation of captions, German to English: minutes a run on two cores",
+        "multi30k-cpu",
+        3,
+    ),
 }
 
 
@@ -178,10 +188,11 @@ def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:
     yield "```text"
     yield from table(study)
     yield "```"
-    yield "\n| method | compared with | seeds | test perplexity, difference |"
+    quality = describe_quality(quality_name(study.runs))
+    yield f"\n| method | compared with | seeds | {quality}, difference |"
     yield "|---|---|---|---|"
     for effect in list_quality_effects(study):
-        difference = difference_text(effect.held, relative=True)
+        difference = difference_text(effect.held, relative=effect.relative)
         yield f"| `{effect.method}` | `{effect.reference}` | {effect.held.n} | {difference} |"
     for source in dict.fromkeys(one.source.partition(",")[0] for one in study.outcomes):
         yield f"\n## {source}\n"

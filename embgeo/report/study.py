@@ -25,7 +25,7 @@ from embgeo.report.study_headline import headlines
 from embgeo.report.study_tables import claim_rows, first_heads, heads, method_rows, settings_text
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
-from embgeo.training.study.deciding import find_quality
+from embgeo.training.study.deciding import find_quality, spell_score
 from embgeo.training.study.training import Training
 
 _SECTIONS = (
@@ -90,7 +90,7 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
         "facts": facts(training),
         "version": str(versions.get("embgeo", "")),
         "headlines": headlines(training),
-        "quality": visible(find_quality(training.runs)),
+        "quality": visible(spell_score(find_quality(training.runs))),
         "seeds": training.seeds,
         "heads": heads(training),
         "method_rows": method_rows(training, heads(training)),

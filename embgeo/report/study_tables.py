@@ -135,13 +135,12 @@ def heads(training: Training) -> tuple[Head, ...]:
     quality = quality_name(training.runs)
     first, _, score = quality.partition(".")
     other = "valid" if first == "test" else "test"
-    short = {"valid": "validation", "test": "test"}
     columns = (
         (quality, describe_quality(quality)),
         *GEOMETRY,
         (f"{first}.rare", "perplexity, rare words"),
         (f"{first}.popular", "popular words"),
-        (f"{other}.{score}", f"{short[other]} {score}"),
+        (f"{other}.{score}", describe_quality(f"{other}.{score}")),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
         *((name, describe_quality(name)) for name in own_scores(training) if name != quality),

@@ -351,8 +351,10 @@ def train_one(
 
 def describe_run(result: RunResult) -> str:
     """The line of a finished run."""
+    from embgeo.training.study.deciding import spell_score
+
     value, split = result.valid.get(result.quality), "validation"
     if value is None:
         value, split = (result.test or {}).get(result.quality), "test"
     shown = "unknown" if value is None else format_number(value)
-    return f"{result.method}, seed {result.seed}: {split} {result.quality} {shown}"
+    return f"{result.method}, seed {result.seed}: {split} {spell_score(result.quality)} {shown}"

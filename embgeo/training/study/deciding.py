@@ -33,6 +33,8 @@ from embgeo.training.study.training import (
     Verdict,
 )
 
+#: Scores that are not spelled like their names.
+SPELLED = {"macro_f1": "macro-F1", "bleu": "BLEU", "chrf": "chrF"}
 #: Of the minimum detectable effect.
 POWER = 0.8
 
@@ -179,10 +181,15 @@ def find_quality(runs: Sequence[Run]) -> str:
     return runs[0].quality if runs else PERPLEXITY
 
 
+def spell_score(score: str) -> str:
+    """``"BLEU"`` of "bleu"."""
+    return SPELLED.get(score, score)
+
+
 def describe_quality(name: str, valid: str = "validation") -> str:
     """``"test perplexity"``; of ``valid.loss`` "validation loss"."""
     split, _, score = name.partition(".")
-    return f"{'test' if split == 'test' else valid} {score}"
+    return f"{'test' if split == 'test' else valid} {spell_score(score)}"
 
 
 def is_relative(name: str) -> bool:

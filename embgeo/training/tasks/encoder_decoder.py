@@ -217,7 +217,9 @@ class Attention(nn.Module):
     def __init__(self, d: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.heads, self.p = heads, dropout
-        self.query, self.key, self.value, self.out = (make_linear(d, d) for _ in range(4))
+        self.query, self.key, self.value, self.out = (
+            make_linear(d, d, bias=False) for _ in range(4)
+        )
 
     def split(self, states: Tensor) -> Places:
         """Keys and values of states."""
@@ -256,9 +258,10 @@ def draw_waves(length: int, d: int, start: int, device: torch.device) -> Tensor:
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
-def make_linear(inputs: int, outputs: int) -> nn.Linear:
-    """A layer with weights by Glorot and a bias of zeros."""
-    layer = nn.Linear(inputs, outputs)
+def make_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+    """A layer with weights by Glorot, and a bias of zeros if it has one."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    if bias:
+        nn.init.zeros_(layer.bias)
     return layer
