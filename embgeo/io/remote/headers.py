@@ -31,7 +31,8 @@ def open_headers(name: str) -> Checkpoint:
         listed = tuple(one.as_tensor(first_names) for one in tensors)
         size = sum(folder.files[file].size for file in weights)
         seen = len({one.file for one in tensors})
-        notes = [f"commit {folder.commit[:12]}; {bytes_text(size)} in {len(weights):,} files"]
+        files = "1 file" if len(weights) == 1 else f"{len(weights):,} files"
+        notes = [f"commit {folder.commit[:12]}; {bytes_text(size)} in {files}"]
         if seen < len(weights):
             notes.append(f"of these files {seen:,} are listed: no others hold what is analyzed")
         path = Path(folder.name.partition("://")[2])
