@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 #: What a token is for: by the key that names it in the tokenizer's files, as an added token, or
@@ -52,3 +53,12 @@ class SpecialToken:
     token: str
     row: int | None
     roles: tuple[Role, ...]
+
+
+def cut_special(special: Iterable[SpecialToken], start: int, stop: int) -> tuple[SpecialToken, ...]:
+    """Those of the special tokens that belong to these rows, counted from the first of them."""
+    return tuple(
+        replace(one, row=one.row - start)
+        for one in special
+        if one.row is not None and start <= one.row < stop
+    )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
-from embgeo.core.special import SpecialToken
+from embgeo.core.special import cut_special
 from embgeo.io.bounded.maps import number_type
 from embgeo.measure.provenance import installed
 
@@ -173,15 +173,6 @@ def cut(matrix: Matrix, start: int, stop: int) -> Matrix:
         masked={reason: rows for reason, rows in masked.items() if len(rows)},
         output=None if matrix.output is None else cut(matrix.output, start, stop),
         special=cut_special(matrix.special, start, stop),
-    )
-
-
-def cut_special(special: Sequence[SpecialToken], start: int, stop: int) -> tuple[SpecialToken, ...]:
-    """Those of the special tokens that belong to these rows, counted from the first of them."""
-    return tuple(
-        replace(one, row=one.row - start)
-        for one in special
-        if one.row is not None and start <= one.row < stop
     )
 
 

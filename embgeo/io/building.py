@@ -16,10 +16,10 @@ from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.matrix_facts import (
     Rows,
     count_vocabulary,
-    cut_special,
     find_unreachable_rows,
     has_same_values,
     is_tied_as_configured,
+    place_special,
     read_rows,
 )
 from embgeo.io.selecting import Counting, Labeling, Selection
@@ -58,7 +58,7 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
         tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
         frequency=counting.frequency,
         masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
-        special=cut_special(selection),
+        special=place_special(selection),
         vocabulary_size=count_vocabulary(selection, labeling),
         unreachable=find_unreachable_rows(selection, labeling),
         tied_as_configured=is_tied_as_configured(selection, data, projection, origin.tied),

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.special import SpecialToken
+from embgeo.core.special import SpecialToken, cut_special
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.choosing import choose
 from embgeo.io.labels.corpus_counts import NotUsable
-from embgeo.io.labels.round_trip import find_unreachable
+from embgeo.io.labels.token_texts import find_unreachable
 from embgeo.io.parameter_names import output_rank
 from embgeo.io.selecting import Labeling, Selection, lay_counts
 
@@ -39,22 +39,17 @@ def has_same_values(one: Rows, other: Rows) -> bool:
     )
 
 
-def cut_special(selection: Selection) -> tuple[SpecialToken, ...]:
+def place_special(selection: Selection) -> tuple[SpecialToken, ...]:
     """Special tokens with the rows that they have in the cut.
 
     Of the whole matrix, also those without a row.
     """
     cut = selection.cut
-    placed = [
+    if not cut.is_whole:
+        return cut_special(selection.checkpoint.special, cut.start, cut.stop)
+    return tuple(
         one if one.row is None or one.row < cut.total else replace(one, row=None)
         for one in selection.checkpoint.special
-    ]
-    if cut.is_whole:
-        return tuple(placed)
-    return tuple(
-        replace(one, row=one.row - cut.start)
-        for one in placed
-        if one.row is not None and cut.start <= one.row < cut.stop
     )
 
 

@@ -6,6 +6,7 @@ tensors; everything is said about the file that the user named.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +25,6 @@ from embgeo.io.containers import MEMBER_SIGN, find_container, split_member
 from embgeo.io.formats import find_format, model_folder, tensorflow
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.mlx import read_quantized
-from embgeo.io.parallel_slices import refuse_slice
 from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here
 from embgeo.io.unknown import unknown_format
@@ -35,6 +35,9 @@ STDIN = "-"
 _CALLED = Path("stdin")
 #: What may be wrapped at most: a .tar.gz is two, a .zip with a .txt.gz inside as well.
 DEEPEST = 2
+
+#: Llama's ``consolidated.01.pth``, DeepSpeed's ``mp_rank_01_model_states.pt``, Megatron's folders.
+_SLICE = re.compile(r"(consolidated\.|mp_rank_)(\d{2,})")
 
 #: How errors about other files of a checkpoint end.
 _MISSING = " is missing"
@@ -73,9 +76,25 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
         raise cannot_read(path, error) from error
     if is_folder:
         return model_folder.open_folder(path, _open_file, _is_known)
-    refuse_slice(path)
+    _refuse_slice(path)
     file = (Path(archive), member) if member else (path, "")
     return read_quantized(_open_file(*file))
+
+
+def _refuse_slice(path: Path) -> None:
+    """Refuse a file of a tensor-parallel model: a slice of each matrix; rank 0 may be whole."""
+    for named in (path, path.parent):
+        found = _SLICE.match(named.name)
+        if found is None:
+            continue
+        rank = found[2]
+        second = named.with_name(named.name.replace(rank, f"{1:0{len(rank)}}", 1))
+        if int(rank) > 0 or second.exists():
+            raise refuse(
+                path,
+                "holds one tensor-parallel slice of each matrix",
+                "join the slices with the conversion script of the model and name the result",
+            )
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:

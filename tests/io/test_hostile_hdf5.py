@@ -107,7 +107,7 @@ def test_an_hdf5_library_that_hangs_or_dies(
     for seconds, program, expected in (
         (1, "import os; os.abort()", "ends without saying why"),
         (0.02, "import time; time.sleep(60)", "needs more than"),
-        (1, r"""print('{"error": "no\\u001b"}')""", r"no\\x1b"),
+        (1, r"""def serve(*_): return {"error": "no\u001b"}""", r"no\\x1b"),
     ):
         monkeypatch.setattr(hdf5_file, "_DESCRIBING", seconds)
         script.write_text(program)

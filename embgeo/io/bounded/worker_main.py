@@ -1,8 +1,10 @@
 """Runs a worker within limits of memory and time: the other side of `worker_process`.
 
 Run as a script with the path of the worker, another script that has a function ``serve`` of the
-request and of :func:`limit_time`. A file that makes a library take all memory, hang or crash ends
-this process and nothing else. Workers, and this module, import nothing of embgeo.
+request and of :func:`limit_time`. What it returns is written to standard output as a line of JSON;
+None comes from a worker that has written its answers itself. A file that makes a library take all
+memory, hang or crash ends this process and nothing else. Workers, and this module, import nothing
+of embgeo.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ def main() -> None:
     worker = runpy.run_path(sys.argv[1])
     limit_memory(request["memory"])
     limit_time(request["seconds"])
-    worker["serve"](request, limit_time)
+    try:
+        answer = worker["serve"](request, limit_time)
+    # A panic of code in Rust is not an Exception.
+    except BaseException as error:
+        answer = {"error": f"{type(error).__name__}: {str(error)[:200]}"}
+    if answer is not None:
+        sys.stdout.write(json.dumps(answer) + "\n")
 
 
 def limit_memory(size: int) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +34,8 @@ class BatchedTable:
     mapped: Any = None
 
 
-def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None:
-    """Answer one request by a line of JSON on standard output."""
+def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
+    """The answer to one request."""
     try:
         answer = ACTIONS[request["action"]](request)
     except TableRefused as error:
@@ -49,7 +48,7 @@ def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None
     except Exception as error:
         first = (str(error).strip().splitlines() or [""])[0][:120]
         answer = {"error": f"damaged or cut off ({type(error).__name__}: {first})", "way_out": ""}
-    sys.stdout.write(json.dumps(answer))
+    return answer
 
 
 def describe(request: dict[str, Any]) -> dict[str, Any]:

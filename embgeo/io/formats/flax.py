@@ -26,6 +26,7 @@ _MOST_VALUES = 2_000_000
 _LONGEST_TEXT = 4096
 _MOST_TEXT = 128 * 2**20
 
+_ARRAY_TYPE = 1
 _FIX_MAP, _FIX_LIST, _FIX_TEXT, _FIX_END = 0x80, 0x90, 0xA0, 0xC0
 _MAP16, _MAP32 = 0xDE, 0xDF
 _FIX_EXT, _EXT = range(0xD4, 0xD9), range(0xC7, 0xCA)
@@ -50,11 +51,16 @@ class Extension:
     raw: memoryview
 
 
-class Walker:
-    """Reads values one after the other."""
+class ArrayMet(Exception):
+    """The walker has come to an array."""
 
-    def __init__(self, data: memoryview) -> None:
+
+class Walker:
+    """Reads values one after the other; with `looks_ahead`, no further than to the first array."""
+
+    def __init__(self, data: memoryview, *, looks_ahead: bool = False) -> None:
         self.data = data
+        self.looks_ahead = looks_ahead
         self.position = 0
         self._left = _MOST_VALUES
         self._text_left = _MOST_TEXT
@@ -67,52 +73,6 @@ class Walker:
         if self.position != len(self.data):
             raise Damaged("something follows behind the end of the msgpack data")
         return value
-
-    def begins_with_names(self, extension_type: int) -> bool:
-        """Whether this is a map of names, nested, that leads to an extension of the given type.
-
-        Numbers and texts may come before it. The bytes may be cut off behind the first few names.
-        """
-        try:
-            return self._is_followed_by(extension_type)
-        except Damaged:
-            return False
-
-    def _is_followed_by(self, extension_type: int) -> bool:
-        entries_left: list[int] = []  # of each map that is not at its end
-        while True:
-            code = self._number(">B")
-            if _FIX_MAP <= code < _FIX_LIST or code in (_MAP16, _MAP32):
-                is_large = code in (_MAP16, _MAP32)
-                entries_left.append(self._length(code) if is_large else code - _FIX_MAP)
-            elif not entries_left:
-                return False
-            elif code in _FIX_EXT or code in _EXT:
-                length = self._length(code)
-                if self._number(">b") == extension_type:
-                    return True
-                self._take(length)
-            else:
-                self.position -= 1
-                self._value(0)
-            while entries_left and not entries_left[-1]:
-                entries_left.pop()
-            if not entries_left or len(entries_left) > _DEEPEST or not self._is_name():
-                return False
-            entries_left[-1] -= 1
-
-    def _is_name(self) -> bool:
-        code = self._number(">B")
-        if _FIX_TEXT <= code < _FIX_END:
-            key = self._take(code - _FIX_TEXT)
-        elif code in (0xD9, 0xDA):
-            key = self._take(self._length(code))
-        else:
-            return False
-        try:
-            return bool(key) and bytes(key).decode().isprintable()
-        except UnicodeDecodeError:
-            return False
 
     def _value(self, depth: int) -> Any:
         self._left -= 1
@@ -140,7 +100,10 @@ class Walker:
     def _with_length(self, code: int, depth: int) -> Any:
         length = self._length(code)
         if code in _FIX_EXT or code in _EXT:
-            return Extension(self._number(">b"), self._take(length))
+            kind = self._number(">b")
+            if self.looks_ahead and kind == _ARRAY_TYPE:
+                raise ArrayMet
+            return Extension(kind, self._take(length))
         if code <= 0xC6:
             return self._take(length)
         read: dict[int, Callable[[int, int], Any]] = {
@@ -190,14 +153,21 @@ RECOGNIZED = "a msgpack map of names, nested, that leads to one of Flax's arrays
 READ = "arrays are mapped; those in chunks (beyond 1 GiB) are put together in a scratch file"
 EXTRA = ""
 
-_ARRAY_TYPE = 1
 _CHUNKED = "__msgpack_chunked_array__"
 _MOST_CHUNKS = 4096
 
 
 def sniff(head: bytes) -> bool:
     """A map with names for keys, in which the first array is seen; numbers may come before it."""
-    return Walker(memoryview(head)).begins_with_names(_ARRAY_TYPE)
+    if not head or not (_FIX_MAP <= head[0] < _FIX_LIST or head[0] in (_MAP16, _MAP32)):
+        return False
+    try:
+        Walker(memoryview(head), looks_ahead=True).whole()
+    except ArrayMet:
+        return True
+    except Damaged:  # it holds no array before its end, or before that of `head`
+        return False
+    return False
 
 
 def open_checkpoint(path: Path) -> Checkpoint:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -47,8 +46,8 @@ class Listing:
         self.left_out: list[tuple[Keys, str]] = []
 
 
-def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None:
-    """Answer one request by a line of JSON on standard output."""
+def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
+    """The answer to one request."""
     try:
         with h5py.File(request["path"], "r", locking="best-effort") as file:
             answer = ACTIONS[request["action"]](file, request)
@@ -58,7 +57,7 @@ def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None
         answer = {"error": f"reading it takes more than {request['memory'] // 2**20:,} MiB"}
     except Exception as error:
         answer = {"error": f"a damaged or cut off HDF5 file ({type(error).__name__})"}
-    sys.stdout.write(json.dumps(answer))
+    return answer
 
 
 def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:

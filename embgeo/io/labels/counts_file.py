@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -169,6 +169,12 @@ def whole_count(text: str) -> int | None:
     if not _WHOLE.fullmatch(text) or not text.isascii() or int(text) > LARGEST_COUNT:
         return None
     return int(text)
+
+
+def whole_counts(texts: Iterable[str]) -> list[int] | None:
+    """A column of counts; None where it holds anything else, such as shares."""
+    counts = [whole_count(text) for text in texts]
+    return None if None in counts else [count for count in counts if count is not None]
 
 
 def _count(text: str, place: str, path: Path) -> int:

@@ -21,7 +21,7 @@ from embgeo.io.bounded.small_files import (
 from embgeo.io.labels import fairseq, side_tables
 from embgeo.io.labels import tokenizer_files as token_models
 from embgeo.io.labels import tokenizer_files as tokenizer_json
-from embgeo.io.labels.counts_file import whole_count
+from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
 
@@ -113,7 +113,8 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
             column = heading.token_column
             cells = cells[1:]
             if heading.count is not None:
-                counts = _counts([row[heading.count] for row in cells])
+                found = whole_counts(row[heading.count] for row in cells)
+                counts = None if found is None else tuple(found)
             notes.append(f"the first line of {path.name} is taken for a header")
         raw = [row[column] for row in cells]
     else:
@@ -124,12 +125,6 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     if not tokens:
         raise refuse(path, "it holds no tokens", "one token a line")
     return TokenizerVocabulary(tuple(tokens), _source(path), tuple(notes), counts)
-
-
-def _counts(cells: list[str]) -> tuple[int, ...] | None:
-    """A column as counts; None where it holds anything else, such as shares."""
-    counts = [whole_count(cell) for cell in cells]
-    return None if None in counts else tuple(count for count in counts if count is not None)
 
 
 def _source(path: Path) -> str:

