@@ -153,7 +153,9 @@ def _read_further(
         except Damaged:
             if len(head) == size or len(head) >= _LONGEST_HEADER:
                 raise
-        head += read_range(folder, file, len(head), min(size, len(head) + _NEXT_BYTES))
+        # Few readings of a long header, and little behind it.
+        more = max(_NEXT_BYTES, len(head) // 8)
+        head += read_range(folder, file, len(head), min(size, len(head) + more))
 
 
 def list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
