@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import runpy
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -53,6 +58,22 @@ def not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite runs on GitHub too: what it gates there is nothing to annotate."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers answer in the process of the test, for tests of what they answer."""
+    from embgeo.io.bounded import worker_process
+
+    def run(script: Path, _library: str, request: dict[str, Any]) -> dict[str, Any]:
+        with warnings.catch_warnings(action="ignore"):
+            serve = runpy.run_path(str(script))["serve"]
+            answer = serve(json.loads(json.dumps(request)), lambda _seconds: None)
+        answered: dict[str, Any] = json.loads(json.dumps(answer))
+        return answered
+
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
+    monkeypatch.setattr(worker_process, "run_worker", run)
 
 
 @pytest.fixture

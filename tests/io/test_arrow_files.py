@@ -21,6 +21,7 @@ pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is built without Parquet")
 feather: Any = pytest.importorskip("pyarrow.feather", reason="pyarrow is built without Feather")
 
+here = pytest.mark.usefixtures("workers_here")
 N, D = 120, 6
 VECTORS = np.random.default_rng(3).normal(size=(N, D)).astype("f4")
 WORDS = [f"wörd{row}" for row in range(N)]
@@ -85,6 +86,7 @@ def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
 @pytest.mark.parametrize(
     ("dtype", "write"), sampled(product(["float16", "float32", "float64"], WRITERS), 5)
 )
+@here
 @pytest.mark.slow
 def test_types(tmp_path: Path, dtype: str, write: Any) -> None:
     path, values = tmp_path / "a", VECTORS.astype(dtype)
@@ -94,6 +96,7 @@ def test_types(tmp_path: Path, dtype: str, write: Any) -> None:
     np.testing.assert_array_equal(found, values)
 
 
+@here
 @pytest.mark.slow
 def test_many_columns_are_one_matrix(tmp_path: Path) -> None:
     path = tmp_path / "a"
@@ -106,6 +109,7 @@ def test_many_columns_are_one_matrix(tmp_path: Path) -> None:
     assert embgeo.load(path).data.dtype == np.float64
 
 
+@here
 @pytest.mark.slow
 def test_which_column_labels_the_rows(tmp_path: Path) -> None:
     path = tmp_path / "a"
@@ -117,6 +121,7 @@ def test_which_column_labels_the_rows(tmp_path: Path) -> None:
     assert open_checkpoint(path).tokens == tuple(w.upper() for w in WORDS)
 
 
+@here
 @pytest.mark.slow
 def test_two_columns_of_vectors_are_two_tensors(tmp_path: Path) -> None:
     path = tmp_path / "a"
@@ -125,6 +130,7 @@ def test_two_columns_of_vectors_are_two_tensors(tmp_path: Path) -> None:
     assert embgeo.load(path, tensor="output").data.shape == (N, D)
 
 
+@here
 @pytest.mark.slow
 def test_an_empty_table(tmp_path: Path) -> None:
     path = tmp_path / "a"
@@ -144,6 +150,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("write", sampled([write_parquet, write_feather], 2))
+@here
 @pytest.mark.slow
 def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, write: Any) -> None:
     path = tmp_path / "a"
@@ -152,6 +159,7 @@ def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, wri
 
 
 @pytest.mark.parametrize("write", sampled(WRITERS, 2))
+@here
 @pytest.mark.slow
 def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
     path = tmp_path / "a"
@@ -178,6 +186,7 @@ def test_one_row_that_unfolds_without_end(
         refused(arrow, path, "more than 150 MiB")
 
 
+@here
 @pytest.mark.slow
 def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", 2**20)
@@ -243,6 +252,7 @@ def write_dataset(folder: Path) -> Path:
     return folder
 
 
+@here
 @pytest.mark.slow
 def test_a_dataset_of_many_files_is_one_matrix(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "data")

@@ -13,7 +13,6 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats.text import blocks
 from embgeo.io.formats.text import table as delimited_text
-from tests.support.sampling import sampled
 
 W = np.random.default_rng(0).standard_normal((40, 5)).astype("f4")
 WORDS = ("the", "of, course", 'say "hi"', "naïve", " ", "", "日本", *(f"w{i}" for i in range(33)))
@@ -199,9 +198,9 @@ def test_what_is_no_table(head: bytes) -> None:
     assert not delimited_text.sniff(head)
 
 
-@pytest.mark.parametrize("separator", sampled([",", " "], 2))
-@pytest.mark.slow
-def test_a_million_columns(tmp_path: Path, separator: str) -> None:
-    line = "1.5" + f"{separator}1" * 1_000_010
+@pytest.mark.parametrize("separator", [",", " "])
+def test_a_million_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separator: str) -> None:
+    monkeypatch.setattr(delimited_text, "MAX_COLUMNS", 5000)
+    line = "1.5" + f"{separator}1" * 5010
     with pytest.raises(UnreadableFile, match="more than 1,000,000 numbers"):
         open_checkpoint(written(tmp_path, f"{line}\n{line}\n"))

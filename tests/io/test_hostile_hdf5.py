@@ -17,6 +17,7 @@ from tests.support.framework_files import hdf5, needs
 W = np.arange(12, dtype="<f4").reshape(4, 3)
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
     h5py = needs("h5py")
@@ -40,6 +41,7 @@ def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
         assert any(reason in note for note in checkpoint.notes), reason
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5_names_that_are_paths(tmp_path: Path) -> None:
     """A link called ``a/b`` must not lead through the group ``a``; the library writes none."""
@@ -59,6 +61,7 @@ def test_hdf5_names_that_are_paths(tmp_path: Path) -> None:
     assert [found.name for found in checkpoint.tensors] == ["own"]
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5_groups_in_a_circle(tmp_path: Path) -> None:
     def fill(file: Any) -> None:
@@ -92,6 +95,7 @@ def bomb(file: Any) -> None:
         (bomb, "promises 40,000,000 bytes"),
     ],
 )
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> None:
     refused(hdf5_file, hdf5(tmp_path, fill), expected)

@@ -77,7 +77,7 @@ def test_every_cut_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
     assert survives(module, path)
-    for end in range(0, len(content), max(1, len(content) // 150)):
+    for end in range(0, len(content), max(1, len(content) // 80)):
         path.write_bytes(content[:end])
         assert not survives(module, path), end
 

@@ -65,6 +65,7 @@ def test_keras_h5(tmp_path: Path) -> None:
     assert is_mapped(open_checkpoint(path).tensors[0].open())
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_keras_archive(tmp_path: Path) -> None:
     h5py = needs("h5py")
@@ -94,6 +95,7 @@ STORED = {
 @pytest.mark.parametrize(
     ("storage", "dtype"), sampled(product(STORED, ("<f4", ">f4", "<f8", "<f2", ">i4")), 3)
 )
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5_storage(tmp_path: Path, storage: str, dtype: str) -> None:
     options = STORED[storage]
@@ -107,6 +109,7 @@ def test_hdf5_storage(tmp_path: Path, storage: str, dtype: str) -> None:
     assert is_mapped(array) == (not options)
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5_shapes_types_and_words(tmp_path: Path) -> None:
     h5py = needs("h5py")
@@ -129,6 +132,7 @@ def test_hdf5_shapes_types_and_words(tmp_path: Path) -> None:
     assert checkpoint.tokens == tuple(words)
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_pandas_frame(tmp_path: Path) -> None:
     """As pandas' fixed format lays a frame out: labels of fixed width, numbers in a block."""

@@ -34,27 +34,34 @@ def model(folder: Path, rows: npt.NDArray[np.float32], output: npt.NDArray[np.fl
     return folder
 
 
+def analyze(path: Path) -> embgeo.Analysis:
+    matrix = embgeo.load(path, counts=path.parent / "counts.tsv")
+    return embgeo.analyze(matrix, options=embgeo.Options(isotropy_rows=100))
+
+
+g = np.random.default_rng(0)
+ROWS = g.standard_normal((N, D), dtype=np.float32) + 0.5
+OUTPUT = g.standard_normal((N, D), dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> embgeo.Analysis:
+    return analyze(model(tmp_path_factory.mktemp("unpadded") / "model", ROWS, OUTPUT))
+
+
 @pytest.fixture(scope="module", params=["zero", "random", "huge", "not a number"])
 def pair(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, plain: embgeo.Analysis
 ) -> tuple[embgeo.Analysis, embgeo.Analysis]:
     """The same model unpadded and padded with rows of that kind."""
-    g = np.random.default_rng(0)
-    rows = g.standard_normal((N, D), dtype=np.float32) + 0.5
-    output = g.standard_normal((N, D), dtype=np.float32)
-    more = {
+    padding = {
         "zero": np.zeros((PADDED - N, D)),
-        "random": g.standard_normal((PADDED - N, D)),
+        "random": np.random.default_rng(1).standard_normal((PADDED - N, D)),
         "huge": np.full((PADDED - N, D), 1e30),
         "not a number": np.full((PADDED - N, D), np.nan),
     }[request.param].astype(np.float32)
-    folder = tmp_path_factory.mktemp("padded")
-    analyses = []
-    for name, padding in (("plain", more[:0]), ("padded", more)):
-        path = model(folder / name, np.vstack([rows, padding]), np.vstack([output, padding]))
-        matrix = embgeo.load(path, counts=folder / "counts.tsv")
-        analyses.append(embgeo.analyze(matrix, options=embgeo.Options(isotropy_rows=100)))
-    return analyses[0], analyses[1]
+    rows, output = (np.vstack([whole, padding]) for whole in (ROWS, OUTPUT))
+    return plain, analyze(model(tmp_path_factory.mktemp("padded") / "model", rows, output))
 
 
 Pair = tuple[embgeo.Analysis, embgeo.Analysis]

@@ -48,7 +48,7 @@ def encoder(folder: Path, model: Any) -> TextEncoder:
     return TextEncoder("tokenizer.json", (file,))
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.parametrize("kind", [byte_pairs, unigrams])
 def test_pieces(kind: Any, tmp_path: Path) -> None:
     own = encoder(tmp_path, kind())
@@ -59,7 +59,7 @@ def test_pieces(kind: Any, tmp_path: Path) -> None:
     assert find_pieces(own, rows, np.array([1, 4, 5, 6, 8, 9])) == [[], [], []]
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
 def test_word_pieces(tmp_path: Path) -> None:
     own = encoder(tmp_path, word_pieces())
     assert find_pieces(own, [5, 9], np.array([5, 9])) == [[4, 2], []]

@@ -186,6 +186,7 @@ def test_names_of_what_is_needed() -> None:
     assert find_names(["layer.a", "layer.b"], Source()) == set()
 
 
+@pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_a_dataset_of_many_files_is_fetched_whole(store: Any, tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

@@ -42,6 +42,7 @@ def test_unreachable_tokens_are_found(model):
     assert {row[1] for row in found["tokens.unreachable"].rows} == {"[unused1]", "##河"}
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_rows_of_a_cut(model):
     assert embgeo.load(model, rows="3:8", round_trip=True).unreachable == (1,)
 

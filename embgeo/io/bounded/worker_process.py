@@ -60,10 +60,19 @@ def ask(
     Damaged
         With its reason, or because it took too long or ended without an answer.
     """
+    answer = run_worker(script, library, {**request, "memory": memory, "seconds": seconds})
+    if "error" in answer:
+        raise Damaged(plain(answer["error"]), answer.get("way_out") or GET_AGAIN)
+    return answer
+
+
+def run_worker(script: Path, library: str, request: dict[str, Any]) -> dict[str, Any]:
+    """The answer as it came, within the memory and the seconds that the request names."""
+    seconds = request["seconds"]
     try:
         done = subprocess.run(
             worker_command(script),
-            input=json.dumps({**request, "memory": memory, "seconds": seconds}).encode() + b"\n",
+            input=json.dumps(request).encode() + b"\n",
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_BUSY * seconds,
@@ -78,8 +87,6 @@ def ask(
         answer: dict[str, Any] = json.loads(done.stdout[:_MOST_ANSWER])
     except ValueError:
         raise Damaged(f"{library} cannot read it and ends without saying why") from None
-    if "error" in answer:
-        raise Damaged(plain(answer["error"]), answer.get("way_out") or GET_AGAIN)
     return answer
 
 
