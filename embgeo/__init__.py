@@ -92,9 +92,9 @@ def __getattr__(name: str) -> Any:
     if name == "train":  # a package that can be called
         return import_module("embgeo.train")
     if name == "__version__":
-        from embgeo.core.version import embgeo_version
+        from embgeo.core.version import VERSION
 
-        return embgeo_version()
+        return VERSION
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,13 +1,5 @@
-"""The version of embgeo."""
+"""The version of embgeo: the only place where it stands; releases take it from here."""
 
 from __future__ import annotations
 
-from importlib import metadata
-
-
-def embgeo_version() -> str:
-    """The version that is installed; ``0+unknown`` for a source tree that never was."""
-    try:
-        return metadata.version("embgeo")
-    except metadata.PackageNotFoundError:
-        return "0+unknown"
+VERSION = "0.1.0"

@@ -12,6 +12,7 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.source import Source
 from embgeo.distributed import files
+from embgeo.distributed.code_version import code_version
 from embgeo.distributed.part import MeasuringSetup, StatePart
 from embgeo.distributed.plans import MergePlan, read_plan
 from embgeo.distributed.rounds import first_statistics
@@ -30,7 +31,6 @@ from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
 from embgeo.io.selecting import count_named
-from embgeo.measure.provenance import installed
 from embgeo.stats import Census
 
 
@@ -62,7 +62,7 @@ def merge_first(states: Sequence[files.Stored]) -> FirstState:
 
 
 def check_version(setup: MeasuringSetup, path: Path) -> None:
-    own = installed("embgeo")
+    own = code_version()
     if setup.embgeo != own:
         raise UnreadableFile(
             f"made by embgeo {setup.embgeo}, this is {own}",

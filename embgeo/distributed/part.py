@@ -14,8 +14,8 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.core.special import cut_special
+from embgeo.distributed.code_version import code_version
 from embgeo.io.bounded.maps import number_type
-from embgeo.measure.provenance import installed
 
 _HASH_BYTES = 4 * 2**20
 #: Enough that matrices which share some rows, such as frozen ones, differ in another.
@@ -94,7 +94,7 @@ class MeasuringSetup:
         cls, matrix: Matrix, sections: Sequence[str] | None, options: Options, reference: bool
     ) -> MeasuringSetup:
         chosen = None if sections is None else tuple(sections)
-        return cls(installed("embgeo"), chosen, options, reference, matrix.d, matrix.dtype)
+        return cls(code_version(), chosen, options, reference, matrix.d, matrix.dtype)
 
     def difference(self, other: MeasuringSetup) -> str:
         """What is not alike, in words; empty where everything is."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from embgeo.core.matrix import Matrix, tied_note
 from embgeo.core.options import Options
 from embgeo.core.values import Note, format_number
+from embgeo.core.version import VERSION
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts, subspace
 from embgeo.metrics.row_sides import Side, find_dead_output_rows, find_output_side
@@ -215,7 +216,7 @@ def counted(rows: int) -> str:
 
 def versions(device: str = "cpu") -> dict[str, str]:
     """Of embgeo, Python and the packages that compute."""
-    found = {"embgeo": installed("embgeo"), "python": platform.python_version()}
+    found = {"embgeo": VERSION, "python": platform.python_version()}
     packages = PACKAGES if device == "cpu" else PACKAGES + DEVICE_PACKAGES
     return found | {package: installed(package) for package in packages}
 

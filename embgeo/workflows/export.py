@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from embgeo.comparison.originals import saved_folder
 from embgeo.core.arguments import as_path, as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at
-from embgeo.core.version import embgeo_version
+from embgeo.core.version import VERSION
 from embgeo.core.visible import printable
 from embgeo.publish.export import TARGETS, projector
 from embgeo.publish.export.columns import describe_columns
@@ -187,7 +187,7 @@ def export_request(
         "target": target.name,
         "source": printable(shown),
         "command": printable(command),
-        "versions": {"embgeo": embgeo_version(), "python": platform.python_version()},
+        "versions": {"embgeo": VERSION, "python": platform.python_version()},
     }
     folder = saved_folder(source) if isinstance(source, Path) else Path()
     if folder is None:

@@ -11,6 +11,7 @@ from embgeo.charts.render.paper import plain_text, render_paper
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject
+from embgeo.core.version import VERSION
 from embgeo.io.bounded.saved import csv_lines
 from embgeo.measure.provenance import installed
 from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
@@ -63,7 +64,7 @@ def make_figure(
     spec = chart.specify(subjects, request.choices)
     assert spec is not None
     files: dict[str, bytes] = {}
-    creator = f"embgeo {installed('embgeo')}"
+    creator = f"embgeo {VERSION}"
     for form in request.formats:
         # PGF is LaTeX source: there hostile text is hostile to TeX.
         drawn = render_paper(
@@ -96,7 +97,7 @@ def make_table(
     """A table in LaTeX, with its data and its record."""
     methods = [TableColumn(s.label, s.analysis) for s in subjects if s.analysis is not None]
     content = table.fill(methods, request.signs)
-    maker = f"made by embgeo {installed('embgeo')}; {table.name}.json says how"
+    maker = f"made by embgeo {VERSION}; {table.name}.json says how"
     files = {
         f"{table.name}.tex": render_table(table, content, maker).encode(),
         f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),
@@ -123,7 +124,7 @@ def add_record(
         "sources": [describe_source(subject) for subject in subjects],
         "command": request.command,
         "versions": {
-            "embgeo": installed("embgeo"),
+            "embgeo": VERSION,
             "matplotlib": installed("matplotlib"),
             "numpy": installed("numpy"),
             "python": platform.python_version(),

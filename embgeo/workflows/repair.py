@@ -10,7 +10,7 @@ from embgeo.core.arguments import as_path, refuse_if
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
-from embgeo.core.version import embgeo_version
+from embgeo.core.version import VERSION
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
@@ -245,7 +245,7 @@ def make_rows(
         seed=seed if made.method.SEEDED else None,
         length=made.method.LENGTH,
         norm=made.norm,
-        version=embgeo_version(),
+        version=VERSION,
         rows=made.rows,
         files=(),
     )

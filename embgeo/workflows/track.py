@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from embgeo.comparison.steps import Steps, steps_of
 from embgeo.core.errors import BadOption, EmbgeoError, argument
-from embgeo.core.version import embgeo_version
+from embgeo.core.version import VERSION
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
 from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
@@ -180,7 +180,7 @@ def _identify(matrix: Matrix, request: AnalysisRequest) -> str:
     origin = matrix.origin
     hidden = None if matrix.hidden is None else matrix.hidden.origin.sha256
     facts = (
-        embgeo_version(),
+        VERSION,
         (origin.sha256, origin.tensor, origin.rows, origin.transposed, origin.notes, hidden),
         (matrix.tokens, matrix.special, matrix.vocabulary_size, matrix.unreachable),
         {reason: rows.tolist() for reason, rows in matrix.masked.items()},

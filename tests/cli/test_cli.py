@@ -617,7 +617,7 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: 
         (["--pairs", "10", "--sections", "spectrum"], "add cosine"),
         (["--sphere", "--sections", "cosine"], "add isotropy"),
         (["--pairs", "-3"], "number of pairs"),
-        (["-o", os.sep], "something else"),
+        (["-o", os.sep], "something other"),
         (["-o", "x" * 500], "cannot be used"),
     ],
 )

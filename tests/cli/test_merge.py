@@ -263,7 +263,7 @@ def test_stdin_cannot_be_read_twice() -> None:
         ("tokens.txt", "tokens.txt: no state or plan"),
         ("cut_off.npz s2.npz", "cut_off.npz: a damaged or cut off state"),
         ("missing.npz", "missing.npz: there is no such file"),
-        ("s1.npz s2.npz s3.npz -o full", "holds something else"),
+        ("s1.npz s2.npz s3.npz -o full", "holds something other"),
         ("s1.npz s2.npz s3.npz --counts counts.tsv --rank-order", "exclude each other"),
         ("s1.npz s2.npz s3.npz --tokens rows000.npy", "rows000.npy"),
     ],

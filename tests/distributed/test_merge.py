@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
@@ -26,6 +28,7 @@ from embgeo.distributed import (
     make_task,
     second_round,
 )
+from embgeo.distributed.code_version import code_version, hash_code
 from embgeo.distributed.merging import label_plan, load_plan, merge_first, merge_second
 from embgeo.distributed.packing import Packer
 from embgeo.distributed.plans import IN_PARTS, MergePlan, save_plan
@@ -425,11 +428,26 @@ def test_states_of_different_kinds_of_measuring(tmp_path: Path) -> None:
 
 
 def test_states_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.distributed.part.installed", lambda _: "9.9")
+    monkeypatch.setattr("embgeo.distributed.part.code_version", lambda: "9.9+abc")
     stored = first_files(sample(), [(0, 300)], tmp_path)
-    with pytest.raises(EmbgeoError, match=r"made by embgeo 9\.9"):
+    with pytest.raises(EmbgeoError, match=r"made by embgeo 9\.9\+abc, this is 0\."):
         merge_first(stored)
     assert files.read(stored[0].path).kind == "first"
+
+
+def test_code_between_two_releases_has_versions_of_its_own(tmp_path: Path) -> None:
+    module = tmp_path / "stats" / "moments.py"
+    module.parent.mkdir()
+    module.write_bytes(b"total = 1\n")
+    before = hash_code(tmp_path)
+    module.write_bytes(b"total = 1\r\n")
+    assert hash_code(tmp_path) == before
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts" / "scatter.py").write_bytes(b"")
+    assert hash_code(tmp_path) == before
+    module.write_bytes(b"total = 2\n")
+    assert hash_code(tmp_path) != before
+    assert re.fullmatch(rf"{embgeo.__version__}\+[0-9a-f]{{12}}", code_version())
 
 
 def test_dead_output_rows_leave_no_distance_without_a_further_pass(tmp_path: Path) -> None:

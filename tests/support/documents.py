@@ -25,7 +25,8 @@ class Command:
 
 def documents() -> list[Path]:
     """Every page that people read on the way through the repository."""
-    folders = (ROOT, ROOT / "docs", ROOT / "fixtures", ROOT / "benchmarks")
+    names = (".", "docs", "docs/tutorials", "fixtures", "benchmarks")
+    folders = [ROOT / name for name in names]
     return sorted(page for folder in folders for page in folder.glob("*.md"))
 
 

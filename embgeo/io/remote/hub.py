@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.core.version import embgeo_version
+from embgeo.core.version import VERSION
 from embgeo.io.bounded.guard import Damaged, refuse, short
 from embgeo.io.bounded.small_files import JSON_BYTES
 from embgeo.io.remote import ranges
@@ -75,7 +75,7 @@ def _open_hub(name: HubName) -> tuple[Any, str]:
 
 def _agent() -> dict[str, str]:
     """What a request says about this program."""
-    return {"library_name": "embgeo", "library_version": embgeo_version()}
+    return {"library_name": "embgeo", "library_version": VERSION}
 
 
 class HubFolder:

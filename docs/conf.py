@@ -1,0 +1,89 @@
+"""The documentation as a site: ``scripts/site`` builds it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.version import VERSION
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+project = "embgeo"
+copyright = "the embgeo authors"
+release = VERSION
+html_title = f"embgeo {release}"
+html_theme = "furo"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+#: Reports that ``scripts/site`` makes of the fixtures.
+html_extra_path = ["_build/gallery"]
+exclude_patterns = ["_build"]
+myst_heading_anchors = 4
+napoleon_google_docstring = False
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+python_use_unqualified_type_names = True
+# A name in a docstring may be that of several attributes.
+suppress_warnings = ["ref.python"]
+
+#: Pages of the repository that are pages of the site, under other names.
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+}
+INCLUDED = re.compile(r"^```\{include\} \.\./([\w.]+)\n```$", re.MULTILINE)
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+
+
+def adapt_links(text: str, written_in: Path, shown_in: Path) -> str:
+    """Links of a page as seen from where it is shown; files outside of ``docs`` are downloads."""
+
+    def adapt(link: re.Match[str]) -> str:
+        image, label, target, anchor = link[1], link[2], link[3], link[4] or ""
+        path = (written_in / target).resolve()
+        if "://" in target or not path.exists():
+            return link[0]
+        page = PAGES.get(path.relative_to(ROOT).as_posix())
+        here = Path(os.path.relpath(HERE / page if page else path, shown_in)).as_posix()
+        if page or path.is_relative_to(HERE):
+            return f"{image}[{label}]({here}{anchor})"
+        # A folder has no page: its name is enough.
+        return label if path.is_dir() else f"{{download}}`{label.strip('`')} <{here}>`"
+
+    return LINK.sub(adapt, text)
+
+
+def adapt_source(_app: Any, page: str, source: list[str]) -> None:
+    """A page of ``docs``, with the page of the repository that it includes."""
+    folder = (HERE / page).parent
+
+    def include(directive: re.Match[str]) -> str:
+        text = (ROOT / directive[1]).read_text("utf-8")
+        return adapt_links(text, ROOT, folder)
+
+    # Sphinx has an event for included pages, which the directive of MyST does not send.
+    source[0] = INCLUDED.sub(include, adapt_links(source[0], folder, folder))
+
+
+def write_commands(_app: Any) -> None:
+    """The page of all commands with their help."""
+    from typer.testing import CliRunner
+
+    from embgeo.cli.app import COMMANDS, app
+
+    parts = ["# Command line\n"]
+    for command in COMMANDS:
+        text = CliRunner().invoke(app, [command, "--help"], prog_name="embgeo").output
+        parts.append(f"## embgeo {command}\n\n```text\n{text.strip()}\n```\n")
+    (HERE / "cli.md").write_text("\n".join(parts), "utf-8")
+
+
+def setup(app: Any) -> None:
+    """What Sphinx calls first."""
+    app.connect("builder-inited", write_commands)
+    app.connect("source-read", adapt_source)

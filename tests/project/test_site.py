@@ -1,0 +1,104 @@
+"""The documentation as a site: every page is in it, links lead on, tutorials run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+from embgeo.cli.app import app
+from tests.support.documents import BLOCK, ROOT, agrees, commands
+from tests.support.outlined import outlined
+
+DOCS = ROOT / "docs"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+#: What the pages show of training holds no number that depends on the size of the model.
+SMALL = ("--set", "data.size=400", "--set", "model.d=16", "--set", "model.hidden=16")
+
+
+@pytest.fixture(scope="module")
+def conf() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("conf", DOCS / "conf.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    index = (DOCS / "index.md").read_text("utf-8")
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.MULTILINE | re.DOTALL)
+    listed = [line for tree in trees for line in tree.splitlines() if re.match(r"[\w/-]+$", line)]
+    pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.rglob("*.md")}
+    pages = {page for page in pages if not page.startswith("_build/")}
+    assert sorted(listed) == sorted((pages | {"cli"}) - {"index"})
+
+
+@pytest.mark.parametrize(
+    ("text", "adapted"),
+    [
+        ("[a](docs/gate.md#rules)", "[a](gate.md#rules)"),
+        ("![a](docs/report.png)", "![a](report.png)"),
+        ("[changes](CHANGELOG.md)", "[changes](changelog.md)"),
+        ("[`ci`](.ci/run)", "{download}`ci <../.ci/run>`"),
+        ("[folder](tests)", "folder"),
+        ("[web](https://example.org/docs)", "[web](https://example.org/docs)"),
+        ("[gone](docs/nowhere.md)", "[gone](docs/nowhere.md)"),
+    ],
+)
+def test_links_of_included_pages_lead_on(conf: ModuleType, text: str, adapted: str) -> None:
+    assert conf.adapt_links(text, ROOT, DOCS) == adapted
+
+
+def test_links_from_a_tutorial_to_the_repository(conf: ModuleType) -> None:
+    folder = DOCS / "tutorials"
+    assert conf.adapt_links("[a](../gate.md)", folder, folder) == "[a](../gate.md)"
+    assert conf.adapt_links("[a](../../README.md)", folder, folder) == "[a](../index.md)"
+
+
+def test_a_page_that_includes_another_holds_its_text(conf: ModuleType) -> None:
+    source = [(DOCS / "security.md").read_text("utf-8")]
+    conf.adapt_source(None, "security", source)
+    assert source[0].startswith("# Security")
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+@pytest.mark.slow
+def test_a_tutorial_runs(page: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    blocks = BLOCK.findall(page.read_text("utf-8"))
+    ran = 0
+    for language, body in blocks:
+        with contextlib.chdir(tmp_path), outlined():
+            if language == "python":
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    exec(compile(body, str(page), "exec"), {})
+                shown = re.findall(r"^print\(.*\)  # (.*)$", body, re.MULTILINE)
+                assert printed.getvalue().splitlines() == shown
+            for command in commands(body) if language == "console" else ():
+                program, *arguments = shlex.split(command.line)
+                assert program == "embgeo"
+                arguments += SMALL if arguments[0] == "train" else ()
+                seen = CliRunner().invoke(app, arguments).output
+                assert agrees(command.output, seen), f"{command.line}\n{seen}"
+                ran += 1
+    assert ran >= 2
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("furo", reason="furo is not installed")
+    pytest.importorskip("myst_parser", reason="myst-parser is not installed")
+    build = pytest.importorskip("sphinx.cmd.build", reason="Sphinx is not installed")
+    arguments = ["-q", "-W", "--keep-going", "-D", "html_extra_path=", str(DOCS), str(tmp_path)]
+    assert build.main(arguments) == 0
+    assert (tmp_path / "tutorials" / "figure.html").is_file()
