@@ -220,11 +220,11 @@ def timed(
     return found
 
 
-def show(times: dict[str, list[float]], tokens: int) -> None:
+def show(times: dict[str, list[float]], tokens: float, peer: str = PEER) -> None:
     print("| model | tokens a second | over the peer's | quartiles |")
     print("|---|---|---|---|")
     for name, spent in times.items():
-        ratios = sorted(peer / own for peer, own in zip(times[PEER], spent, strict=True))
+        ratios = sorted(theirs / own for theirs, own in zip(times[peer], spent, strict=True))
         low, middle, high = statistics.quantiles(ratios, n=4)
         rate = tokens / statistics.median(spent)
         print(f"| {name} | {rate:,.0f} | {middle:.3f} | {low:.3f} – {high:.3f} |")

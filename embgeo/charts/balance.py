@@ -19,7 +19,7 @@ from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
-from embgeo.training.study.deciding import describe_quality, quality_name
+from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
 
 TITLES = (
     (cosine.MEAN.name, "mean cosine"),
@@ -67,8 +67,9 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
     return Specification(
         tuple(panels),
-        f"Each method by its {across.partition('.')[2]}{side} and its geometry. With several "
-        "seeds the large mark is their mean with its standard deviation, the dots are the seeds. "
+        f"Each method by its {spell_score(across.partition('.')[2])}{side} and its geometry. "
+        "With several seeds the large mark is their mean with its standard deviation, the dots are "
+        "the seeds. "
         "An arrow leads from the control of a method to the method.",
         table=FigureTable(("method", "name", "seed", across, "value"), rows),
     )

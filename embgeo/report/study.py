@@ -29,7 +29,7 @@ from embgeo.training.study.deciding import find_quality, spell_score
 from embgeo.training.study.training import Training
 
 _SECTIONS = (
-    ("balance", "Perplexity and geometry"),
+    ("balance", ""),
     ("training", "Over training"),
     ("claims", "Claims of the papers"),
     ("all-numbers", "All numbers of the methods"),
@@ -91,6 +91,7 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
         "version": str(versions.get("embgeo", "")),
         "headlines": headlines(training),
         "quality": visible(spell_score(find_quality(training.runs))),
+        "balance_title": visible(title_balance(training)),
         "seeds": training.seeds,
         "heads": heads(training),
         "method_rows": method_rows(training, heads(training)),
@@ -185,13 +186,23 @@ def number(numbers: Mapping[str, float], name: str) -> str:
     return format_number(numbers[name]) if name in numbers else "–"
 
 
+def title_balance(training: Training) -> str:
+    """``"Perplexity and geometry"``."""
+    quality = spell_score(find_quality(training.runs))
+    return f"{quality[0].upper()}{quality[1:]} and geometry"
+
+
 def sections(
     training: Training, comparison: Comparison | None, figures: Gallery
 ) -> list[dict[str, str]]:
     """Contents of the page."""
     present = {"claims": bool(training.outcomes)}
     present |= {key: key in figures for key in ("balance", "training")}
-    known = [entry for entry in _SECTIONS if present.get(entry[0], True)]
+    known = [
+        (key, title or title_balance(training))
+        for key, title in _SECTIONS
+        if present.get(key, True)
+    ]
     if comparison is None:
         known += [("methods", "Methods")]
     else:

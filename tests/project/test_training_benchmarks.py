@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from benchmarks import campaign, regularizer_cost, training_step  # noqa: E402
+from benchmarks import campaign, regularizer_cost, training_step, translation_step  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
@@ -42,6 +42,17 @@ def test_tokens_a_second(shown: Any) -> None:
     names = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
     assert names[2:] == [training_step.PEER, *training_step.OURS]
     assert lines[-len(training_step.OURS) - 1].split("|")[3].strip() == "1.000"
+
+
+@pytest.mark.slow
+def test_translation_is_that_of_torch_and_another_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    size = translation_step.SIZES["tiny"]
+    translation_step.check(size, "cpu")
+    monkeypatch.setattr(translation_step.Peer, "embed", lambda self, rows: self.embedding(rows))
+    with pytest.raises(SystemExit, match="of ours and of the peer are"):
+        translation_step.check(size, "cpu")
 
 
 def test_another_model_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
