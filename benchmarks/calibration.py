@@ -215,20 +215,11 @@ def synthetic(large: bool) -> Iterator[Case]:
         yield Case(
             "ordinary coordinates", f"one × 2 of {d}", lambda r, d=d: widened(r, 3000, d, 1, 2.0)
         )
-    yield Case(
-        "few large rows",
-        "one × 500",
-        lambda r: with_large_rows(r, 3000, 64, 1, 500.0),
-        FAULTY,
-        "spectrum",
-    )
-    yield Case(
-        "few large rows",
-        "five × 500",
-        lambda r: with_large_rows(r, 3000, 64, 5, 500.0),
-        FAULTY,
-        "spectrum",
-    )
+    for word, count, times in (("one", 1, 500.0), ("five", 5, 500.0), ("three", 3, 60.0)):
+        yield Case(
+            "few large rows", f"{word} × {times:g}",
+            lambda r, k=count, t=times: with_large_rows(r, 3000, 64, k, t), FAULTY, "spectrum",
+        )  # fmt: skip
     yield Case("few large rows", "one × 5", lambda r: with_large_rows(r, 3000, 64, 1, 5.0))
     for clusters in (2, 4, 8):
         yield Case(
@@ -266,10 +257,14 @@ def synthetic(large: bool) -> Iterator[Case]:
             lambda r, n=n, s=share, norm=norm: with_clump(r, n, 64, s, norm, rho=0.5),
             ("mild",), "clump",
         )  # fmt: skip
-    for n, share in ((1000, 0.05), (3000, 0.05), (20_000, 0.01)):
+    gathered = (
+        (1000, 64, 0.05, 0.8), (3000, 64, 0.05, 0.8), (20_000, 64, 0.01, 0.8),
+        (3000, 64, 0.3, 0.5), (3000, 256, 0.3, 0.5),
+    )  # fmt: skip
+    for n, d, share, rho in gathered:
         yield Case(
-            "clump anywhere", f"{share:.0%}, mean cosine 0.8, {n:,} × 64",
-            lambda r, n=n, s=share: with_gathered_rows(r, n, 64, s, rho=0.8),
+            "clump anywhere", f"{share:.0%}, mean cosine {rho}, {n:,} × {d}",
+            lambda r, n=n, d=d, s=share, p=rho: with_gathered_rows(r, n, d, s, p),
             ("mild",), "clump",
         )  # fmt: skip
 

@@ -32,9 +32,11 @@ def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[s
         if table is not None and table.rows:
             row_at, token_at = table.columns.index("row"), table.columns.index("token")
             labeled = analysis.tokens is not None
+            long = analysis.scalar(tokens.LONG_ROWS) if cause == "large norms" else None
+            most = min(NAMED, int(long.value)) if long is not None and long.value else NAMED
             return lead, tuple(
                 show_token(row[token_at] if labeled else None, row[row_at])
-                for row in table.rows[:NAMED]
+                for row in table.rows[:most]
             )
     return "", ()
 

@@ -29,6 +29,8 @@ class Question:
         Whether the geometry is undecided where this is.
     shown : {"always", "decided", "fault"}
         Whether the finding is shown always, unless it is undecided, or only if it is a fault.
+    is_cause : bool
+        Whether a fault explains faults of other findings: the headline begins with it.
     one_dimension : bool
         Whether it can be asked of rows with a single entry.
     why, advice : str
@@ -41,6 +43,7 @@ class Question:
     geometry: bool = False
     essential: bool = False
     shown: Literal["always", "decided", "fault"] = "always"
+    is_cause: bool = False
     one_dimension: bool = False
     why: str = ""
     advice: str = ""

@@ -214,6 +214,9 @@ EIGENGAP = 1e-6
 #: Root mean square of the norms over their median from which a few long rows hold nearly all
 #: energy: 96 % of it is not that of ordinary rows.
 LONG_ROWS = 5.0
+#: Share of the energy that long rows hold, and of the rows that they may be, to be a finding.
+LONG_ROWS_ENERGY = 0.5
+FEW_LONG_ROWS = 0.05
 
 #: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
 #: that is no fault is still mentioned: about 70 % of the pairs are positive there.

@@ -73,7 +73,7 @@ def judge(analysis: Numbers) -> Verdict:
     # Other healthy numbers must not hide that an essential question was never looked at.
     if state == "healthy" and any(f.state == "undecided" for q, f in asked if q.essential):
         state = "undecided"
-    headline = _headline(state, shown)
+    headline = _headline(state, {q.key for q, _ in asked if q.is_cause}, shown)
     rows = next((f for f in shown if f.key == "rows"), None)
     # Where nothing else is known, rows that are merely idle decide nothing.
     faults = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
@@ -106,28 +106,33 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     return causes
 
 
-def _headline(state: State, findings: tuple[Finding, ...]) -> str:
+#: What belongs to the picture although another finding is worse.
+_EVEN_IF_MILD = ("clusters", "duplicates", "cone", "coordinate", "clump")
+
+
+def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) -> list[Finding]:
+    """What the headline lists: causes before what follows from them, the worst before others."""
+    faults = [
+        f
+        for f in findings
+        if f.key not in ("rows", "isotropy", "frequency")
+        and f.clause
+        and (f.state == state or (f.state == "mild" and f.key in _EVEN_IF_MILD))
+    ]
+    return sorted(faults, key=lambda f: (f.key not in causes, f.state != state))
+
+
+def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> str:
     by_key = {f.key: f for f in findings}
     frequency = by_key["frequency"]
     apart = frequency.state in ("mild", "degenerate")
-    worst = [
-        f.clause
-        for f in findings
-        if f.key not in ("rows", "isotropy", "frequency") and f.state == state and f.clause
-    ]
     calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
     if state == "mild" and _is_clump_alone(findings):
         text = f"Healthy but for {by_key['clump'].clause}: {_listed(calm)}"
         return f"{text}, yet {frequency.clause}." if apart else f"{text}."
     if state in ("mild", "degenerate"):
-        clauses = worst or [by_key["isotropy"].clause]
-        # What is milder beside a collapsed spectrum still belongs to the picture.
-        if state == "degenerate":
-            clauses += [
-                by_key[key].clause
-                for key in ("cone", "coordinate", "clump")
-                if key in by_key and by_key[key].state == "mild"
-            ]
+        clauses = [f.clause for f in _sort_faults(state, causes, findings)]
+        clauses = clauses or [by_key["isotropy"].clause]
         lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
         return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
     if state == "undecided":

@@ -18,8 +18,9 @@ from embgeo.core.values import Note, format_number
 from embgeo.core.version import VERSION
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts, subspace
+from embgeo.metrics.facts import NO_ROWS
 from embgeo.metrics.row_sides import Side, find_dead_output_rows, find_output_side
-from embgeo.numerics.initialization import is_initial_norm
+from embgeo.numerics.initialization import find_initial_rows
 from embgeo.numerics.norm_gap import find_short_rows
 
 #: Damaged special tokens that are named at most.
@@ -154,8 +155,9 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
     """Damaged rows by kind, and which of them are special tokens."""
     facts = measurement.facts
     output = find_output_side(facts, measurement.options, measurement.shared)
-    initial = is_initial_norm(facts.small_norms, facts.d)
-    damaged = set(facts.damaged.tolist()) - set(facts.small[initial].tolist())
+    initial = find_initial_rows(facts.small_norms, facts.d)
+    untrained = facts.small[initial.rows] if initial.is_certain else NO_ROWS
+    damaged = set(facts.damaged.tolist()) - set(untrained.tolist())
     is_given = measurement.options.damaged_below is not None
     short = None if is_given else find_short_rows(measurement.shared.norms)
     padding = {row for row in facts.zero.tolist() if facts.is_padding(row)}
@@ -168,7 +170,8 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
         "zero": len(facts.zero),
         "nonfinite": len(facts.nonfinite),
         "small": len(facts.small),
-        "initial": int(initial.sum()),
+        "initial": len(untrained),
+        "perhaps_initial": int(initial.rows.sum()) - len(untrained),
         "short": 0 if short is None else short[0],
         "short_decades": None if short is None else short[1].decades,
         "short_limit": None

@@ -35,6 +35,8 @@ OUTPUT = (
     q.OUTPUT_NORM_RMS,
     q.OUTPUT_NORM_SPREAD,
 )
+#: Chance that the longest of lognormal rows counts as long.
+CHANCE = 1e-3
 FEW_ROWS = "fewer than 20 rows, of which 5 % is not one"
 
 
@@ -47,7 +49,10 @@ def second(facts: Facts) -> list[Statistic]:
 
 
 def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
-    values: list[Value] = [*describe_norms(find_input_side(facts, shared), INPUT, q.DAMAGED_GAP)]
+    values: list[Value] = [
+        *describe_norms(find_input_side(facts, shared), INPUT, q.DAMAGED_GAP),
+        *measure_long_rows(shared.norms, facts.d),
+    ]
     output = find_output_side(facts, options, shared)
     if output is None:
         return values
@@ -72,6 +77,21 @@ def describe_norms(side: Side, quantities: tuple[Quantity, ...], gap: Quantity) 
         if low == 0
         else spread.measured(divide(high, low)),
         widest,
+    ]
+
+
+def measure_long_rows(norms: FloatArray, d: int) -> list[Scalar]:
+    """How many rows are longer than lognormal norms would be, and what they hold."""
+    from scipy.special import ndtri
+
+    logs = np.log(norms)
+    low, median, high = np.quantile(logs, (0.25, 0.5, 0.75))
+    spread = max((high - low) / (2.0 * ndtri(0.75)), (2.0 * d) ** -0.5)
+    is_long = logs > median - spread * ndtri(CHANCE / len(norms))
+    energy = np.square(norms / norms.max())
+    return [
+        q.LONG_ROWS.measured(int(is_long.sum())),
+        q.LONG_ROWS_ENERGY.measured(float(energy[is_long].sum() / energy.sum())),
     ]
 
 

@@ -16,14 +16,14 @@ from embgeo.numerics.excess_mass import LEAST, Modes, find_critical_excess, find
 
 #: Rows that both groups of short angle and of unlike norm share, of those in one of them.
 AGREEMENT = 0.5
-#: Cosines, after the mean row is subtracted, from which two rows are near each other: the second
-#: is for looser clumps, where the first finds none.
-NEAR = (0.7, 0.5)
+#: Cosines, after the mean row is subtracted, from which two rows are near each other: each is for
+#: looser or larger clumps, where those before it find none.
+NEAR = (0.7, 0.5, 0.25)
 #: As many more rows of a sample have to be near a row than opposite to it.
 LEAST_NEAR = 5
 #: Times √(2p/M), for a group with the share p of M rows: the chance level of the angles to a
 #: direction that is searched for. Gaussian, elliptic, heavy-tailed and coned rows of 2 to 64
-#: dimensions stay below 1.4 (docs/verdict.md).
+#: dimensions stay below 1.9 (docs/verdict.md).
 SEARCHED = 2.0
 
 

@@ -1,10 +1,12 @@
-"""Is a row as long as a known initialization makes it?
+"""Which rows are as long as a known initialization makes them?
 
 word2vec draws every entry uniformly from ±1/(2d) (Mikolov et al. 2013, ``InitNet`` of word2vec.c),
 fastText from ±1/d (Bojanowski et al. 2017, ``uniform`` of its input matrix), as newer gensim does.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +15,57 @@ from embgeo.core.arrays import FloatArray, Mask
 #: Half widths of the uniform distributions, times d.
 HALF_WIDTHS = (0.5, 1.0)
 #: Standard deviations that a norm may be away from its expectation.
-DEVIATIONS = 5.0
+DEVIATIONS = 6.0
+#: Standard errors that the mean of the norms may be away from it.
+ERRORS = 3.0
+#: Relative width up to which that says more than that norms are of this order.
+NARROW = 0.1
+#: Chance of the spread of the norms on either side beyond which it is another one.
+SPREAD_CHANCE = 1e-3
 
 
-def is_initial_norm(norms: FloatArray, d: int) -> Mask:
-    """Whether a norm is one that d uniform entries have.
+class InitialRows(NamedTuple):
+    """Rows as long as an initialization makes them.
+
+    Attributes
+    ----------
+    rows : bool array
+    is_certain : bool
+        False where a few rows of few dimensions could as well have any norm of this order.
+    """
+
+    rows: Mask
+    is_certain: bool
+
+
+def find_initial_rows(norms: FloatArray, d: int) -> InitialRows:
+    """Which norms are those of d uniform entries, by their mean and spread together.
 
     The squared norm of entries from ±a has mean d·a²/3 and variance d·a⁴·4/45, so that the norm is
-    about a·√(d/3), with a relative standard deviation of √(1/(5d)).
+    about a·√(d/3), with a relative standard deviation of √(1/(5d)), and the mean of k of them
+    one of √(1/(5dk)).
+
+    Parameters
+    ----------
+    norms : float64 array, shape (k,)
+        Of rows far shorter than all others.
+    d : int
     """
-    expected = np.array(HALF_WIDTHS) / d * np.sqrt(d / 3.0)
-    apart = np.abs(norms[:, None] / expected - 1.0)
-    return np.asarray((apart <= DEVIATIONS * np.sqrt(0.2 / d)).any(axis=1))
+    from scipy.special import chdtr
+
+    found = InitialRows(np.zeros(len(norms), dtype=bool), is_certain=False)
+    deviation = float(np.sqrt(0.2 / d))
+    for half_width in HALF_WIDTHS:
+        relative = norms / (half_width / d * np.sqrt(d / 3.0)) - 1.0
+        fits = np.abs(relative) <= DEVIATIONS * deviation
+        count = int(fits.sum())
+        error = ERRORS * deviation / np.sqrt(max(count, 1))
+        if not count or abs(float(relative[fits].mean())) > error:
+            continue
+        if count > 1:
+            chance = chdtr(count - 1, relative[fits].var() * count / deviation**2)
+            if min(chance, 1.0 - chance) < SPREAD_CHANCE:
+                continue
+        if count > found.rows.sum():
+            found = InitialRows(fits, is_certain=bool(error <= NARROW))
+    return found

@@ -192,6 +192,15 @@ def test_rows_as_long_as_an_initialization_and_dead_ones() -> None:
     assert ", 5 of them as long as word2vec" in both.findings[0].sentence
 
 
+def test_few_short_rows_of_few_dimensions_are_dead_or_never_trained() -> None:
+    W = gaussian(410, 200, 16)
+    W[:2] = np.random.default_rng(0).uniform(-1, 1, (2, 16)) * 0.5 / 16
+    found = judged(W, (*FEW, "tokens"))
+    assert found.headline.startswith("2 rows are dead or were never trained. The other rows ")
+    assert "few rows of so few dimensions can be by chance" in found.findings[0].sentence
+    assert (found.state, found.blame_lead) == ("degenerate", "Not alive")
+
+
 @pytest.mark.parametrize("name", ["baseline.pt", "cosreg.safetensors"])
 def test_nothing_is_claimed_of_the_fixtures(name: str) -> None:
     found = embgeo.analyze(ROOT / "fixtures" / name, sections=["spectrum"], reference=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
@@ -272,6 +274,18 @@ def rows_of_the_vocabulary(side, rows):
     }
 
 
+def long_rows(W):
+    """One by one."""
+    W = W / np.abs(W).max()
+    logs = [math.log(np.linalg.norm(row)) for row in W]
+    quartile, median, other = np.percentile(logs, [25, 50, 75])
+    spread = max((other - quartile) / 1.3489795003921634, 1 / math.sqrt(2 * W.shape[1]))
+    limit = median + spread * NormalDist().inv_cdf(1 - 0.001 / len(W))
+    found = [row for row, log in zip(W, logs, strict=True) if log > limit]
+    energy = sum(float(row @ row) for row in found) / float((W**2).sum())
+    return {"long_rows": len(found), "long_rows_energy": energy}
+
+
 def tokens(c: Case):
     data = np.asarray(c.matrix.data, dtype=np.float64)
     masked = np.zeros(len(data), dtype=bool)
@@ -280,6 +294,7 @@ def tokens(c: Case):
     return {
         **rows_of_the_vocabulary("", data[~masked]),
         **rows_of_the_vocabulary("output_", np.asarray(c.matrix.output.data)[~masked]),
+        **long_rows(c.W),
         "constant_rows": naive.constant_rows(c.W),
         "mean_rows": naive.mean_rows(c.W, c.matrix.data.dtype),
         "one_sided_rows": sum(

@@ -93,6 +93,20 @@ NORM_SPREAD = Quantity(
     "How many times longer the long rows are than the short ones, damaged rows included.",
     "99th over 1st percentile of ‖w_i‖₂",
 )
+LONG_ROWS = Quantity(
+    "tokens.long_rows",
+    "Long rows",
+    "Rows longer than any would be if the norms were lognormal with the quartiles that they have, "
+    "but for one matrix in a thousand.",
+    "#{i : ln ‖w_i‖ > median + s·Φ⁻¹(1 − 0.001/M)}; s: interquartile range of ln ‖w‖ over 1.349, "
+    "at least that of Gaussian rows, 1/√(2d)",
+)
+LONG_ROWS_ENERGY = Quantity(
+    "tokens.long_rows_energy",
+    "Energy of long rows",
+    "Which share of all squared norms those rows hold.",
+    "Σ ‖w_i‖² over long rows / Σ ‖w_i‖²",
+)
 OUTPUT_DAMAGED_ROWS = Quantity(
     "tokens.output_damaged_rows",
     "Damaged output rows",

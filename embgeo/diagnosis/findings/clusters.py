@@ -40,6 +40,7 @@ QUESTION = Question(
     "Do the rows form clusters?",
     answer,
     geometry=True,
+    is_cause=True,
     shown="fault",
     why="Clusters raise the mean cosine and lower isotropy without a cone. They are no fault "
     "by themselves: a linear classifier needs them (Mickus et al. 2024).",

@@ -98,6 +98,7 @@ QUESTION = Question(
     "Is a single coordinate to blame?",
     answer,
     geometry=True,
+    is_cause=True,
     shown="fault",
     why="One to three coordinates can decide cosines and distances while hardly anything in "
     "the model depends on them (Timkey and van Schijndel 2021).",

@@ -31,6 +31,7 @@ QUESTION = Question(
     "Are many rows equal?",
     answer,
     geometry=True,
+    is_cause=True,
     shown="fault",
     why="Nothing that reads them can tell equal rows apart. Most were never trained and keep "
     "a common initial value.",

@@ -54,6 +54,8 @@ def _input_clause(rows: int, damage: Mapping[str, Any]) -> str:
     if not rows:
         return ""
     word = "not finite" if rows == damage["nonfinite"] else "dead"
+    if rows == damage.get("perhaps_initial"):
+        word = f"dead or {'was' if rows == 1 else 'were'} never trained"
     said = f"{_counted(rows)} {word}"
     used = [one for one in damage["named"] if one["template"]]
     named = [show_token(one["token"], None) for one in (used or damage["named"])[:NAMED]]
@@ -126,11 +128,13 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
 
 def _explain_length(damage: Mapping[str, Any]) -> str:
     """Why rows of this norm were never trained."""
-    untrained = _count_untrained(damage)
+    perhaps = int(damage.get("perhaps_initial", 0))
+    untrained = _count_untrained(damage) or perhaps
     if not untrained:
         return ""
     which = "" if untrained == damage["small"] else f"{untrained:,} of them "
-    return f", {which}as long as word2vec or fastText makes a row before training"
+    doubt = ", which so few rows of so few dimensions can be by chance" if perhaps else ""
+    return f", {which}as long as word2vec or fastText makes a row before training{doubt}"
 
 
 QUESTION = Question(

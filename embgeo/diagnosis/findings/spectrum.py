@@ -63,11 +63,11 @@ def answer(a: Numbers) -> Answer:
         parts += [", and the strongest direction holds ", *top_parts, "."]
         clause = f"an effective rank of {format_short(value_of(rank))} in {d:,} dimensions"
     if by_norms is not None:
-        clause = f"a few long rows hold {format_percent(by_norms)} of the energy"
+        clause = f"{_describe_long_rows(a)} {format_percent(by_norms)} of the energy"
         parts += [
             " Directions are spread all the same (mean squared cosine ",
             Quote(cosine.STD.name, format_number(mean_squared_cosine(a) or 0.0, 3)),
-            "): a few rows of very large norm carry that energy.",
+            f"): {clause}.",
         ]
     return state, tuple(parts), clause if state != "healthy" else "no collapsed spectrum"
 
@@ -85,14 +85,35 @@ def share_of_long_rows(a: Numbers) -> float | None:
     top, squared = a.scalar(spectrum.TOP_SHARE), mean_squared_cosine(a)
     if top is None or top.value is None or squared is None:
         return None
+    energy = a.scalar(tokens.LONG_ROWS_ENERGY)
+    is_spread = limits.LINE.state(squared) == "healthy"
+    if is_spread and count_long_rows(a) and energy is not None:
+        return energy.value
     if judge_share(a, top.value) == "degenerate" and is_made_by_norms(a, top.value):
         return top.value
     rms, median = a.scalar(tokens.NORM_RMS), a.scalar(tokens.NORM_MEDIAN)
     if rms is None or median is None or not rms.value or not median.value:
         return None
-    if limits.LINE.state(squared) != "healthy" or rms.value < limits.LONG_ROWS * median.value:
+    if not is_spread or rms.value < limits.LONG_ROWS * median.value:
         return None
     return 1.0 - (median.value / rms.value) ** 2
+
+
+def count_long_rows(a: Numbers) -> int:
+    """How many rows are too long for lognormal norms; 0 where they are many or hold little."""
+    rows, energy = a.scalar(tokens.LONG_ROWS), a.scalar(tokens.LONG_ROWS_ENERGY)
+    if rows is None or energy is None or not rows.value or not energy.value:
+        return 0
+    few = rows.value <= limits.FEW_LONG_ROWS * int(a.provenance.get("kept") or 0)
+    return int(rows.value) if few and energy.value >= limits.LONG_ROWS_ENERGY else 0
+
+
+def _describe_long_rows(a: Numbers) -> str:
+    """``3 long rows hold``."""
+    count = count_long_rows(a)
+    if count == 1:
+        return "1 long row holds"
+    return f"{count:,} long rows hold" if count else "a few long rows hold"
 
 
 def is_made_by_norms(a: Numbers, share: float) -> bool:
