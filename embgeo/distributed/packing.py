@@ -90,14 +90,11 @@ class Packer:
         if isinstance(value, slice):
             return {"slice": [value.start, value.stop, value.step]}
         if RECORDS.get(type(value).__name__) is type(value):
-            return {"record": type(value).__name__, "of": self.attributes(value)}
+            return {"record": type(value).__name__, "of": self._attributes(value)}
         raise TypeError(f"{type(value).__name__} cannot be saved")
 
-    def attributes(self, value: Any, names: tuple[str, ...] | None = None) -> dict[str, Any]:
-        """The named attributes of a record; all by default."""
-        if names is None:
-            names = tuple(f.name for f in fields(value)) if is_dataclass(value) else ()
-            names = names or tuple(vars(value))
+    def _attributes(self, value: Any) -> dict[str, Any]:
+        names = [f.name for f in fields(value)] if is_dataclass(value) else vars(value)
         return {name: self.pack(getattr(value, name)) for name in names}
 
     def _array(self, array: Array) -> Any:

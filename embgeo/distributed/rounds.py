@@ -157,10 +157,11 @@ class SecondPassTask:
     stored: files.Stored | None = None
 
 
-def make_task(plan: MergePlan, identity: str = "") -> SecondPassTask:
+def make_task(plan: MergePlan) -> SecondPassTask:
+    """What the parts have to know of a plan that is not in a file."""
     output = plan.matrix.output
     return SecondPassTask(
-        identity,
+        "",
         plan.setup,
         tuple(plan.parts),
         tuple(plan.statistics),

@@ -7,7 +7,7 @@ as a path.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 from embgeo.io.bounded import scratch, tar_members, zip_members
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, BoundedStream, Codec, codec_of
-from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, reading, short
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, list_short, reading, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import HEAD_BYTES
 from embgeo.io.formats import is_known_head
@@ -214,10 +214,8 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
 
 
-def _listing(entries: Iterable[_ArchivedFile]) -> str:
-    names = [short(entry.name) for entry in entries]
-    shown = ", ".join(names[:_LISTED]) or "nothing"
-    return f"{shown} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else shown
+def _listing(entries: list[_ArchivedFile]) -> str:
+    return list_short([entry.name for entry in entries], _LISTED) or "nothing"
 
 
 #: Every container, in the order in which files are shown to them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -131,3 +131,13 @@ def short(text: str) -> str:
     """:func:`plain` text, cut so that a message stays one readable line."""
     cut = plain(text[:_LONGEST_TEXT])
     return f"{cut}…" if len(text) > _LONGEST_TEXT else cut
+
+
+def list_short(names: Sequence[str], most: int) -> str:
+    """The first `most` names, each :func:`short`, and how many more there are.
+
+    >>> list_short(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(short, names[:most])) + more

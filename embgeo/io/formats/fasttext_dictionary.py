@@ -55,8 +55,6 @@ class Dictionary:
         Of the words.
     labels : int
     subwords : Subwords
-    pruned : bool
-        Whether only some n-grams have kept a row.
     has_flags : bool
         False for models that are older than the magic number: no flag stands before their matrices.
     end : int
@@ -70,7 +68,6 @@ class Dictionary:
     counts: npt.NDArray[np.float64]
     labels: int
     subwords: Subwords
-    pruned: bool
     has_flags: bool
     end: int
 
@@ -137,7 +134,6 @@ def read_dictionary(path: Path) -> Dictionary:
         subwords=Subwords(
             fields[9], longest, fields[8], pairs, END_OF_SENTENCE if version else None
         ),
-        pruned=kept >= 0,
         has_flags=has_flags,
         end=at,
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import Damaged, plain, short
+from embgeo.io.bounded.guard import Damaged, list_short, plain, short
 from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
@@ -166,10 +166,9 @@ def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:
     )
     notes = []
     for number, name in _TOKEN_TYPES.items():
-        named = [short(t) for t, kind in zip(tokens, types, strict=True) if kind == number]
+        named = [token for token, kind in zip(tokens, types, strict=True) if kind == number]
         if named:
-            more = f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else ""
-            notes.append(f"{name} tokens: {', '.join(named[:_LISTED])}{more}")
+            notes.append(f"{name} tokens: {list_short(named, _LISTED)}")
     return tokens, notes
 
 

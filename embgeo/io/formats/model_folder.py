@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_link
-from embgeo.io.bounded.guard import cannot_read, refuse
+from embgeo.io.bounded.guard import cannot_read, list_short, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.mlx import read_quantized
@@ -145,11 +145,11 @@ def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]
     if len(known) == 1 or is_dataset([file.name for file in known]):
         return known
     if known:
-        listing = _listing([file.name for file in known])
+        listing = list_short([file.name for file in known], _LISTED)
         raise refuse(
             folder, f"the folder holds several files with tensors: {listing}", "name one of them"
         )
-    listing = _listing([file.name for file in files])
+    listing = list_short([file.name for file in files], _LISTED)
     other = unknown_folder(entry.name for entry in entries)
     if other is not None:
         raise refuse(folder, f"the folder is {other[0]}", other[1])
@@ -164,11 +164,6 @@ def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]
 
 def _may_be_weights(file: Path) -> bool:
     return file.stat().st_size > 0 and not file.name.startswith((".", *NOT_WEIGHTS))
-
-
-def _listing(names: list[str]) -> str:
-    shown = ", ".join(names[:_LISTED])
-    return f"{shown} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else shown
 
 
 def read_configuration(folder: Path) -> ModelConfiguration:

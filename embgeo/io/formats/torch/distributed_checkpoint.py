@@ -16,7 +16,7 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.parts import fill, find_shard, put_together
+from embgeo.io.formats.parts import Box, fill, find_shard, put_together
 from embgeo.io.formats.torch.tensors import DTYPES, TORCH
 from embgeo.io.formats.torch.zip_checkpoint import saved_tensor
 from embgeo.io.pickle.loading import load
@@ -52,7 +52,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         ``.metadata``; the files it names lie next to it.
     """
     fields = _fields(load(map_file(path).data, TORCH), "Metadata")
-    folder = _Folder.of(path.parent, _dict_of(fields, "storage_data"))
+    places, sizes = _places(path.parent, _dict_of(fields, "storage_data"))
     tensors: list[Tensor] = []
     left_out = Omissions()
     pieces_left = _MOST_PIECES
@@ -64,106 +64,61 @@ def open_checkpoint(path: Path) -> Checkpoint:
         pieces_left -= _promised_pieces(entry)
         if pieces_left < 0:
             raise Damaged("the metadata list implausibly many pieces")
-        made = _read_sharded(name, entry, folder)
+        made = _tensor(name, entry, places, sum(sizes.values()))
         if isinstance(made, str):
             left_out.add(name, made)
         else:
-            tensors.append(Tensor(plain(name), made.shape, made.dtype, made.open))
-    files = tuple(file for file, _ in folder.files.values())
-    return Checkpoint(path, NAME, tuple(tensors), files, notes=left_out.notes())
+            tensors.append(made)
+    return Checkpoint(path, NAME, tuple(tensors), tuple(sizes), notes=left_out.notes())
 
 
 @dataclass(frozen=True, slots=True)
 class _PiecePlace:
     """Where a piece is kept."""
 
-    file: str
-    offset: int
-    length: int
-    transformed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """Where every piece is kept, by tensor and first element, and the files with their sizes."""
-
-    path: Path
-    places: dict[tuple[str, tuple[int, ...]], _PiecePlace]
-    files: dict[str, tuple[Path, int]]
-    size: int
-
-    @staticmethod
-    def of(path: Path, storage: dict[object, object]) -> _Folder:
-        """The folder, all of whose files are there and hold the pieces they should hold."""
-        places = _places(storage)
-        files: dict[str, tuple[Path, int]] = {}
-        for place in places.values():
-            if place.file not in files:
-                file = find_shard(path, place.file)
-                files[place.file] = (file, file.stat().st_size)
-            if place.offset + place.length > files[place.file][1]:
-                raise Damaged(f"a piece lies outside of its file {short(place.file)}")
-        return _Folder(path, places, files, sum(size for _, size in files.values()))
-
-
-@dataclass(frozen=True, slots=True)
-class _StoredPiece:
-    """A box of a tensor: its first element, its shape, and the bytes that hold it."""
-
-    first: tuple[int, ...]
-    shape: tuple[int, ...]
-    path: Path
+    file: Path
     start: int
     stop: int
+    transformed: bool
 
-    def open(self, dtype: str) -> Array:
-        data = map_file(self.path)[self.start : self.stop]
+    def open(self, shape: tuple[int, ...], dtype: str) -> Array:
+        data = map_file(self.file)[self.start : self.stop]
         if data[:4].tobytes() != MAGICS[0]:
-            raise Damaged(f"a piece in {self.path.name} was not written by torch.save")
+            raise Damaged(f"a piece in {self.file.name} was not written by torch.save")
         leaf = saved_tensor(data)
-        if leaf.shape != self.shape or leaf.dtype != dtype:
-            raise Damaged(f"a piece in {self.path.name} has another shape or type than promised")
+        if leaf.shape != shape or leaf.dtype != dtype:
+            raise Damaged(f"a piece in {self.file.name} has another shape or type than promised")
         return leaf.open()
 
 
-@dataclass(frozen=True, slots=True)
-class _Sharded:
-    """A tensor and the pieces that fill it."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    pieces: tuple[_StoredPiece, ...]
-
-    def open(self) -> Array:
-        if len(self.pieces) == 1:
-            return self.pieces[0].open(self.dtype)
-        parts = [((p.first, p.shape), partial(p.open, self.dtype)) for p in self.pieces]
-        return put_together(parts, self.shape, self.dtype)
+#: By name of the tensor and first element of the piece.
+_Places = dict[tuple[str, tuple[int, ...]], _PiecePlace]
 
 
-def _read_sharded(name: str, entry: Stub, folder: _Folder) -> _Sharded | str:
+def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
     """The tensor that an entry of the metadata describes, or why it is not read."""
     fields = _fields(entry, "TensorStorageMetadata")
     shape = whole_numbers(fields.get("size"), "a tensor's shape")
     dtype = _dtype(fields.get("properties"))
     if not dtype:
         return "its type is not known"
-    pieces = []
+    pieces: list[tuple[Box, _PiecePlace]] = []
     for first, part in _chunks(fields.get("chunks"), shape):
-        place = folder.places.get((name, first))
+        place = places.get((name, first))
         if place is None:
             raise Damaged(f"a piece of {short(name)} is in no file")
         if place.transformed:
             return "its pieces are compressed"
-        file = folder.files[place.file][0]
-        pieces.append(_StoredPiece(first, part, file, place.offset, place.offset + place.length))
+        pieces.append(((first, part), place))
     if not pieces and count(shape):
         raise Damaged(f"{short(name)} has no pieces")
     if len(pieces) > 1:
-        _check_room(name, pieces, number_type(dtype).itemsize, folder.size)
-    if not fill([(piece.first, piece.shape) for piece in pieces], shape):
+        _check_room(name, pieces, number_type(dtype).itemsize, room)
+    if not fill([box for box, _ in pieces], shape):
         return "its pieces do not fill it like the fields of a grid"
-    return _Sharded(shape, dtype, tuple(pieces))
+    parts = [(box, partial(place.open, box[1], dtype)) for box, place in pieces]
+    opened = parts[0][1] if len(parts) == 1 else partial(put_together, parts, shape, dtype)
+    return Tensor(plain(name), shape, dtype, opened)
 
 
 def _promised_pieces(entry: Stub) -> int:
@@ -171,7 +126,7 @@ def _promised_pieces(entry: Stub) -> int:
     return 1 + len(listed) if isinstance(listed, (list, tuple)) else 1
 
 
-def _chunks(value: object, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:
     """First element and shape of each piece; empty ones and repeated ones are left out."""
     if not isinstance(value, (list, tuple)):
         raise Damaged("the metadata list no pieces of a tensor")
@@ -189,17 +144,20 @@ def _chunks(value: object, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...]
     return list(chunks.items())
 
 
-def _check_room(name: str, pieces: list[_StoredPiece], item: int, most: int) -> None:
+def _check_room(name: str, pieces: list[tuple[Box, _PiecePlace]], item: int, room: int) -> None:
     """Refuse a tensor that would grow when it is put together."""
-    if any(count(piece.shape) * item > piece.stop - piece.start for piece in pieces):
+    sizes = [place.stop - place.start for _, place in pieces]
+    if any(count(box[1]) * item > size for (box, _), size in zip(pieces, sizes, strict=True)):
         raise Damaged(f"a piece of {short(name)} is larger than the bytes that hold it")
-    if sum(piece.stop - piece.start for piece in pieces) > most:
+    if sum(sizes) > room:
         raise Damaged(f"the pieces of {short(name)} use the same bytes over and over")
 
 
-def _places(storage: dict[object, object]) -> dict[tuple[str, tuple[int, ...]], _PiecePlace]:
-    """Name and first element of each piece, and where it is kept."""
-    places: dict[tuple[str, tuple[int, ...]], _PiecePlace] = {}
+def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[Path, int]]:
+    """Where each piece is kept, and the sizes of the files, which are there and hold them."""
+    places: _Places = {}
+    files: dict[str, Path] = {}
+    sizes: dict[Path, int] = {}
     for key, value in storage.items():
         index = _fields(key.value if isinstance(key, OddKey) else key, "MetadataIndex")
         name, first = index.get("fqn"), index.get("offset")
@@ -208,12 +166,18 @@ def _places(storage: dict[object, object]) -> dict[tuple[str, tuple[int, ...]], 
         fields = _fields(value, "_StorageInfo")
         file = fields.get("relative_path")
         numbers = (fields.get("offset"), fields.get("length"))
-        offset, length = whole_numbers(numbers, "the place of a piece")
+        start, length = whole_numbers(numbers, "the place of a piece")
         if not isinstance(name, str) or not isinstance(file, str):
             raise Damaged("the metadata have a damaged list of pieces")
-        place = _PiecePlace(file, offset, length, bool(fields.get("transform_descriptors")))
+        if file not in files:
+            files[file] = find_shard(folder, file)
+            sizes[files[file]] = files[file].stat().st_size
+        if start + length > sizes[files[file]]:
+            raise Damaged(f"a piece lies outside of its file {short(file)}")
+        transformed = bool(fields.get("transform_descriptors"))
+        place = _PiecePlace(files[file], start, start + length, transformed)
         places[name, whole_numbers(first, "the place of a piece")] = place
-    return places
+    return places, sizes
 
 
 def _dtype(properties: object) -> str:
