@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.errors import BadOption
+from embgeo.io.remote.names import as_written
 
 #: A number in a path, and the word before it; 10k and 1M are thousands and millions.
 NUMBER = re.compile(r"(?:([A-Za-z_]+)[-_=.]*)?(\d+)(?:([kKmM])(?![A-Za-z0-9]))?")
@@ -59,7 +60,7 @@ def steps_of(paths: Sequence[Path], read: ReadStep) -> Steps:
     if missing:
         raise BadOption(
             "its step stands neither in its name nor in the file",
-            where=missing[0],
+            where=as_written(missing[0]),
             way_out="name checkpoints by their step, as in ckpt-500.pt",
         )
     known = [step for step in held if step is not None]
@@ -74,8 +75,8 @@ def refuse_equal(paths: Sequence[Path], values: Sequence[float]) -> None:
     for path, value in zip(paths, values, strict=True):
         if value in seen:
             raise BadOption(
-                f"is of the same step ({value:,.15g}) as {seen[value]}",
-                where=path,
+                f"is of the same step ({value:,.15g}) as {as_written(seen[value])}",
+                where=as_written(path),
                 way_out="name each step once",
             )
         seen[value] = path

@@ -164,7 +164,7 @@ def number_of_queries(queries: int | str | None) -> int | None:
 def check_inputs(inputs: Sequence[Any], request: AnalysisRequest) -> None:
     """Refuse what cannot be compared, and options that would do nothing."""
     if len(inputs) < 2:
-        where = str(inputs[0]) if inputs and isinstance(inputs[0], Path) else None
+        where = as_written(inputs[0]) if inputs and isinstance(inputs[0], Path) else None
         raise BadOption(
             "there is nothing to compare it with", where=where, way_out="name another one"
         )

@@ -66,7 +66,9 @@ class AnalysisRequest:
         loading, measuring = split_settings(settings)
         chosen = choose_sections(sections)
         Options.of(measuring, chosen)
-        return cls(Source(path, **loading), measuring, chosen, reference, resources)
+        source = Source(path, **loading)
+        source.check()
+        return cls(source, measuring, chosen, reference, resources)
 
     @property
     def options(self) -> Options:

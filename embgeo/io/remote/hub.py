@@ -251,10 +251,13 @@ def _answering(name: HubName, endpoint: str) -> Iterator[None]:
         raise _refuse(name, "the model is gated", way_out, error) from error
     except errors.RepositoryNotFoundError as error:
         way_out = "check the name; to see a private one, run: hf auth login"
-        raise _refuse(name, "there is no such model on the Hub", way_out, error) from error
+        raise _refuse(name, f"there is no such {name.kind} on the Hub", way_out, error) from error
     except errors.RevisionNotFoundError as error:
-        cause = f"the model has no revision {name.revision!r}"
-        raise _refuse(name, cause, "check the branch, tag or commit", error) from error
+        cause = f"the {name.kind} has no revision {name.revision!r}"
+        way_out = "check the branch, tag or commit"
+        if set("*?[") & set(name.revision):
+            way_out = "for all that match a pattern: embgeo diff --track"
+        raise _refuse(name, cause, way_out, error) from error
     except errors.RemoteEntryNotFoundError as error:
         raise _refuse(name, "a file of the model is not there", "check the name", error) from error
     except errors.OfflineModeIsEnabled as error:
