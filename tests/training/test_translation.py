@@ -396,6 +396,7 @@ BAD = {
     "accumulate": ({}, {"training": {"accumulate": 2}}, "accumulate of"),
     "method": ({}, {"compare": ["re"]}, "untied is about the matrices of a language model"),
     "tokenizer": ({}, {"data": {"tokenizer": "x.json"}}, "tokenizer of"),
+    "cache": ({}, {"evaluation": {"cache": True}}, "cache of .evaluation. is not for the task"),
     "columns": ({}, {"task": {"columns": "en"}}, "columns is 'en'"),
     "tied": ({}, {"model": {"tied": True}}, "tied is True"),
 }
@@ -458,7 +459,10 @@ def test_a_study_is_judged_by_bleu(
     assert "bleu" in found.report.read_text("utf-8").lower()
 
 
-@pytest.mark.parametrize("method", ["frage", "sc-exp", "adversarial"])
+@pytest.mark.parametrize(
+    "method",
+    ["adversarial", *(pytest.param(name, marks=pytest.mark.slow) for name in ("frage", "sc-exp"))],
+)
 def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
     config = resolve(

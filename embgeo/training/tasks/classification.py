@@ -34,7 +34,7 @@ from embgeo.training.study.document_outcomes import (
     score_classes,
 )
 from embgeo.training.tasks.rcnn import Rcnn
-from embgeo.training.tasks.task import Losses, SplitScores, Task
+from embgeo.training.tasks.task import OF_TEXTS, Losses, SplitScores, Task, refuse_settings
 
 #: Where `data` does not say it: how often a token occurs to have a row, and rows at most.
 MIN_COUNT, SIZE = 2, 30_000
@@ -74,12 +74,7 @@ class ClassificationTask(Task):
 
     def load(self, config: StudySettings) -> LabeledCorpus:
         chosen = config.data
-        for name in ("unit", "tokenizer", "tokens"):
-            if getattr(chosen, name) is not None:
-                raise BadOption(
-                    f"{name} of [data] is for language models, and the task is {self.NAME}",
-                    way_out="leave it out",
-                )
+        refuse_settings(config, OF_TEXTS)
         return load_labeled(
             Path(chosen.path),
             length=self.length,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -217,6 +217,25 @@ class Task:
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
         """Bytes that a step keeps for a batch, at least."""
         return 0
+
+
+#: Settings by table that only language models have a use for.
+OF_TEXTS = {
+    "data": ("unit", "tokenizer", "tokens"),
+    "training": ("random_lengths", "sum_over_steps"),
+    "evaluation": ("cache", "dynamic"),
+}
+
+
+def refuse_settings(config: StudySettings, tables: Mapping[str, Sequence[str]]) -> None:
+    """`BadOption` for the first of these settings that is set."""
+    for table, names in tables.items():
+        for name in names:
+            if getattr(getattr(config, table), name):
+                raise BadOption(
+                    f"{name} of [{table}] is not for the task {config.task.name}",
+                    way_out="leave it out",
+                )
 
 
 def choose_tying(method: Method) -> dict[str, bool]:

@@ -32,7 +32,7 @@ from embgeo.training.study.translation_outcomes import (
     TranslationOutcomes,
 )
 from embgeo.training.tasks.encoder_decoder import EncoderDecoder, mask_ends
-from embgeo.training.tasks.task import Losses, SplitScores, Task
+from embgeo.training.tasks.task import OF_TEXTS, Losses, SplitScores, Task, refuse_settings
 
 #: Where `data` does not say it: rows at most, those of both languages together.
 SIZE = 4_000
@@ -95,13 +95,7 @@ class TranslationTask(Task):
 
     def load(self, config: StudySettings) -> ParallelCorpus:
         chosen = config.data
-        for name in ("unit", "tokenizer", "tokens", "min_count"):
-            if getattr(chosen, name) is not None:
-                raise BadOption(
-                    f"{name} of [data] is for other tasks, and the task is {self.NAME}",
-                    way_out="leave it out",
-                )
-        signature = describe_metrics()
+        refuse_settings(config, {**OF_TEXTS, "data": (*OF_TEXTS["data"], "min_count")})
         return load_parallel(
             Path(chosen.path),
             source=self.source,
@@ -110,7 +104,7 @@ class TranslationTask(Task):
             test=self.test,
             length=self.length,
             size=SIZE if chosen.size is None else chosen.size,
-            note=signature,
+            note=describe_metrics(),
         )
 
     def feed(
