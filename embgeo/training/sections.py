@@ -88,9 +88,10 @@ class OptimizerSettings:
         What `weight_decay` holds for. "matrices": the weight matrices of layers, which leaves out
         biases, gains of norms, and embeddings (input, output and positions, plain or factored).
         "all": everything that is trained, as AWD-LSTM was published.
-    schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt"}
+    schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear"}
     warm_up, start, end : float
-        Of one-cycle: the share of the run in which the rate rises, and its factors at both ends.
+        Of one-cycle: the share of the run in which the rate rises, and its factors at both ends;
+        `end` of linear, too.
     after, rate : int, float
         Of epoch-decay: epochs with the full rate, and the factor of each epoch from then on.
     warm_up_steps : int
@@ -114,7 +115,7 @@ class OptimizerSettings:
     eps: float | None = None
     momentum: float | None = None
     decay: Literal["matrices", "all"] = "matrices"
-    schedule: Literal["constant", "one-cycle", "epoch-decay", "inverse-sqrt"] = "constant"
+    schedule: Literal["constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear"] = "constant"
     warm_up: float | None = None
     start: float | None = None
     end: float | None = None

@@ -42,11 +42,13 @@ PRESETS = (
     "imdb-cpu",
     "multi30k-cpu",
     "tatoeba-cpu",
+    "skipgram-cpu",
     "ptb-inan",
     "wt2-fast",
     "wt2-paper",
     "iwslt14",
     "wmt14-base",
+    "skipgram-enwik9",
 )
 
 

@@ -107,7 +107,8 @@ def read_own(path: Path) -> dict[str, Any]:
 
     read_settings(path)  # refuses what is wrong in it, by its name
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    for table, name in (("data", "path"), ("data", "tokenizer"), ("training", "start")):
+    paths = (("data", "path"), ("data", "tokenizer"), ("task", "wordsim"), ("training", "start"))
+    for table, name in paths:
         if tables.get(table, {}).get(name):
             tables[table][name] = str(path.parent / tables[table][name])
     return tables

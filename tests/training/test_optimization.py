@@ -262,7 +262,7 @@ def test_constant() -> None:
         (
             "cosine",
             {},
-            "no schedule 'cosine'; there are constant, one-cycle, epoch-decay, inverse-sqrt",
+            "no schedule 'cosine'; there are constant, one-cycle, epoch-decay, inverse-sqrt, linear",
         ),
         ("one-cycle", {"step": 3}, "has no setting 'step'; it has warm_up, start, end"),
         ("constant", {"end": 3}, "has no setting 'end'; it has none"),

@@ -88,6 +88,7 @@ FORMAT = 1
 #: Settings that may be others when a run is resumed: they change no number on the same device.
 FREE = {
     "data": ("path",),
+    "task": ("wordsim",),
     "training": ("device", "save_seconds", "save_steps", "sinks", "budget"),
 }
 

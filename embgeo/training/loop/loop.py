@@ -117,6 +117,7 @@ class Loop:
             self.parameter_groups(),
             set_fields(chosen, OF_OPTIMIZER),
             coupled=coupled,
+            sparse=self.task.SPARSE,
         )
         self.schedule = build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
         self.average = WeightAverage(self.parameters)

@@ -158,6 +158,9 @@ class World:
         """
         if self.size == 1:
             return loss, list(flags)
+        for p in parameters:
+            if p.grad is not None and p.grad.is_sparse:
+                p.grad = p.grad.to_dense()
         gradients = [p.grad for p in parameters if p.grad is not None]
         flag_sums = torch.tensor(flags, dtype=torch.float32, device=loss.device)
         flat = torch.cat([*(g.reshape(-1) for g in gradients), loss.reshape(1), flag_sums])

@@ -281,9 +281,9 @@ class Session:
     def final_scores(self) -> tuple[SplitScores, SplitScores | None, Samples | None]:
         """On the validation and the test split, what bootstraps need; geometry again."""
         found = None
-        self.notes += self.scores.describe_parts()
         if self.world.leads:
             found = self.scores.final(self.loop.model)
+        self.notes += self.scores.describe_parts()
         valid, test, samples = self.world.broadcast(found)
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
         values = self.name_scores("valid", valid)

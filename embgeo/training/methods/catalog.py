@@ -30,7 +30,7 @@ from embgeo.training.methods import (
     Tying,
 )
 from embgeo.training.methods.regularizer import MethodSetting, list_settings
-from embgeo.training.models import LanguageModel
+from embgeo.training.models import EmbeddingModel
 from embgeo.training.study.training import Role
 
 #: Given by the run (`Setup`), not by settings.
@@ -198,7 +198,7 @@ METHODS: dict[str, Method] = {
 
 
 @torch.no_grad()
-def list_embeddings(model: LanguageModel) -> list[Tensor]:
+def list_embeddings(model: EmbeddingModel) -> list[Tensor]:
     """The matrices with a row for each token: the input's, and the output's if it is another."""
     before, output = model.get_input_embeddings(), model.get_output_embeddings()
     found = before.weight

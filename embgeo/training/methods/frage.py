@@ -128,7 +128,10 @@ class Frage(ClassRegularizer):
         if self.rows is None:
             self.rows = torch.randint(len(W), (self.sample,), generator=self.generator)
         rows = self.rows.to(W.device)
-        return W[rows], self.sign[rows], rebalance(self.share[rows], self.sign[rows])
+        # Where the loss has a gradient of some rows only, so has the penalty.
+        sparse = W.grad is not None and W.grad.is_sparse
+        chosen = F.embedding(rows, W, sparse=True) if sparse else W[rows]
+        return chosen, self.sign[rows], rebalance(self.share[rows], self.sign[rows])
 
     @torch.no_grad()
     def numbers(self) -> dict[str, float]:

@@ -250,6 +250,8 @@ class Regularizer(nn.Module):
                 continue
             if weight.grad is None:
                 weight.grad = scale * gradient
+            elif weight.grad.is_sparse and not gradient.is_sparse:
+                weight.grad = (scale * gradient).add_(weight.grad)
             else:
                 weight.grad.add_(gradient, alpha=scale)
         return value.detach()

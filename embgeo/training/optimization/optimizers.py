@@ -60,6 +60,7 @@ def build_optimizer(
     settings: Mapping[str, Any] | None = None,
     *,
     coupled: Iterable[Tensor] = (),
+    sparse: bool = False,
 ) -> Optimizer:
     """Make an optimizer.
 
@@ -75,6 +76,8 @@ def build_optimizer(
         is apart.
     coupled : iterable of Tensor
         The embedding matrices among the parameters, for ``coupled-adam``.
+    sparse : bool
+        Whether gradients are of some rows only, which ``sgd`` alone takes.
 
     Returns
     -------
@@ -90,8 +93,10 @@ def build_optimizer(
         raise BadOption(f"no optimizer {kind!r}", way_out=f"there are {', '.join(OPTIMIZERS)}")
     chosen = resolve(kind, settings or {})
     listed = list(groups)
-    # One kernel for all parameters; only some kinds of devices have it.
-    fused = all(p.device.type in ("cpu", "cuda") for group in listed for p in group["params"])
+    # One kernel for all parameters; only some kinds of devices have it, and not for some rows.
+    fused = not sparse and all(
+        p.device.type in ("cpu", "cuda") for group in listed for p in group["params"]
+    )
     if kind == "coupled-adam":
         made: Optimizer = CoupledAdam(listed, coupled, **chosen)
     elif kind == "sgd":

@@ -100,11 +100,34 @@ def inverse_sqrt(
     return min((step + 1) / top, math.sqrt(top / (step + 1)))
 
 
+def linear(
+    step: int,
+    steps: int,
+    epoch: int,  # noqa: ARG001
+    *,
+    end: float = 1e-4,
+) -> float:
+    """Down from 1 towards 0 along a line, and no further than `end`.
+
+    Parameters
+    ----------
+    step, steps, epoch : int
+        The number of the step, from 0, how many there are, and the epoch, which plays no part.
+
+    References
+    ----------
+    The code of Mikolov et al., "Efficient estimation of word representations in vector space",
+    2013, with the same `end`.
+    """
+    return max(1.0 - step / max(steps, 1), end)
+
+
 SCHEDULES: dict[str, Callable[..., float]] = {
     "constant": constant,
     "one-cycle": one_cycle,
     "epoch-decay": epoch_decay,
     "inverse-sqrt": inverse_sqrt,
+    "linear": linear,
 }
 
 

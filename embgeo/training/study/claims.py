@@ -9,11 +9,12 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspa
 from embgeo.training.study import published
 from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.training import Role
+from embgeo.training.study.word_similarity import SETS
 
 #: Stands for the test perplexity where every run has one, else for that of the validation split.
 PERPLEXITY = "perplexity"
 TIME = "training.microseconds_per_token"
-CLASSIFICATION, TRANSLATION = "classification", "translation"
+CLASSIFICATION, TRANSLATION, SKIP_GRAM = "classification", "translation", "skipgram"
 #: The tasks whose models predict tokens.
 TOKENS = ("lm", TRANSLATION)
 
@@ -242,7 +243,7 @@ CLAIMS: tuple[Claim, ...] = (
         frequency.PROBE_AUC.name,
         "lower",
         role="input",
-        tasks=(*TOKENS, CLASSIFICATION),
+        tasks=(*TOKENS, CLASSIFICATION, SKIP_GRAM),
     ),
     Claim(
         "frage-accuracy",
@@ -263,6 +264,19 @@ CLAIMS: tuple[Claim, ...] = (
         "higher",
         published=(published.NEWSGROUPS,),
         tasks=(CLASSIFICATION,),
+    ),
+    *(
+        Claim(
+            f"frage-{name}",
+            f"FRAGE improves word similarity ({SETS[name][0]})",
+            f"{GONG}, Table 1",
+            ("frage",),
+            f"test.{name}",
+            "higher",
+            published=(paper,),
+            tasks=(SKIP_GRAM,),
+        )
+        for name, paper in published.WORD_SIMILARITY.items()
     ),
     Claim(
         "frage-neighbors",

@@ -106,6 +106,15 @@ FRAGE_BLEU = (
     _translation(28.4, 29.11, "Transformer big", "WMT14 en–de", "Table 3"),
 )
 
+WORD_SIMILARITY = {
+    name: PaperClaim(before, after, "Spearman’s ρ", "skip-gram", "enwik9", "Table 1", "skipgram")
+    for name, before, after in (
+        ("rg65", 0.7563, 0.7878),
+        ("ws353", 0.6674, 0.6935),
+        ("rw", 0.5267, 0.5812),
+    )
+}
+
 I1 = (
     PaperClaim(0.24, 0.63, "I1", "Transformer-XL", "WikiText-103", "Table 3"),
     PaperClaim(0.31, 0.88, "I1", "Transformer", "IWSLT14 de–en", "Table 3", "translation"),

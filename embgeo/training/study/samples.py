@@ -21,12 +21,24 @@ from embgeo.training.study.translation_outcomes import (
     TranslationOutcomes,
     bootstrap_translations,
 )
+from embgeo.training.study.word_similarity import (
+    ALL,
+    SETS,
+    WORD_SIMILARITY,
+    WordSimilarity,
+    bootstrap_pairs,
+)
 
-Samples = TextLosses | DocumentOutcomes | TranslationOutcomes
+Samples = TextLosses | DocumentOutcomes | TranslationOutcomes | WordSimilarity
 #: By method, then by seed.
 SamplesByMethod = Mapping[str, Mapping[int, Samples]]
 
-FORMATS: tuple[RecordFormat[Any], ...] = (TEXT_LOSSES, DOCUMENT_OUTCOMES, TRANSLATION_OUTCOMES)
+FORMATS: tuple[RecordFormat[Any], ...] = (
+    TEXT_LOSSES,
+    DOCUMENT_OUTCOMES,
+    TRANSLATION_OUTCOMES,
+    WORD_SIMILARITY,
+)
 
 
 def find_format(samples: Samples) -> RecordFormat[Any]:
@@ -46,7 +58,7 @@ def load_samples(folder: Path) -> Samples | None:
 def bootstrap_samples(
     before: Mapping[int, Samples], after: Mapping[int, Samples], number: str
 ) -> tuple[float, float] | None:
-    """95 % interval of the difference of a score over other texts, documents or sentences.
+    """95 % interval of the difference of a score over other texts, documents, sentences or pairs.
 
     None of a number that is not about them, or of another split.
     """
@@ -61,4 +73,6 @@ def bootstrap_samples(
         return bootstrap_documents(first, second, score)
     if kinds == {TranslationOutcomes} and score == BLEU:
         return bootstrap_translations(first, second)
+    if kinds == {WordSimilarity} and score.removesuffix(ALL) in SETS:
+        return bootstrap_pairs(first, second, score)
     return None

@@ -8,6 +8,7 @@ from embgeo.training.registry import find_added, list_added
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks.classification import ClassificationTask
 from embgeo.training.tasks.language_model import LanguageModeling
+from embgeo.training.tasks.skip_gram import SkipGramTask
 from embgeo.training.tasks.task import Batch, Dataset, Evaluator, Feed, Losses, SplitScores, Task
 from embgeo.training.tasks.translation import TranslationTask
 
@@ -20,6 +21,7 @@ __all__ = [
     "Feed",
     "LanguageModeling",
     "Losses",
+    "SkipGramTask",
     "SplitScores",
     "Task",
     "TranslationTask",
@@ -28,7 +30,12 @@ __all__ = [
 ]
 
 #: Every task, in the order of help texts.
-TASKS: tuple[type[Task], ...] = (LanguageModeling, ClassificationTask, TranslationTask)
+TASKS: tuple[type[Task], ...] = (
+    LanguageModeling,
+    ClassificationTask,
+    TranslationTask,
+    SkipGramTask,
+)
 
 
 def make_task(config: StudySettings) -> Task:

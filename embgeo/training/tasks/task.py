@@ -133,7 +133,7 @@ class Evaluator(Protocol):
         """At the end: validation split, test split if there is one, what bootstraps need."""
 
     def describe_parts(self) -> list[str]:
-        """A note on each split of which only a part is evaluated."""
+        """What a reader has to know of the numbers; asked for after `final`."""
 
 
 class Task:
@@ -154,6 +154,8 @@ class Task:
         Scores that are logged, of those that `Evaluator` gives.
     QUANTITIES : tuple of Quantity
         The facts of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` says the good direction.
+    SPARSE : bool
+        Whether gradients are of the rows that a step looks up, which plain SGD alone takes.
     """
 
     NAME: ClassVar[str]
@@ -161,6 +163,7 @@ class Task:
     QUALITY: ClassVar[str] = "loss"
     SCORES: ClassVar[tuple[str, ...]] = ("loss",)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = ()
+    SPARSE: ClassVar[bool] = False
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
         """The model of that name; `BadOption` if there is none."""

@@ -1,0 +1,68 @@
+"""Cosines of the word pairs of sets of word similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.core.values import format_number
+from embgeo.training.data.vocabulary import Vocabulary
+from embgeo.training.data.word_pairs import WordPairs
+from embgeo.training.study.word_similarity import (
+    ALL,
+    SETS,
+    SetCosines,
+    WordSimilarity,
+    bootstrap_correlation,
+    spearman,
+)
+
+
+def measure_similarity(
+    W: FloatArray, vocabulary: Vocabulary, sets: Sequence[WordPairs]
+) -> WordSimilarity:
+    """Cosines of all pairs whose words are both in the vocabulary, and have a direction.
+
+    Parameters
+    ----------
+    W : float array
+        Shape (N, d), a row for each token of the vocabulary; computed in float64.
+    """
+    row = {token: place for place, token in enumerate(vocabulary.tokens)}
+    return WordSimilarity(
+        tuple(
+            SetCosines(one.name, one.gold, tuple(_cosine(W, row, *pair) for pair in one.pairs))
+            for one in sets
+        )
+    )
+
+
+def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> float | None:
+    """In float64; None where it is not defined."""
+    if first not in row or second not in row:
+        return None
+    a, b = W[[row[first], row[second]]].astype(np.float64)
+    lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / lengths if lengths else None
+
+
+def correlate(found: WordSimilarity) -> dict[str, float | None]:
+    """Spearman's ρ of each set, without the pairs that have no cosine, and with 0 for them."""
+    known = {one.name: spearman(*one.known) for one in found.sets}
+    return known | {one.name + ALL: spearman(*one.filled) for one in found.sets}
+
+
+def describe_intervals(found: WordSimilarity) -> list[str]:
+    """For each set ρ with its interval over other pairs."""
+    lines = []
+    for one in found.sets:
+        rho, interval = spearman(*one.known), bootstrap_correlation(*one.known)
+        if rho is not None and interval is not None:
+            low, high = (format_number(end, 2) for end in interval)
+            lines.append(
+                f"{SETS[one.name][0]}: ρ {format_number(rho, 3)} over {len(one.known[1]):,} pairs; "
+                f"95 % over other pairs {low} to {high} (bootstrap)"
+            )
+    return lines

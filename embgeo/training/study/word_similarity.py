@@ -1,0 +1,213 @@
+"""How well cosines of words follow what people say of their similarity; bootstraps over pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+from embgeo.core.values import Quantity
+from embgeo.io.bounded.records import RecordFormat
+
+#: The sets by the names of their scores, with their titles and publications.
+SETS = {
+    "ws353": ("WordSim-353", "Finkelstein et al. 2002"),
+    "rg65": ("RG-65", "Rubenstein and Goodenough 1965"),
+    "rw": ("Rare Words", "Luong et al. 2013"),
+    "men": ("MEN", "Bruni et al. 2014"),
+    "simlex": ("SimLex-999", "Hill et al. 2015"),
+    "simverb": ("SimVerb-3500", "Gerz et al. 2016"),
+    "ws353_sim": ("WordSim-353, similarity", "Agirre et al. 2009"),
+    "ws353_rel": ("WordSim-353, relatedness", "Agirre et al. 2009"),
+    "mturk287": ("MTurk-287", "Radinsky et al. 2011"),
+    "mturk771": ("MTurk-771", "Halawi et al. 2012"),
+    "mc30": ("MC-30", "Miller and Charles 1991"),
+    "verb143": ("Verb-143", "Baker et al. 2014"),
+    "yp130": ("YP-130", "Yang and Powers 2006"),
+}
+#: Added to the name of a score that counts pairs with an unknown word as cosine 0.
+ALL = "_all"
+#: The set that decides.
+DECIDING = "ws353"
+DRAWS = 1_000
+#: Pairs without which no correlation is given.
+LEAST_PAIRS = 10
+
+
+def _quantities(name: str, title: str, source: str) -> tuple[Quantity, ...]:
+    meaning = (
+        f"Spearman’s rank correlation of the cosines of the word pairs of {title} and of what "
+        "people say of them"
+    )
+    formula = "ρ(cos(u_a, u_b), gold)"
+    return (
+        Quantity(
+            f"test.{name}",
+            title,
+            f"{meaning}; pairs with a word that is not in the vocabulary are left out.",
+            formula,
+            source,
+            better="higher",
+        ),
+        Quantity(
+            f"test.{name}{ALL}",
+            f"{title}, all pairs",
+            f"{meaning}; a pair with a word that is not in the vocabulary has the cosine 0.",
+            formula,
+            source,
+            better="higher",
+        ),
+    )
+
+
+QUANTITIES: tuple[Quantity, ...] = (
+    *(q for name, (title, source) in SETS.items() for q in _quantities(name, title, source)),
+    Quantity(
+        "valid.loss",
+        "Loss, validation",
+        "Mean loss of pairs of words of the validation documents, the same each time.",
+        "−ln σ(u·v) − k·mean_s ln σ(−u·v_s)",
+        "Mikolov et al. 2013, Eq. 4",
+        unit="nats",
+        better="lower",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SetCosines:
+    """One set: what people say of its pairs, and the cosines of a model.
+
+    Attributes
+    ----------
+    gold : tuple of float
+        One of each pair.
+    cosines : tuple of float or None
+        None of a pair with a word that is not in the vocabulary, or has no direction.
+    """
+
+    name: str
+    gold: tuple[float, ...]
+    cosines: tuple[float | None, ...]
+
+    @property
+    def known(self) -> tuple[FloatArray, FloatArray]:
+        """Cosines and gold of the pairs that have a cosine."""
+        kept = [pair for pair in zip(self.cosines, self.gold, strict=True) if pair[0] is not None]
+        both = np.array(kept, dtype=np.float64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    @property
+    def filled(self) -> tuple[FloatArray, FloatArray]:
+        """Cosines and gold of all pairs, with the cosine 0 where there is none."""
+        cosines = [0.0 if one is None else one for one in self.cosines]
+        return np.array(cosines), np.array(self.gold)
+
+
+@dataclass(frozen=True, slots=True)
+class WordSimilarity:
+    """What a model says of all sets."""
+
+    sets: tuple[SetCosines, ...]
+    split: str = "test"
+
+    def find(self, name: str) -> SetCosines | None:
+        """The set of that name."""
+        return next((one for one in self.sets if one.name == name), None)
+
+
+def _check(record: WordSimilarity) -> None:
+    if any(len(one.gold) != len(one.cosines) for one in record.sets):
+        raise ValueError("cosines and judgments differ in number")
+
+
+WORD_SIMILARITY = RecordFormat(
+    "embgeo.similarity",
+    1,
+    WordSimilarity,
+    "similarity.json",
+    what="the word similarities of a run",
+    again="train it again with: embgeo train",
+    check=_check,
+)
+
+
+def spearman(first: FloatArray, second: FloatArray) -> float | None:
+    """Spearman's ρ with mean ranks for ties; None of few pairs, or where one side is constant."""
+    if len(first) < LEAST_PAIRS:
+        return None
+    found = float(correlate_ranks(first[None], second[None])[0])
+    return None if np.isnan(found) else found
+
+
+def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Spearman's ρ along the last axis, shape (n, pairs) → (n,); NaN where a side is constant."""
+    from scipy.stats import rankdata
+
+    centre = (first.shape[-1] + 1) / 2.0
+    a, b = (rankdata(values, axis=-1) - centre for values in (first, second))
+    lengths = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((a * b).sum(axis=-1) / lengths)
+
+
+def bootstrap_correlation(
+    cosines: FloatArray, gold: FloatArray, draws: int = DRAWS
+) -> tuple[float, float] | None:
+    """95 % interval of ρ over other pairs of words (percentiles of a bootstrap)."""
+    return _interval([cosines], gold, draws, [1.0])
+
+
+def bootstrap_pairs(
+    before: Mapping[int, WordSimilarity],
+    after: Mapping[int, WordSimilarity],
+    score: str,
+    draws: int = DRAWS,
+) -> tuple[float, float] | None:
+    """95 % interval of a difference of ρ over other pairs of words.
+
+    A paired bootstrap (percentiles): pairs are drawn with replacement, the same for both methods
+    and all seeds. The seeds, and so the models, stay as they are.
+
+    Parameters
+    ----------
+    before, after : mapping of int to WordSimilarity
+        By seed; the mean is over the seeds that both have.
+    score : str
+        The name of a set, perhaps with `ALL`.
+
+    Returns
+    -------
+    tuple of two floats or None
+        None without a common seed or the set, with too few pairs, or where these are not the same.
+    """
+    seeds = sorted(before.keys() & after.keys())
+    name = score.removesuffix(ALL)
+    found = [side[seed].find(name) for seed in seeds for side in (before, after)]
+    sets = [one for one in found if one is not None]
+    pairs = [one.filled if score.endswith(ALL) else one.known for one in sets]
+    if not sets or len(sets) < len(found) or len({tuple(gold) for _, gold in pairs}) > 1:
+        return None
+    shares = np.resize([-1.0, 1.0], len(pairs)) / len(seeds)
+    return _interval([cosines for cosines, _ in pairs], pairs[0][1], draws, shares)
+
+
+def _interval(
+    sides: Sequence[FloatArray], gold: FloatArray, draws: int, shares: Sequence[float] | FloatArray
+) -> tuple[float, float] | None:
+    """Percentiles of a sum of ρ, each times its share; undefined draws are left out."""
+    n = len(gold)
+    if n < LEAST_PAIRS:
+        return None
+    chosen = np.random.default_rng(0).integers(0, n, (draws, n))
+    found = sum(
+        share * correlate_ranks(cosines[chosen], gold[chosen])
+        for share, cosines in zip(shares, sides, strict=True)
+    )
+    defined = np.asarray(found)[np.isfinite(found)]
+    if not len(defined):
+        return None
+    low, high = np.quantile(defined, [0.025, 0.975])
+    return float(low), float(high)

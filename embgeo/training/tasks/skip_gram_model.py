@@ -1,0 +1,71 @@
+"""Skip-gram with negative sampling: a matrix for words and one for the words near them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embgeo.training.models.embedding_model import EmbeddingModel
+
+
+class SkipGram(EmbeddingModel):
+    """Scores u·v of a word, a row of the embedding, and a word near it, one of the output matrix.
+
+    All rows start uniformly in ±1/(2d).
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary, N.
+    d : int
+        Columns of both matrices.
+
+    References
+    ----------
+    Mikolov et al., "Distributed representations of words and phrases and their compositionality",
+    NeurIPS 2013, §2.2.
+    """
+
+    NAME: ClassVar[str] = "skip-gram"
+    SOURCE: ClassVar[str] = "Mikolov et al. 2013, Eq. 4"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "all pairs of a batch share their negatives, each counted as often as its share of the "
+        "negatives of a pair; the paper draws some for each pair",
+        "frequent words are thinned out as in the code of word2vec, (√(f/t) + 1)·t/f, not by Eq. 5",
+        "a step is of the mean loss of a batch of pairs, where word2vec takes a step for each pair",
+        "rows of contexts start as those of words do; those of word2vec start at zero",
+        "about 2 % of the pairs of an epoch, drawn at random, are left out",
+    )
+
+    def __init__(self, n_tokens: int, *, d: int = 100) -> None:
+        super().__init__(n_tokens, d)
+        self.make_embedding((torch.rand(self.n_tokens, self.d) - 0.5) / self.d)
+        assert isinstance(self.embedding, nn.Embedding)
+        self.embedding.sparse = True
+        self.make_decoder((torch.rand(self.n_tokens, self.d) - 0.5) / self.d, bias=False)
+
+    def contexts(self, ids: Tensor) -> Tensor:
+        """Rows of the output matrix, whose gradient is of these rows alone."""
+        weight: Any = self.decoder.weight
+        return F.embedding(ids, weight, sparse=weight.is_leaf)
+
+
+def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: int) -> Tensor:
+    """Mean over pairs of −ln σ(u·v) − k·mean_s ln σ(−u·v_s).
+
+    With S negatives for all pairs, each counts k/S times: a pair has k of them in expectation.
+
+    Parameters
+    ----------
+    words, contexts : Tensor
+        Rows u and v of the pairs; shape (B, d).
+    negatives : Tensor
+        Rows v_s that all pairs share; shape (S, d).
+    number : int
+        Negatives of a pair, k.
+    """
+    near = F.softplus(-(words * contexts).sum(dim=1)).mean()
+    return near + number * F.softplus(words @ negatives.T).mean()

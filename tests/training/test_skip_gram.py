@@ -1,0 +1,342 @@
+"""Skip-gram: pairs, loss and steps against twins written out, resuming, processes, bad data."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("tomli_w")
+
+import torch
+from safetensors.numpy import load_file
+
+import embgeo
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.training.data.documents import TokenStream, load_documents
+from embgeo.training.data.neighbor_batches import (
+    NegativeSampler,
+    NeighborBatches,
+    draw_pairs,
+    keep_chances,
+)
+from embgeo.training.loop.loop import Loop
+from embgeo.training.loop.process import World
+from embgeo.training.loop.run import train_run
+from embgeo.training.methods.catalog import METHODS
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.tasks import make_task
+from embgeo.training.tasks.skip_gram_model import SkipGram, sampling_loss
+from tests.support.processes import in_two_processes
+from tests.support.training_runs import CPU, Stopped, silent, stopping
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+def write_text(folder: Path) -> Path:
+    """300 documents whose words are drawn as Zipf has it."""
+    generator = np.random.default_rng(0)
+    chances = 1.0 / np.arange(1, 41)
+    lines = [" ".join(generator.choice(WORDS, 30, p=chances / chances.sum())) for _ in range(300)]
+    path = folder / "text.txt"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def write_sets(folder: Path) -> Path:
+    generator = np.random.default_rng(1)
+    place = folder / "wordsim"
+    place.mkdir()
+    for stem, n in (("EN-WS-353-ALL", 30), ("EN-RG-65", 12)):
+        pairs = generator.choice([*WORDS, "unknown"], (n, 2))
+        lines = [
+            f"{a.title()}\t{b}\t{s:.2f}"
+            for (a, b), s in zip(pairs, generator.random(n), strict=True)
+        ]
+        (place / f"{stem}.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    return place
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("skipgram")
+    write_text(folder)
+    write_sets(folder)
+    return folder
+
+
+def settings(place: Path, **tables: Any) -> StudySettings:
+    usual: dict[str, Any] = {
+        "data": {"path": str(place / "text.txt"), "min_count": 2},
+        "task": {"name": "skipgram", "wordsim": str(place / "wordsim"), "shared": 16},
+        "model": {"name": "skip-gram", "d": 8},
+        "optimizer": {"kind": "sgd", "lr": 2.0, "schedule": "linear"},
+        "training": {"batch": 256, "epochs": 1, "device": "cpu", "log_every": 5, "threads": 1},
+        "method": {"frage": {"sample": 20, "hidden": 12}},
+    }
+    return from_tables(usual).updated(tables)
+
+
+def stream(rows: list[int], documents: list[int]) -> TokenStream:
+    return TokenStream(np.array(rows, np.int32), np.array(documents, np.int32))
+
+
+def test_pairs_are_those_of_a_double_loop() -> None:
+    generator = np.random.default_rng(5)
+    rows, documents = generator.integers(0, 9, 60), np.repeat(np.arange(4), 15)
+    kept, window = np.full(9, 0.8), 3
+    found = draw_pairs(stream(list(rows), list(documents)), kept, window, np.random.default_rng(7))
+    again = np.random.default_rng(7)
+    chosen = [i for i in range(60) if again.random() < 0.8]
+    reach = again.integers(1, window + 1, len(chosen))
+    expected: Counter[tuple[int, int]] = Counter()
+    for i, center in enumerate(chosen):
+        for j, other in enumerate(chosen):
+            if i != j and abs(i - j) <= reach[i] and documents[center] == documents[other]:
+                expected[rows[center], rows[other]] += 1
+    assert Counter(map(tuple, found.tolist())) == expected
+
+
+def test_no_pair_reaches_over_the_end_of_a_document() -> None:
+    pairs = draw_pairs(stream([0, 1, 2, 3], [0, 0, 1, 1]), np.ones(4), 5, np.random.default_rng(0))
+    assert {tuple(pair) for pair in pairs.tolist()} == {(0, 1), (1, 0), (2, 3), (3, 2)}
+
+
+def test_frequent_words_are_thinned_out_as_in_word2vec() -> None:
+    chances = keep_chances(np.array([900, 99, 1]), 1e-2)
+    for share, chance in zip((0.9, 0.099, 0.001), chances, strict=True):
+        assert chance == pytest.approx(
+            min(1.0, (math.sqrt(share / 1e-2) + 1.0) * 1e-2 / share), rel=1e-12
+        )
+    assert keep_chances(np.array([5, 1]), 0.0).tolist() == [1.0, 1.0]
+
+
+def test_negatives_follow_the_power_of_the_counts() -> None:
+    counts = np.array([100, 10, 1, 0])
+    drawn = NegativeSampler(counts, 0.75).draw((40_000,), np.random.default_rng(0))
+    expected = counts**0.75 / (counts**0.75).sum()
+    np.testing.assert_allclose(np.bincount(drawn, minlength=4) / 40_000, expected, atol=0.01)
+
+
+def test_the_loss_and_its_gradient_are_those_of_a_loop_over_pairs() -> None:
+    torch.manual_seed(0)
+    u, v, s = (torch.randn(n, 4, dtype=torch.float64, requires_grad=True) for n in (6, 6, 5))
+    total = torch.zeros((), dtype=torch.float64)
+    for one, near in zip(u, v, strict=True):
+        total = total - torch.log(torch.sigmoid(one @ near))
+        for negative in s:
+            total = total - 3 / 5 * torch.log(torch.sigmoid(-(one @ negative)))
+    expected = torch.autograd.grad(total / 6, (u, v, s))
+    loss = sampling_loss(u, v, s, 3)
+    assert float(loss.detach()) == pytest.approx(float(total.detach()) / 6)
+    for found, gradient in zip(torch.autograd.grad(loss, (u, v, s)), expected, strict=True):
+        torch.testing.assert_close(found, gradient)
+
+
+def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
+    """Three steps: autograd on whole matrices, FRAGE on the rows that it drew, plain SGD."""
+    config = resolve(settings(place, compare=["frage"]))
+    dataset = make_task(config).load(config)
+    loop, twin = (Loop(config, dataset, CPU, World()) for _ in range(2))
+    W, V = (p.detach().clone().requires_grad_() for p in twin.parameters)
+    twin.regularizer.weight.source = W
+    for number in range(3):
+        loop.step()
+        assert all(p.grad.is_sparse for p in loop.parameters)
+        batch = twin.batches.take()
+        loss = sampling_loss(W[batch.words], V[batch.contexts], V[batch.negatives], 5)
+        gradients = torch.autograd.grad(loss + twin.regularizer(), (W, V))
+        with torch.no_grad():
+            for weight, gradient in zip((W, V), gradients, strict=True):
+                weight -= 2.0 * (1.0 - number / loop.steps) * gradient
+        twin.regularizer.after_step()
+    for found, expected in zip(loop.parameters, (W, V), strict=True):
+        torch.testing.assert_close(found.detach(), expected.detach(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["cosreg", "moment-match"])
+def test_methods_of_whole_matrices_add_their_gradient(method: str, place: Path) -> None:
+    config = resolve(settings(place, compare=[method]))
+    loop = Loop(config, make_task(config).load(config), CPU, World())
+    before = [p.detach().clone() for p in loop.parameters]
+    loop.step()
+    moved = [(p != old).any(dim=1).all() for p, old in zip(loop.parameters, before, strict=True)]
+    assert any(moved)
+    assert not all(moved)
+
+
+def test_words_that_are_not_seen_do_not_move(place: Path) -> None:
+    config = resolve(settings(place))
+    loop = Loop(config, make_task(config).load(config), CPU, World())
+    before = loop.matrices()[0]
+    batch = loop.batches.take()
+    batch = batch._replace(
+        words=batch.words[batch.words < 5], contexts=batch.contexts[batch.words < 5]
+    )
+    loop.batches.take = lambda: batch
+    loop.step(), loop.step()
+    moved = (loop.matrices()[0] != before).any(dim=1)
+    assert moved[:5].any()
+    assert not moved[5:].any()
+
+
+def test_processes_share_every_batch() -> None:
+    generator = np.random.default_rng(0)
+    given = stream(list(generator.integers(0, 9, 900)), [0] * 900)
+    counts = np.bincount(given.rows, minlength=9)
+    usual = {"window": 2, "subsample": 0.0, "shared": 4, "power": 0.75, "batch": 64, "seed": 1}
+    whole, *parts = (
+        NeighborBatches(given, counts, **usual, world=World(*part), device=CPU)
+        for part in ((0, 1), (0, 2), (1, 2))
+    )
+    for _ in range(2 * whole.steps_per_epoch):
+        one, *halves = (feed.take() for feed in (whole, *parts))
+        assert torch.equal(one.words, torch.cat([half.words for half in halves]))
+        assert torch.equal(one.contexts, torch.cat([half.contexts for half in halves]))
+        assert all(torch.equal(one.negatives, half.negatives) for half in halves)
+    assert whole.epoch == 2
+
+
+def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.tsv"
+    line = "pos\t1_2\tGood film.<br />GOOD film, <unk> indeed\n"
+    path.write_text(line * 1200 + "neg\t3_4\tonce\n", "utf-8")
+    (tmp_path / "notes.pdf").write_bytes(b"left alone")
+    corpus = load_documents(tmp_path, min_count=2, size=None, tokens=None, similarity=())
+    assert corpus.vocabulary.tokens == ("film", "good", "indeed")
+    assert corpus.vocabulary.counts.tolist() == [2352, 2352, 1176]
+    assert len(corpus.valid.rows) == 24 * 5
+
+
+@pytest.mark.parametrize("method", ["frage", "sc-exp"])
+def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
+    config = resolve(settings(place, compare=[method], training={"save_steps": 3}))
+    dataset = make_task(config).load(config)
+    arguments: dict[str, Any] = {"measure": None, "command": ""}
+    one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
+    with pytest.raises(Stopped):
+        train_run(config, dataset, tmp_path / "two", progress=stopping(7), **arguments)
+    train_run(config, dataset, tmp_path / "two", progress=silent(), **arguments)
+    models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
+    assert models[0] == models[1]
+    assert one.test is not None
+    assert set(one.test) == {"ws353", "rg65", "ws353_all", "rg65_all"}
+    assert any("95 % over other pairs" in note for note in one.notes)
+    assert one.quality == "ws353"
+
+
+@pytest.mark.slow
+def test_a_study_decides_the_claims_of_table_1(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
+    tables = settings(place).tables()
+    tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
+    tables["method"] = {"frage": {"sample": 20, "hidden": 12}}
+    found = embgeo.train(out=tmp_path, settings=tables, compare="mle,frage", seeds=3)
+    assert found is not None
+    claims = {claim.key: claim for claim in found.study.outcomes}
+    assert set(claims) == {"frage-probe", "frage-rg65", "frage-ws353", "frage-rw"}
+    assert claims["frage-rw"].cause == "no_number"
+    for name in ("rg65", "ws353"):
+        claim = claims[f"frage-{name}"]
+        assert claim.interval is not None
+        assert claim.text_interval is not None
+        assert "Table 1" in claim.published
+    page = found.report.read_text("utf-8")
+    assert "test ws353 against each control" in page.lower()
+    assert "pairs have both words" in page
+
+
+TWO = """
+import json, sys
+from pathlib import Path
+from embgeo.training.loop.run import train_run
+from embgeo.training.resolve import resolve
+from embgeo.training.settings import from_tables
+from embgeo.training.tasks import make_task
+from tests.support.training_runs import silent
+config = resolve(from_tables(json.loads(sys.argv[2])))
+dataset = make_task(config).load(config)
+train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
+"""
+
+
+@pytest.mark.nightly
+def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
+    config = resolve(settings(place, compare=["frage"]))
+    dataset = make_task(config).load(config)
+    train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
+    in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
+    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    for name, tensor in one.items():
+        np.testing.assert_allclose(two[name], tensor, rtol=1e-3, atol=1e-5)
+
+
+def test_what_needs_a_softmax_is_refused(place: Path) -> None:
+    for name in ("al", "adversarial", "re", "untied"):
+        assert name in METHODS
+        with pytest.raises(BadOption):
+            embgeo.train(out=place / "runs", settings=settings(place).tables(), compare=name)
+    assert not (place / "runs").exists()
+
+
+BAD = {
+    "no sets": (None, "holds no EN-WS-353-ALL"),
+    "no score": ("tiger\tcat\n", "line 1 is not two words and a score"),
+    "no number": ("tiger\tcat\t1\nsun\tmoon\tmuch\n", "line 2 is not two words and a score"),
+    "not finite": ("tiger\tcat\tnan\n", "line 1 is not two words and a score"),
+}
+
+
+@pytest.mark.parametrize(("text", "cause"), BAD.values(), ids=BAD.keys())
+def test_bad_sets_are_one_line(text: str | None, cause: str, place: Path, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "EN-WS-353-ALL.txt").write_text(text, "utf-8")
+    config = settings(place, task={"wordsim": str(tmp_path)})
+    with pytest.raises(UnreadableFile, match=cause) as error:
+        make_task(config).load(config)
+    assert "\n" not in str(error.value)
+
+
+def test_bad_texts_and_settings_are_one_line(place: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short.txt"
+    short.write_text("too short\n", "utf-8")
+    other = tmp_path / "other.txt"
+    other.write_text("words of another language\n" * 5000, "utf-8")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for tables, cause in (
+        ({"data": {"path": str(short)}}, "fewer than 100 words"),
+        ({"data": {"path": str(empty)}}, "the folder holds no text"),
+        ({"data": {"path": str(other)}}, "0 of the 30 pairs of WordSim-353 have both words"),
+        ({"data": {"unit": "stream"}}, "unit of"),
+        ({"optimizer": {"kind": "adamw", "lr": 0.1}}, "trained by plain SGD"),
+        ({"training": {"clip": 1.0}}, "trained by plain SGD"),
+        ({"task": {"wordsim": ""}}, "no folder with sets"),
+        ({"task": {"window": 0}}, "window is 0"),
+        ({"task": {"width": 3}}, "width"),
+        ({"training": {"batch": 10**7}}, "a batch of 10,000,000 pairs"),
+    ):
+        with pytest.raises(EmbgeoError, match=cause) as error:
+            embgeo.train(
+                out=tmp_path / "runs", settings=settings(place, **tables).tables(), compare="mle"
+            )
+        assert "\n" not in str(error.value)
+        assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["skipgram-cpu", "skipgram-enwik9"])
+def test_presets_are_complete(name: str) -> None:
+    config = resolve(load_preset(name))
+    assert config.compare == ("mle", "frage")
+    task = make_task(config)
+    assert task.NAME == "skipgram"
+    assert isinstance(task.make_model("skip-gram", 5, config.model.settings), SkipGram)
