@@ -1,6 +1,7 @@
 """Campaigns of training: what the methods of the papers do, with seeds.
 
     python benchmarks/campaign.py overfit --data ptb [--runs FOLDER] [--out FOLDER] [--seeds N]
+        [--set KEY=VALUE]
 
 A campaign that was interrupted goes on when it is started again. At the end its table of claims,
 its numbers and its settings are written to ``benchmarks/results/campaign-NAME.md``, ``.csv`` and
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ from embgeo.training.study.run_result import is_finished
 from embgeo.training.study.training import Training
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_study import make_study
-from embgeo.workflows.train_task import TrainRequest, prepare
+from embgeo.workflows.train_task import TrainRequest, parse_assignment, prepare
 
 RESULTS = Path(__file__).parent / "results"
 HEADS = (
@@ -113,6 +114,11 @@ CAMPAIGNS = {
         ",".join(["mle", "factored", "cosreg", "sc-exp", *GRID]),
         {"method": GRID},
     ),
+    "skipgram": Campaign(
+        "word vectors, judged by word similarity, with and without FRAGE: minutes a run",
+        "skipgram-cpu",
+        5,
+    ),
     "multi30k": Campaign(
         "translation of captions, German to English: minutes a run on two cores",
         "multi30k-cpu",
@@ -121,13 +127,20 @@ CAMPAIGNS = {
 }
 
 
-def request(campaign: Campaign, data: Path, runs: Path, seeds: int | None) -> dict[str, Any]:
-    """The arguments of `embgeo.train`."""
+def request(
+    campaign: Campaign,
+    data: Path,
+    runs: Path,
+    seeds: int | None,
+    own: Iterable[str] = (),
+) -> dict[str, Any]:
+    """The arguments of `embgeo.train`; `own` are settings such as ``task.wordsim=FOLDER``."""
+    chosen = {".".join(keys): value for keys, value in map(parse_assignment, own)}
     return {
         "data": data,
         "preset": campaign.preset,
         "compare": campaign.compare,
-        "settings": dict(campaign.settings),
+        "settings": {**campaign.settings, **chosen},
         "seeds": seeds or campaign.seeds,
         "out": runs,
         "resume": (runs / "train.toml").is_file(),
@@ -172,6 +185,9 @@ def write_summary(name: str, campaign: Campaign, study: Training, runs: Path, ou
         write_csv(study, csv.writer(stream, lineterminator="\n"))
     settings = read_settings(runs / "train.toml")
     settings = settings.updated({"data": {"path": Path(settings.data.path).name}})
+    if "wordsim" in settings.task.settings:
+        folder = Path(settings.task.settings["wordsim"])
+        settings = settings.updated({"task": {"wordsim": folder.name}})
     (out / f"campaign-{name}.toml").write_text(settings.text(), encoding="utf-8")
 
 
@@ -241,11 +257,12 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, help="folder of the runs; NAME.runs")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--seeds", type=int, help="in place of the campaign's own")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="own")
     parser.add_argument("--summary", action="store_true", help="train nothing")
     options = parser.parse_args()
     campaign = CAMPAIGNS[options.name]
     runs = options.runs or Path(f"{options.name}.runs")
-    arguments = request(campaign, options.data, runs, options.seeds)
+    arguments = request(campaign, options.data, runs, options.seeds, options.own)
     study = read_finished(arguments) if options.summary else train(arguments)
     write_summary(options.name, campaign, study, runs, options.out)
 

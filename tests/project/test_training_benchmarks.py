@@ -143,7 +143,7 @@ def test_the_settings_of_a_campaign_are_settings(name: str) -> None:
     request = TrainRequest("text", own.compare, own.preset, settings=dict(own.settings))
     found = resolve(request.resolve())
     if found.task.name != "lm":
-        assert found.training.steps
+        assert found.training.steps or found.training.epochs > 1
         return
     assert found.training.keep == "best"
     assert found.training.patience

@@ -252,6 +252,11 @@ def test_inverse_sqrt_is_the_published_rate_over_its_largest_value() -> None:
     assert at_once == [1.0, 1.0]
 
 
+def test_linear_falls_with_the_steps_as_in_word2vec() -> None:
+    factor = build_schedule("linear", {"end": 0.1})
+    assert [factor(step, 4, 0) for step in range(5)] == [1.0, 0.75, 0.5, 0.25, 0.1]
+
+
 def test_constant() -> None:
     assert {build_schedule("constant")(step, 9, step) for step in range(9)} == {1.0}
 
@@ -262,7 +267,7 @@ def test_constant() -> None:
         (
             "cosine",
             {},
-            "no schedule 'cosine'; there are constant, one-cycle, epoch-decay, inverse-sqrt, linear",
+            "no schedule 'cosine'; there are constant, one-cycle, epoch-decay, inverse-sqrt",
         ),
         ("one-cycle", {"step": 3}, "has no setting 'step'; it has warm_up, start, end"),
         ("constant", {"end": 3}, "has no setting 'end'; it has none"),

@@ -17,6 +17,7 @@ from embgeo.training.data.neighbor_batches import (
     NeighborBatch,
     NeighborBatches,
     draw_pairs,
+    keep_chances,
 )
 from embgeo.training.data.text import sha256
 from embgeo.training.data.word_pairs import KNOWN, read_word_pairs
@@ -44,7 +45,7 @@ from embgeo.training.tasks.task import Losses, SplitScores, Task
 #: Of words that occur less often, where `data.min_count` is not given.
 MIN_COUNT = 5
 #: Tokens of the validation documents whose pairs the loss is a mean over, and their negatives.
-VALIDATED, VALIDATED_NEGATIVES = 10_000, 512
+VALIDATED, VALIDATED_NEGATIVES = 20_000, 512
 
 
 class SkipGramTask(Task):
@@ -185,8 +186,8 @@ class SimilarityScores:
     def __init__(self, task: SkipGramTask, dataset: DocumentCorpus, device: torch.device) -> None:
         self.task, self.dataset = task, dataset
         counts, generator = dataset.vocabulary.counts, np.random.default_rng(0)
-        stream = dataset.valid.take(VALIDATED)
-        drawn = torch.from_numpy(draw_pairs(stream, np.ones(len(counts)), task.window, generator))
+        stream, kept = dataset.valid.take(VALIDATED), keep_chances(counts, task.subsample)
+        drawn = torch.from_numpy(draw_pairs(stream, kept, task.window, generator))
         negatives = NegativeSampler(counts, task.power).draw((VALIDATED_NEGATIVES,), generator)
         words, contexts = drawn.to(device, torch.int64).unbind(dim=1)
         self.batch = NeighborBatch(words, contexts, torch.from_numpy(negatives).to(device))
