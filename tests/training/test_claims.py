@@ -20,9 +20,11 @@ from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
 from embgeo.training.study.training import ClaimOutcome, Run, TrainingCurve
 from embgeo.training.study.translation_outcomes import QUANTITIES as TRANSLATION_QUANTITIES
+from embgeo.training.study.word_similarity import QUANTITIES as SIMILARITY_QUANTITIES
 from tests.support.documents import ROOT
 from tests.support.sample_runs import run
 
+OF_TASKS = (*DOCUMENT_QUANTITIES, *TRANSLATION_QUANTITIES, *SIMILARITY_QUANTITIES)
 LOWER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower")
 HIGHER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "higher")
 RATIO = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower", relative=True, factor=1.2)
@@ -134,7 +136,7 @@ def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
     methods = pytest.importorskip("embgeo.training.methods.catalog").METHODS
     known = {
         *ANALYZED,
-        *(q.name for q in (*QUANTITIES, *DOCUMENT_QUANTITIES, *TRANSLATION_QUANTITIES)),
+        *(q.name for q in (*QUANTITIES, *OF_TASKS)),
         PERPLEXITY,
     }
     assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
