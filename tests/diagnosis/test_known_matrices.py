@@ -212,14 +212,13 @@ def test_long_rows_are_named_although_none_of_them_holds_most_energy():
 
 
 def test_lognormal_norms_have_no_long_rows():
-    found = embgeo.analyze(isotropic(2000, 16, spread=1.0), sections=["tokens"], reference=False)
+    found = embgeo.analyze(isotropic(500, 16, spread=1.0), sections=["tokens"], reference=False)
     assert found["tokens.long_rows"] == 0
     assert found["tokens.long_rows_energy"] == 0
 
 
-@pytest.mark.parametrize("d", [64, 200])
-def test_a_loose_clump_of_many_rows_is_named(d):
-    W, center = isotropic(1000, d), isotropic(1, d, seed=1)
-    W[:300] = (W[:300] + center) / np.sqrt(2)
-    found = verdict(W)
-    assert "a clump of 300 rows" in found.headline or "a clump of 299 rows" in found.headline
+def test_a_loose_clump_of_many_rows_is_found():
+    W, center = isotropic(600, 200), isotropic(1, 200, seed=1)
+    W[:180] = (W[:180] + center) / np.sqrt(2)
+    found = embgeo.analyze(W, sections=["tokens"], reference=False)
+    assert found["tokens.clump_rows"].value == pytest.approx(180, abs=2)
