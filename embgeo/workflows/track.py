@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from embgeo.comparison.steps import Steps, steps_of
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.version import VERSION
+from embgeo.io.remote.cache import is_offline
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
 from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
@@ -101,7 +102,10 @@ def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> 
     if every is not None:
         order = [*order[:-1:every], *order[-1:]]
     values = tuple(steps.values[i] for i in order)
-    return TrackPlan(tuple(named[i] for i in order), Steps(values, steps.source), commits)
+    source = steps.source
+    if commits and is_offline():
+        source += ", of the revisions that are in a cache"
+    return TrackPlan(tuple(named[i] for i in order), Steps(values, source), commits)
 
 
 def _list_matches(path: Path) -> dict[Path, str]:

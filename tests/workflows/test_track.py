@@ -156,7 +156,10 @@ def test_revisions_are_fetched_once_for_each_matrix(
     # The caches know what was fetched, and stand for the list of branches.
     hub.requests.clear()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK).track == again.track
+    kept = embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK).track
+    assert kept is not None
+    assert (kept.steps, kept.curves) == (again.track.steps, again.track.curves)
+    assert kept.source.endswith("of the revisions that are in a cache")
     assert embgeo.load("hf://org/toy@stage1-step3000-tokens12B").n == N
     with pytest.raises(EmbgeoError, match="is not in the cache, and HF_HUB_OFFLINE forbids"):
         embgeo.compare("hf://org/toy@other*", track=True)
