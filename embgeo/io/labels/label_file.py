@@ -18,9 +18,7 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import fairseq, side_tables
-from embgeo.io.labels import tokenizer_files as token_models
-from embgeo.io.labels import tokenizer_files as tokenizer_json
+from embgeo.io.labels import fairseq, side_tables, tokenizer_files
 from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
@@ -41,8 +39,8 @@ def read_labels(path: Path) -> TokenizerVocabulary:
         Not UTF-8 (the byte is named), malformed JSON, something that is not a token.
     """
     data = read_bytes(path)
-    if token_models.is_sentencepiece(data):
-        vocabulary = token_models.read_sentencepiece(data, path)
+    if tokenizer_files.is_sentencepiece(data):
+        vocabulary = tokenizer_files.read_sentencepiece(data, path)
     else:
         vocabulary = _from_text(decode_text(data, path), path)
     if vocabulary.encoder is not None and codec_of(read_head(path)) is not None:
@@ -56,8 +54,8 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
         data = _json_or_none(text, path)
         if data is not None:
             return _from_json(data, path)
-    if path.suffix == token_models.TIKTOKEN_SUFFIX or token_models.is_tiktoken(text):
-        return token_models.read_tiktoken(text, path)
+    if path.suffix == tokenizer_files.TIKTOKEN_SUFFIX or tokenizer_files.is_tiktoken(text):
+        return tokenizer_files.read_tiktoken(text, path)
     if fairseq.is_dictionary(path, text):
         return fairseq.from_text(text, path)
     lines = split_lines(text)
@@ -90,10 +88,10 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
         if not data:
             raise refuse(path, "it holds no tokens", "list one for each row")
         return TokenizerVocabulary(tuple(safe_text(token) for token in data), _source(path))
-    if tokenizer_json.is_tokenizer_json(data):
-        return tokenizer_json.from_tokenizer_json(data, path)
+    if tokenizer_files.is_tokenizer_json(data):
+        return tokenizer_files.from_tokenizer_json(data, path)
     if isinstance(data, dict) and data:
-        return tokenizer_json.from_ids(data, path)
+        return tokenizer_files.from_ids(data, path)
     raise refuse(
         path,
         "its JSON is neither a list of tokens nor a dict of tokens and ids",

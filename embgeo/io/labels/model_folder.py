@@ -17,8 +17,7 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import tokenizer_files as token_models
-from embgeo.io.labels import tokenizer_files as tokenizer_json
+from embgeo.io.labels import fairseq, tokenizer_files
 from embgeo.io.labels.tokenizer_files import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
@@ -33,7 +32,6 @@ _MODELS = (
 #: Models whose program gives the pieces of a SentencePiece model other ids than the file does:
 #: these follow fairseq, which puts four symbols of its own in place of the first three …
 _FAIRSEQ_ORDER = frozenset({"xlm-roberta", "xlm-roberta-xl"})
-_FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 #: … and these each have an order of their own.
 _OTHER_ORDER = frozenset(
     {
@@ -73,7 +71,7 @@ def vocabulary_of(
     """
     path = folder / "tokenizer.json"
     if is_companion(path):
-        return tokenizer_json.from_tokenizer_json(read_json(path), path), ()
+        return tokenizer_files.from_tokenizer_json(read_json(path), path), ()
     path = folder / "vocab.json"
     if is_companion(path):
         return _from_vocab_json(path), ()
@@ -92,7 +90,7 @@ def _from_vocab_json(path: Path) -> TokenizerVocabulary:
     if not data:
         raise _no_ids(path)
     added = _read_added(path.parent)
-    vocabulary = tokenizer_json.from_ids({**data, **added}, path)
+    vocabulary = tokenizer_files.from_ids({**data, **added}, path)
     vocabulary = replace(vocabulary, added={safe_text(token): row for token, row in added.items()})
     merges = path.with_name("merges.txt")
     if "byte-level" in vocabulary.source and is_companion(merges):
@@ -116,11 +114,11 @@ def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
 
 def _from_model(path: Path, model_type: str) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
     data = read_bytes(path)
-    if not token_models.is_sentencepiece(data):
-        return _with_added(token_models.read_tiktoken(decode_text(data, path), path), path), ()
-    vocabulary = token_models.read_sentencepiece(data, path)
+    if not tokenizer_files.is_sentencepiece(data):
+        return _with_added(tokenizer_files.read_tiktoken(decode_text(data, path), path), path), ()
+    vocabulary = tokenizer_files.read_sentencepiece(data, path)
     if model_type in _FAIRSEQ_ORDER:
-        tokens = (*_FAIRSEQ_SYMBOLS, *vocabulary.tokens[3:], "<mask>")
+        tokens = (*fairseq.SYMBOLS, *vocabulary.tokens[3:], fairseq.MASK)
         source = f"{vocabulary.source}, in the order of {model_type}"
         return TokenizerVocabulary(tokens, source), ()
     if model_type in _OTHER_ORDER or path.name == _BY_FAIRSEQ_TOOLS:

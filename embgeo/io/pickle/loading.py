@@ -47,20 +47,28 @@ def load(
     Damaged
         Also where a bound is passed: instructions, memory, length of integers and names.
     """
-    return load_with_end(data, constructors, persistent, most)[0]
+    return Pickles(data).next(constructors, persistent, most)
 
 
-def load_with_end(
-    data: memoryview,
-    constructors: Mapping[str, Constructor] | None = None,
-    persistent: Callable[[object], object] | None = None,
-    most: int = MOST_OPCODES,
-) -> tuple[object, int]:
-    """As :func:`load`, with the number of bytes that the pickle takes; more may follow it."""
-    allowed = {**_CONTAINERS, **NUMPY, **(constructors or {})}
-    machine = Machine(data, allowed, persistent, most)
-    value = run(machine)
-    return value, machine.at
+class Pickles:
+    """Pickles one behind the other; `at` is the byte at which the next one begins."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.at = 0
+
+    def next(
+        self,
+        constructors: Mapping[str, Constructor] | None = None,
+        persistent: Callable[[object], object] | None = None,
+        most: int = MOST_OPCODES,
+    ) -> object:
+        """The object of the next one, as :func:`load` gives it."""
+        allowed = {**_CONTAINERS, **NUMPY, **(constructors or {})}
+        machine = Machine(self.data[self.at :], allowed, persistent, most)
+        value = run(machine)
+        self.at += machine.at
+        return value
 
 
 def _pairs(machine: Machine, source: object) -> list[tuple[object, object]]:

@@ -12,7 +12,6 @@ description when it reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,8 +20,7 @@ from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
-from embgeo.io.pickle.loading import load_with_end
-from embgeo.io.pickle.machine import MOST_OPCODES, Constructor
+from embgeo.io.pickle.loading import Pickles
 from embgeo.io.pickle.objects import Global, Stub
 
 NAME = "legacy torch checkpoint"
@@ -76,7 +74,7 @@ def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
     Damaged
         The pickles do not end in `data`, or what they say does not fit the file.
     """
-    pickles = _Pickles(data)
+    pickles = Pickles(data.data)
     pickles.next(most=_MOST_SMALL)
     version = pickles.next(most=_MOST_SMALL)
     if version != _PROTOCOL:
@@ -87,24 +85,6 @@ def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
     root = pickles.next(TORCH, storages.find)
     storages.locate(pickles.next(most=_MOST_IN_KEYS), pickles.at)
     return storages, root
-
-
-class _Pickles:
-    """The pickles of the file, one behind the other."""
-
-    def __init__(self, data: Bytes) -> None:
-        self.data = data.data
-        self.at = 0
-
-    def next(
-        self,
-        constructors: Mapping[str, Constructor] | None = None,
-        persistent: Callable[[object], object] | None = None,
-        most: int = MOST_OPCODES,
-    ) -> object:
-        value, length = load_with_end(self.data[self.at :], constructors, persistent, most)
-        self.at += length
-        return value
 
 
 @dataclass(slots=True)

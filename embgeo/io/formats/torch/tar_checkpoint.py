@@ -16,7 +16,7 @@ from embgeo.io.bounded.maps import MOST_DIMENSIONS, Bytes, map_file
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.torch.tensors import TORCH, Storage, TorchTensor, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
-from embgeo.io.pickle.loading import load, load_with_end
+from embgeo.io.pickle.loading import Pickles, load
 from embgeo.io.pickle.objects import Global
 from embgeo.io.pickle.tree import MOST_LEAVES
 
@@ -52,34 +52,29 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return checkpoint_of(root, path, NAME)
 
 
-class _ArchivePart:
+class _ArchivePart(Pickles):
     """A member of the archive: pickles and numbers by turns."""
 
-    def __init__(self, data: Bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def pickle(self, most: int = _MOST_IN_ENTRY) -> object:
-        value, length = load_with_end(self.data[self.at :].data, most=most)
-        self.at += length
-        return value
+    def __init__(self, content: Bytes) -> None:
+        super().__init__(content.data)
+        self.content = content
 
     def count(self) -> int:
-        value = self.pickle()
+        value = self.next(most=_MOST_IN_ENTRY)
         if not isinstance(value, int) or not 0 <= value <= MOST_LEAVES:
             raise Damaged("the number of its storages or tensors is damaged")
         return value
 
     def entry(self) -> tuple[object, ...]:
-        value = self.pickle()
+        value = self.next(most=_MOST_IN_ENTRY)
         if not isinstance(value, tuple) or len(value) != 3:
             raise Damaged("a storage or tensor has a damaged description")
         return value
 
     def take(self, size: int) -> Bytes:
-        if not 0 <= size <= len(self.data) - self.at:
+        if not 0 <= size <= len(self.content) - self.at:
             raise Damaged("a storage or tensor is longer than the archive")
-        piece = self.data[self.at : self.at + size]
+        piece = self.content[self.at : self.at + size]
         self.at += size
         return piece
 
@@ -98,7 +93,7 @@ def _storages(part: _ArchivePart) -> dict[int, object]:
             raise Damaged(f"a storage is a {short(kind or '?')}, which such files cannot hold")
         raw = part.take(part.numbers(1)[0] * item)
         made[_key(key)] = _storage(str(key), kind, raw)
-    views = part.pickle(_MOST_IN_VIEWS)
+    views = part.next(most=_MOST_IN_VIEWS)
     if not isinstance(views, list):
         raise Damaged("the list of parts of storages is none")
     for view in views:

@@ -21,38 +21,24 @@ from embgeo.io.bounded.maps import (
 from embgeo.io.pickle.machine import Constructor, Machine
 from embgeo.io.pickle.objects import Global, Leaf, Stub, Unread
 
-#: torch's name of a type, and numpy's or ml_dtypes'.
+#: torch's name of a type, and numpy's or ml_dtypes', which mostly have the same.
 DTYPES = {
-    "float16": "float16",
+    name: name
+    for name in (
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"),
+        *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+        *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    )
+} | {
     "half": "float16",
-    "bfloat16": "bfloat16",
-    "float32": "float32",
     "float": "float32",
-    "float64": "float64",
     "double": "float64",
-    "float8_e4m3fn": "float8_e4m3fn",
-    "float8_e4m3fnuz": "float8_e4m3fnuz",
-    "float8_e5m2": "float8_e5m2",
-    "float8_e5m2fnuz": "float8_e5m2fnuz",
-    "float8_e8m0fnu": "float8_e8m0fnu",
-    "uint8": "uint8",
-    "uint16": "uint16",
-    "uint32": "uint32",
-    "uint64": "uint64",
-    "int8": "int8",
-    "int16": "int16",
     "short": "int16",
-    "int32": "int32",
     "int": "int32",
-    "int64": "int64",
     "long": "int64",
-    "bool": "bool",
-    "complex64": "complex64",
     "cfloat": "complex64",
-    "complex128": "complex128",
     "cdouble": "complex128",
 }
-
 #: Storage classes that carry a type, and that type.
 _STORAGES = {
     "HalfStorage": "float16",
