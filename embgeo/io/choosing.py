@@ -231,16 +231,12 @@ def _averaged_copies(
         for group in every
         if group.kind == 1 and group not in groups and group.shape == chosen.shape
     ]
-    named_alike = [name for name in copies if name.endswith(_layer(chosen.name))]
+    layer = ".".join(chosen.name.split(".")[-2:])  # ``embed_tokens.weight``
+    named_alike = [name for name in copies if name.endswith(layer)]
     if not (named_alike or copies):
         return ()
     first = short((named_alike or copies)[0])
     return (f"{first} is a running average of the weights; --tensor {first} analyses it instead",)
-
-
-def _layer(name: str) -> str:
-    """The last two parts of a name, ``embed_tokens.weight``."""
-    return ".".join(name.split(".")[-2:])
 
 
 def _find_input(

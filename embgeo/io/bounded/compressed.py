@@ -203,10 +203,6 @@ class _Zstandard:
         return bytes(self._machine.decompress(data))
 
 
-def _open_gzip(path: Path) -> ByteStream:
-    return gzip.GzipFile(path, "rb")
-
-
 def _open_bzip2(path: Path) -> ByteStream:
     # It reports bad data as OSError, as if the disk had failed.
     return _Frames(path, bz2.BZ2Decompressor, OSError)
@@ -242,7 +238,7 @@ def _open_zstd(path: Path) -> ByteStream:
 
 #: Every way of compression that is read.
 CODECS = (
-    Codec("gzip", re.compile(rb"\x1f\x8b"), _open_gzip),
+    Codec("gzip", re.compile(rb"\x1f\x8b"), gzip.GzipFile),
     Codec("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), _open_bzip2),
     Codec("xz", re.compile(rb"\xfd7zXZ\0"), _open_xz),
     Codec("zstd", re.compile(rb"\x28\xb5\x2f\xfd"), _open_zstd, "zstd"),

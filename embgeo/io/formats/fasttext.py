@@ -262,14 +262,12 @@ def _tensors(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple
     own = partial(inputs.dense, 0, words)
 
     def means() -> Array:
-        return _read_only(
-            mean_vectors(
-                dictionary.words,
-                subwords,
-                inputs.rows,
-                lambda numbers: inputs.rows(words + numbers),
-                d,
-            )
+        return mean_vectors(
+            dictionary.words,
+            subwords,
+            inputs.rows,
+            lambda numbers: inputs.rows(words + numbers),
+            d,
         )
 
     def tensor(name: str, stored: _Stored, start: int, stop: int) -> Tensor:
@@ -287,8 +285,3 @@ def _tensors(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple
     if outputs.shape[0]:
         found.append(tensor(name, outputs, 0, outputs.shape[0]))
     return tuple(found)
-
-
-def _read_only(array: Floats) -> Floats:
-    array.flags.writeable = False
-    return array

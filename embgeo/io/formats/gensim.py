@@ -139,15 +139,13 @@ def _compose(saved: Saved, tensors: dict[str, Tensor]) -> tuple[str, ...]:
 
 def _means(spelt: list[bytes], subwords: Subwords, own: Tensor, ngrams: Tensor) -> Array:
     words, parts = own.open(), ngrams.open()
-    out = mean_vectors(
+    return mean_vectors(
         spelt,
         subwords,
         lambda rows: words[rows].astype(np.float32),
         lambda rows: parts[rows].astype(np.float32, copy=False),
         own.shape[1],
     )
-    out.flags.writeable = False
-    return out
 
 
 _DEEPEST = 5

@@ -60,7 +60,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
     for tensor, shard in weight_map.items():
         found = places[shard].get(plain(tensor))
         if found is not None:
-            tensors.append(_without_foreign_alias(found, weight_map))
+            # An alias that the index leaves out names nothing.
+            alias = found.alias_of if found.alias_of in weight_map else ""
+            tensors.append(replace(found, alias_of=alias))
         elif not shards[shard].notes:
             # A shard with notes has tensors that it names but does not give.
             raise Damaged(f"the index puts {short(tensor)} into {shard}, which has no such")
@@ -101,8 +103,3 @@ def _open_shard(folder: Path, name: str) -> Checkpoint:
     if (other := find_well_known(head)) is not None:
         raise Damaged(f"the shard {name} {other[0]}", other[1])
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")
-
-
-def _without_foreign_alias(tensor: Tensor, weight_map: dict[str, str]) -> Tensor:
-    """An alias that the index leaves out names nothing."""
-    return replace(tensor, alias_of="") if tensor.alias_of not in weight_map else tensor

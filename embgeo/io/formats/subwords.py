@@ -126,7 +126,7 @@ def mean_vectors(
     ngram_vectors: Callable[[Integers], Floats],
     d: int,
 ) -> Floats:
-    """Each word's vector: the mean of its own row and the rows of its n-grams.
+    """Each word's vector, read-only: the mean of its own row and the rows of its n-grams.
 
     Parameters
     ----------
@@ -149,6 +149,7 @@ def mean_vectors(
                 total[: len(having)] += ngram_vectors(rows[first[having] + place])
             total *= (1.0 / (counts[order] + 1)).astype(np.float32)[:, None]
         out[start + order] = total
+    out.flags.writeable = False
     return out
 
 

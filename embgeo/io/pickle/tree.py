@@ -167,7 +167,8 @@ class _Walk:
             self.count_repeats(part)
         return chain(
             *(self.of_state(name, state) for state in stub.states),
-            self.of_dict(name, _name_entries(stub)),
+            # Entries set on a stub whose class was some kind of dict.
+            self.of_dict(name, {as_key(key): value for key, value in stub.entries}),
             _of_sequence(stub.items),
             _of_sequence(stub.args),
         )
@@ -196,11 +197,6 @@ class _Walk:
                 return chain.from_iterable(self.of_dict(name, part) for part in dicts)
             return _of_sequence(state)
         return _of_sequence([state])
-
-
-def _name_entries(stub: Stub) -> dict[object, object]:
-    """Entries set on a stub whose class was some kind of dict."""
-    return {as_key(key): value for key, value in stub.entries}
 
 
 def _of_sequence(values: object) -> Children:
