@@ -173,8 +173,11 @@ def join_rows(sentences: list[list[int]]) -> Sentences:
 def cut_long(split: ParallelSplit, length: int) -> ParallelSplit:
     """Without the pairs of which a side has more tokens."""
     chosen = np.flatnonzero(np.maximum(split.source.lengths, split.target.lengths) <= length)
-    if len(chosen) == len(split):
-        return split
+    return split if len(chosen) == len(split) else choose_pairs(split, chosen)
+
+
+def choose_pairs(split: ParallelSplit, chosen: Ints) -> ParallelSplit:
+    """Some pairs of a split."""
     source, target = (
         join_rows([side.rows[side.ends[i] : side.ends[i + 1] - 1].tolist() for i in chosen])
         for side in (split.source, split.target)

@@ -204,12 +204,15 @@ def time_evaluation(
     scores = loop.task.evaluator(config, dataset, device)
     if isinstance(scores, Scores):
         return time_perplexity(scores, loop)
+    once = whole = 1.0
+    if hasattr(scores, "sample"):
+        scores, once, whole = scores.sample()
     with loop.evaluated() as model:
         before = read_clock(device)
         scores.valid(model)
         between = read_clock(device)
         scores.final(model)
-    return between - before, read_clock(device) - between
+    return once * (between - before), whole * (read_clock(device) - between)
 
 
 def time_perplexity(scores: Scores, loop: Loop) -> tuple[float, float]:

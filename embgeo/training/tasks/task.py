@@ -124,7 +124,11 @@ class Losses:
 
 
 class Evaluator(Protocol):
-    """What a run finds out about its model on data that it is not trained on."""
+    """What a run finds out about its model on data that it is not trained on.
+
+    One whose evaluation takes long may have ``sample()``, for estimates of time: an evaluator of a
+    part, and how much longer `valid` and `final` of all take.
+    """
 
     def valid(self, model: Any) -> SplitScores:
         """On the validation split, with ``"loss"``, by which the best weights are kept."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +18,13 @@ from embgeo.core.values import Quantity
 from embgeo.training.checks import list_defaults, natural, nonnegative, require, share, whole
 from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.pair_batches import PairBatch, PairBatches, gather_pairs
-from embgeo.training.data.parallel_corpus import Ints, ParallelCorpus, ParallelSplit, load_parallel
+from embgeo.training.data.parallel_corpus import (
+    Ints,
+    ParallelCorpus,
+    ParallelSplit,
+    choose_pairs,
+    load_parallel,
+)
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams
 from embgeo.training.evaluation.translation_scores import describe_metrics, score_translations
 from embgeo.training.loop.process import World
@@ -249,6 +256,22 @@ class TranslationScores:
         for begin in range(0, len(order), self.config.evaluation.batch):
             chosen = order[begin : begin + self.config.evaluation.batch]
             yield chosen, gather_pairs(pairs, chosen, self.device)
+
+    def sample(self) -> tuple[TranslationScores, float, float]:
+        """The same of a batch of each split, and how much longer all validation and all take.
+
+        Translations end where their sources do, since those of a model that has learned nothing
+        would not end before their limit.
+        """
+        n, given = self.config.evaluation.batch, self.dataset
+        valid, test = (
+            choose_pairs(one, np.arange(len(one))[:n]) for one in (given.valid, given.test)
+        )
+        once, again = len(given.valid) / len(valid), len(given.test) / len(test)
+        part = replace(given, valid=valid, test=test)
+        search = replace(self.search, more=0)
+        small = TranslationScores(self.config, search, part, self.device)
+        return small, once, (once + again) / 2.0
 
     def describe_parts(self) -> list[str]:
         """Nothing is left out."""
