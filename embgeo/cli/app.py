@@ -7,13 +7,15 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from enum import EnumType
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperGroup
 
 from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
+from embgeo.core.arguments import refuse_name
 
 #: Command → what the list of commands says about it, which is the first line of its help. A new
 #: command is a file of that name, with a function of that name, and a line here.
@@ -161,6 +163,16 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def find_choices(error: Any) -> tuple[list[str], object]:
+    """The values that the option of a usage error allows, if these are few, and the wrong one."""
+    if not (hasattr(error, "param") and hasattr(error.__cause__, "errors")):
+        return [], None
+    kind = error.param.get_runtime_param().annotation
+    kind = get_args(kind)[0] if get_origin(kind) is list else kind
+    known = kind if isinstance(kind, EnumType) else get_args(kind)
+    return [str(value) for value in known], error.__cause__.errors()[0]["input"]
+
+
 def failed(arguments: list[str], error: BaseException) -> int:
     """One line about what reached the outermost level."""
     # typer carries its own copy of click: its usage errors are known by what they can do.
@@ -170,7 +182,11 @@ def failed(arguments: list[str], error: BaseException) -> int:
     if isinstance(error, OSError):  # what is still buffered must not complain again at exit
         silence_stdout()
     message = one_line(error)
-    if hasattr(error, "format_message"):
+    choices, wrong = find_choices(error)
+    if choices:
+        name = error.param.opts[0]  # type: ignore[attr-defined]
+        message = one_line(refuse_name("choice", wrong, choices, name))
+    elif hasattr(error, "format_message"):
         usage = printable(" ".join(error.format_message().split())).rstrip(".")
         message = f"{usage}; embgeo COMMAND --help says more"
     print_text(f"embgeo: {message}", sys.stderr)

@@ -24,6 +24,24 @@ def refuse_type(value: object, name: str, way_out: str) -> BadOption:
     )
 
 
+def refuse_name(
+    what: str, name: object, known: Iterable[str], where: str | None = None
+) -> BadOption:
+    """The error for a name that is none of the known ones; it suggests the nearest.
+
+    >>> refuse_name("section", "cosin", ["spectrum", "cosine"]).way_out
+    'is cosine meant? there are spectrum, cosine'
+    """
+    import difflib
+
+    known = list(known)
+    near = difflib.get_close_matches(str(name).lower(), known, n=1)
+    suggested = f"is {near[0]} meant? " if near else ""
+    verb = "is" if len(known) == 1 else "are"
+    listed = f"{suggested}there {verb} {', '.join(known)}"
+    return BadOption(f"no {what} {name!r}", where=where, way_out=listed)
+
+
 def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:
     """Raise BadOption where options do not go together."""
     if applies:

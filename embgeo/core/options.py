@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypeAlias, get_args
 
-from embgeo.core.arguments import as_texts, refuse_type
+from embgeo.core.arguments import as_texts, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, argument
 
 #: Whose neighbors are searched.
@@ -153,10 +153,7 @@ class Options:
             if least is not None and value is not None and value < least:
                 raise BadOption(f"{value} is less than {least}", where=argument(one.name))
             if choices is not None and value not in choices:
-                way_out = f"choose {' or '.join(choices)}"
-                raise BadOption(
-                    f"{value!r} is not known", where=argument(one.name), way_out=way_out
-                )
+                raise refuse_name("choice", value, choices, argument(one.name))
         limit: Any = self.damaged_below
         if limit is not None and not (isinstance(limit, Real) and 0.0 <= float(limit) < math.inf):
             raise BadOption(f"{limit} is not a norm", where=argument("damaged_below"))

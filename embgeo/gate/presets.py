@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.arguments import refuse_name
+from embgeo.core.errors import argument
 from embgeo.core.quantities import tokens
 from embgeo.gate.rule import Rule
 
@@ -30,9 +31,5 @@ def read_preset(name: str) -> tuple[Rule, ...]:
         There is none of that name.
     """
     if name not in PRESETS:
-        raise BadOption(
-            f"there is no preset {name!r}",
-            where=argument("preset"),
-            way_out=f"there is {', '.join(PRESETS)}",
-        )
+        raise refuse_name("preset", name, PRESETS, argument("preset"))
     return tuple(Rule.parse(text) for text in PRESETS[name])

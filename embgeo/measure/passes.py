@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.arguments import refuse_name
+from embgeo.core.errors import argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -150,13 +151,9 @@ def choose_families(sections: Sequence[str] | None) -> list[Family]:
     BadOption
     """
     wanted = SECTIONS if sections is None else tuple(sections)
-    unknown = [name for name in wanted if name not in SECTIONS]
-    if unknown or not wanted:
-        raise BadOption(
-            f"no section is called {', '.join(map(repr, unknown)) or 'nothing'}",
-            where=argument("sections"),
-            way_out=f"choose among {', '.join(SECTIONS)}",
-        )
+    for name in wanted or ("",):
+        if name not in SECTIONS:
+            raise refuse_name("section", name, SECTIONS, argument("sections"))
     return [family for family in FAMILIES if family.FAMILY in wanted]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arguments import refuse_name
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, argument
 from embgeo.numerics.rounding import round_to
@@ -45,11 +46,7 @@ def choose_method(name: str | None, source: RowSource) -> ReplacementMethod:
         return mean if source.output is None else output
     found = {method.NAME: method for method in METHODS}
     if name not in found:
-        raise BadOption(
-            f"there is no method {name!r}",
-            where=argument("method"),
-            way_out=f"choose {', '.join(found)}",
-        )
+        raise refuse_name("method", name, found, argument("method"))
     return found[name]
 
 

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded.settings import (
     Where,
@@ -168,7 +169,7 @@ def load_preset(name: str) -> StudySettings:
         There is none of this name.
     """
     if name not in PRESETS:
-        raise BadOption(f"no preset {name!r}", way_out=f"there are {', '.join(PRESETS)}")
+        raise refuse_name("preset", name, PRESETS)
     file = resources.files("embgeo.training") / "presets" / f"{name}.toml"
     return parse_settings(file.read_text(encoding="utf-8"), f"preset {name}")
 

@@ -15,7 +15,7 @@ from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.originals import original, saved_folder
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.core.arguments import as_texts
+from embgeo.core.arguments import as_texts, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.io.remote.names import as_written
 from embgeo.metrics import SECTIONS
@@ -137,8 +137,7 @@ def comparison_options(
 ) -> ComparisonOptions:
     """The options of a comparison."""
     if match not in (None, *get_args(By)):
-        way_out = f"choose {' or '.join(get_args(By))}"
-        raise BadOption(f"{match!r} is not known", where=argument("match"), way_out=way_out)
+        raise refuse_name("way to match", match, get_args(By), argument("match"))
     asked = number_of_queries(queries)
     seed = request.options.seed
     if request.resources is None:
@@ -202,13 +201,9 @@ def refuse_several(path: Path) -> None:
 
 def check_sections(sections: Sequence[str]) -> None:
     """Refuse names of no section, before it cuts saved analyses down to nothing."""
-    unknown = [name for name in sections if name not in SECTIONS]
-    if unknown:
-        raise BadOption(
-            f"no section is called {', '.join(map(repr, unknown))}",
-            where=argument("sections"),
-            way_out=f"choose among {', '.join(SECTIONS)}",
-        )
+    for name in sections:
+        if name not in SECTIONS:
+            raise refuse_name("section", name, SECTIONS, argument("sections"))
 
 
 def idle_options(request: AnalysisRequest) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
@@ -146,8 +147,7 @@ def prepare_experiment(
     from embgeo.training.loop.process import find_device
 
     if name != NAME:
-        where, way_out = argument("experiment"), f"there is {NAME}"
-        raise BadOption(f"there is no {name!r}", where=where, way_out=way_out)
+        raise refuse_name("experiment", name, [NAME], argument("experiment"))
     if data is None:
         raise BadOption(
             "no text is given", way_out=f"give a file or a folder with {argument('data')}"

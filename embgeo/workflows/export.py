@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.originals import saved_folder
-from embgeo.core.arguments import as_path, as_texts
+from embgeo.core.arguments import as_path, as_texts, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at
 from embgeo.core.version import VERSION
 from embgeo.core.visible import printable
@@ -139,11 +139,7 @@ def target_called(name: str) -> Target:
     """The format of that name."""
     known = {target.name: target for target in TARGETS}
     if name not in known:
-        raise BadOption(
-            f"{name!r} is unknown",
-            where=argument("to"),
-            way_out=f"choose among {', '.join(known)}",
-        )
+        raise refuse_name("format", name, known, argument("to"))
     return known[name]
 
 

@@ -12,7 +12,7 @@ from embgeo.charts import CHARTS
 from embgeo.charts.render.paper import VENUES, check_format
 from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject, Unrelated
-from embgeo.core.arguments import as_path, as_texts, require_number
+from embgeo.core.arguments import as_path, as_texts, refuse_name, require_number
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
@@ -183,10 +183,9 @@ def choose(
         (figures, [chart.name for chart in CHARTS], "figure"),
         (tables, [table.name for table in TABLES], "table"),
     ):
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            way_out = f"choose among {', '.join(known)}"
-            raise BadOption(f"there is no {unknown[0]!r}", where=argument(place), way_out=way_out)
+        for name in names:
+            if name not in known:
+                raise refuse_name(place, name, known, argument(place))
     if not figures and not tables:
         return CHARTS, TABLES
     return (
@@ -260,10 +259,7 @@ def choose_width(venue: str | None, text: bool | None, width: float | None) -> f
             )
         return width
     if venue is not None and venue not in VENUES:
-        known = ", ".join(VENUES)
-        raise BadOption(
-            f"there is no {venue!r}", where=argument("venue"), way_out=f"choose among {known}"
-        )
+        raise refuse_name("venue", venue, VENUES, argument("venue"))
     of = VENUES[venue or "iclr"]
     return of.text if text else of.column
 

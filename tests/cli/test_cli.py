@@ -662,3 +662,21 @@ def test_python_m_embgeo_is_the_command_line() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stdout.startswith("embgeo ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("export x --to cvs", "--to: no choice 'cvs'; is csv meant? there are projector, parq"),
+        ("figures x --venue icmll", "--venue: no choice 'icmll'; is icml meant? there are iclr,"),
+        ("figures x --format pdff", "--format: no choice 'pdff'; is pdf meant? there are pdf, s"),
+        ("analyze x --padding 7", "--padding: no choice '7'; there are auto, mask, keep"),
+        ("analyze x --isotropy-rows z", "Invalid value for '--isotropy-rows': Input should be"),
+    ],
+)
+def test_a_slip_in_a_choice_gets_a_suggestion(
+    arguments: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"embgeo: {said}")

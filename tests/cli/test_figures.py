@@ -200,8 +200,8 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     [
         (("nowhere",), "nowhere: no such folder; make an analysis with: embgeo analyze"),
         ((".",), ".: no saved analysis, comparison or log of a run; make"),
-        (("baseline", "--figure", "x"), "--figure: there is no 'x'; choose among scatter,"),
-        (("baseline", "--table", "x"), "--table: there is no 'x'; choose among isotropy, n"),
+        (("baseline", "--figure", "x"), "--figure: no figure 'x'; there are scatter,"),
+        (("baseline", "--table", "x"), "--table: no table 'x'; there are isotropy, n"),
         (("bare", "--figure", "norms-by-frequency"), "norms-by-frequency: cannot be made; bare: "),
         (("baseline", "--figure", "sweep"), "sweep: cannot be made; baseline: no value of the p"),
         (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is not an analysis"),

@@ -139,7 +139,7 @@ def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path
         ((BASELINE, COSREG), {"names": ["a"]}, "names: 1 for 2 inputs"),
         ((BASELINE, COSREG), {"queries": "x"}, "queries: 'x' is not a number of tokens"),
         ((np.eye(3), np.eye(3)), {"track": True}, "track: takes checkpoints in files"),
-        ((BASELINE, COSREG), {"sections": "x"}, "sections: no section is called 'x'"),
+        ((BASELINE, COSREG), {"sections": "x"}, "sections: no section 'x'"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -197,7 +197,7 @@ def test_results_are_exported(baseline: embgeo.Analysis, tmp_path: Path) -> None
     assert (tmp_path / "rows.csv") in written.paths
     vectors = embgeo.export(COSREG, "projector", tmp_path / "vectors", at_most=20)
     assert vectors.points == 20
-    with pytest.raises(embgeo.EmbgeoError, match="to: 'xlsx' is unknown; choose among"):
+    with pytest.raises(embgeo.EmbgeoError, match="to: no format 'xlsx'; there are"):
         embgeo.export(baseline, "xlsx")
     with pytest.raises(embgeo.EmbgeoError, match="at_most: is about to"):
         embgeo.export(baseline, "csv", at_most=3)

@@ -31,11 +31,17 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda a: embgeo.compare(a, W, match="x"), "match: 'x' is not known; choose token or row"),
+        (
+            lambda a: embgeo.compare(a, W, match="x"),
+            "match: no way to match 'x'; there are token, row",
+        ),
         (lambda a: embgeo.compare(a, W, queries=-1), "queries: -1 is not a number of tokens"),
         (lambda a: embgeo.compare(a, W, queries=1.5), "queries: 1.5 is not a number of tokens"),
         (lambda a: embgeo.compare(a, W, names=["a", "a"]), "names: are not all different"),
-        (lambda a: embgeo.draw(a, format="gif"), "format: 'gif' is not known; choose among pdf"),
+        (
+            lambda a: embgeo.draw(a, format="gif"),
+            "format: no format 'gif'; is pgf meant? there are pdf",
+        ),
         (lambda _: embgeo.analyze(W, seed="a"), "seed: 'a' is not a whole number"),
         (lambda _: embgeo.analyze(W, pairs=1e5), "pairs: 100000.0 is not a whole number"),
         (lambda _: embgeo.Options(popular_share="x"), "popular_share: x is not a share"),  # type: ignore[arg-type]

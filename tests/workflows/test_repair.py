@@ -188,7 +188,10 @@ REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
         "lies in the Hugging Face cache",
     ),
     "too many": (lambda m, t: embgeo.repair(m, t / "x", max_rows=2), "more than 2"),
-    "method": (lambda m, t: embgeo.repair(m, t / "x", method="x"), "there is no method 'x'"),
+    "method": (
+        lambda m, t: embgeo.repair(m, t / "x", method="x"),
+        "no method 'x'; there are output",
+    ),
     "no such row": (lambda m, t: embgeo.repair(m, t / "x", rows=[60]), "there is no row 60"),
     "no direction": (
         lambda m, t: embgeo.repair(m, t / "x", method="median-norm"),

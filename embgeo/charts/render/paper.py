@@ -22,6 +22,7 @@ from embgeo.charts import theme
 from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
 from embgeo.charts.render.drawing import FigureLayout, Medium, draw
 from embgeo.charts.specification import Specification
+from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
@@ -234,8 +235,7 @@ FORMATS = ("pdf", "svg", "png", "pgf")
 def check_format(form: str) -> None:
     """Refuse a format that is not known, or that this machine cannot write."""
     if form not in FORMATS:
-        way_out = f"choose among {', '.join(FORMATS)}"
-        raise BadOption(f"{form!r} is not known", where=argument("format"), way_out=way_out)
+        raise refuse_name("format", form, FORMATS, argument("format"))
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise BadOption(
             "PGF needs LaTeX to measure text, and there is no pdflatex",

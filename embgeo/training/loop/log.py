@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile
 
 #: Takes numbers by name, and their step.
@@ -72,7 +73,7 @@ def check_sinks(names: tuple[str, ...]) -> None:
     """
     for name in names:
         if name not in SINKS:
-            raise BadOption(f"no sink {name!r}", way_out=f"there are {', '.join(SINKS)}")
+            raise refuse_name("sink", name, SINKS)
         package(MODULES[name], name)
 
 

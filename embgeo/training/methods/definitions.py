@@ -13,13 +13,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import refuse_others
 from embgeo.training.methods import Factorization, Regularizer, Tying
@@ -121,10 +121,7 @@ def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Met
         *list_added("methods"),
         *(key for key, table in tables.items() if BASE in table or PARTS in table),
     ]
-    near = difflib.get_close_matches(str(name), known, n=1)
-    meant = f"is {near[0]} meant? " if near else ""
-    prefix = "" if what == name else f"{what}: "
-    raise BadOption(f"{prefix}no method {name!r}", way_out=f"{meant}there are {', '.join(known)}")
+    raise refuse_name("method", name, known, None if what == name else what)
 
 
 def check_method(method: Method) -> str:

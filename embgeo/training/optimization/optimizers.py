@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from embgeo.core.errors import BadOption
+from embgeo.core.arguments import refuse_name
 from embgeo.core.typed import is_number
 from embgeo.training.checks import nonnegative, refuse_others, require
 from embgeo.training.methods import CoupledAdam
@@ -90,7 +90,7 @@ def build_optimizer(
         No such optimizer or setting, or a value outside its range.
     """
     if kind not in OPTIMIZERS:
-        raise BadOption(f"no optimizer {kind!r}", way_out=f"there are {', '.join(OPTIMIZERS)}")
+        raise refuse_name("optimizer", kind, OPTIMIZERS)
     chosen = resolve(kind, settings or {})
     listed = list(groups)
     # One kernel for all parameters; only some kinds of devices have it, and not for some rows.

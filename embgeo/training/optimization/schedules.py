@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from embgeo.core.errors import BadOption
+from embgeo.core.arguments import refuse_name
 from embgeo.training.checks import list_defaults, natural, refuse_others, unit
 
 #: The factor of the learning rate, from the step (from 0), the number of steps, and the epoch
@@ -140,7 +140,7 @@ def build_schedule(kind: str, settings: Mapping[str, Any] | None = None) -> Sche
         No such schedule or setting, or a value outside its range.
     """
     if kind not in SCHEDULES:
-        raise BadOption(f"no schedule {kind!r}", way_out=f"there are {', '.join(SCHEDULES)}")
+        raise refuse_name("schedule", kind, SCHEDULES)
     known = list_defaults(SCHEDULES[kind])
     refuse_others(f"schedule {kind}", settings or {}, known)
     for name, value in (settings or {}).items():
