@@ -74,9 +74,9 @@ def test_cosines_and_coverage_are_those_of_a_loop() -> None:
     scores = correlate(found)
     assert scores["ws353"] == pytest.approx(spearmanr(cosines, kept).statistic)
     assert scores["ws353_all"] == pytest.approx(spearmanr(everything, gold).statistic)
-    (line,) = describe_intervals(found)
-    assert line.startswith("WordSim-353: ρ ")
-    assert f"over {len(kept)} pairs" in line
+    line = describe_intervals(found)
+    assert line.startswith("ρ (95 % over other pairs, a bootstrap): WordSim-353 ")
+    assert line.endswith(f"; {len(kept)} pairs)")
 
 
 def test_the_interval_over_pairs_holds_the_correlation_and_narrows() -> None:

@@ -127,7 +127,7 @@ def load_documents(
         f"every line is a document, and one in {HELD_OUT} is for validation",
         f"{len(words) - len(vocabulary):,} of {len(words):,} different words, all rare, are taken "
         f"out: {1.0 - (placed >= 0).mean():.1%} of the text",
-        *describe_coverage(similarity, vocabulary, path),
+        *([describe_coverage(similarity, vocabulary, path)] if similarity else []),
     )
     hashes = {file.name: sha256(file) for file in files}
     return DocumentCorpus(path.name, vocabulary, train, valid, similarity, notes, hashes)
@@ -155,11 +155,10 @@ def _ending(file: Path) -> str:
     return endings[-1] if endings else ""
 
 
-def describe_coverage(
-    similarity: tuple[WordPairs, ...], vocabulary: Vocabulary, path: Path
-) -> Iterator[str]:
+def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary, path: Path) -> str:
     """How many pairs of each set are known; `UnreadableFile` if the one that decides has few."""
     known = set(vocabulary.tokens)
+    parts = []
     for one in similarity:
         covered = sum(known.issuperset(pair) for pair in one.pairs)
         if one.name == DECIDING and covered < LEAST_PAIRS:
@@ -169,7 +168,8 @@ def describe_coverage(
                 where=path,
                 way_out="give more text of the language of the pairs",
             )
-        yield f"{SETS[one.name][0]}: {covered:,} of {len(one.pairs):,} pairs have both words"
+        parts.append(f"{SETS[one.name][0]} {covered:,} of {len(one.pairs):,}")
+    return f"pairs that have both words: {'; '.join(parts)}"
 
 
 def encode_documents(files: list[Path], words: Words, limit: int | None) -> tuple[Ids, list[int]]:

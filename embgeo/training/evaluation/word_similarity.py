@@ -54,15 +54,13 @@ def correlate(found: WordSimilarity) -> dict[str, float | None]:
     return known | {one.name + ALL: spearman(*one.filled) for one in found.sets}
 
 
-def describe_intervals(found: WordSimilarity) -> list[str]:
+def describe_intervals(found: WordSimilarity) -> str:
     """For each set ρ with its interval over other pairs."""
-    lines = []
+    parts = []
     for one in found.sets:
         rho, interval = spearman(*one.known), bootstrap_correlation(*one.known)
         if rho is not None and interval is not None:
             low, high = (format_number(end, 2) for end in interval)
-            lines.append(
-                f"{SETS[one.name][0]}: ρ {format_number(rho, 3)} over {len(one.known[1]):,} pairs; "
-                f"95 % over other pairs {low} to {high} (bootstrap)"
-            )
-    return lines
+            title, n = SETS[one.name][0], len(one.known[1])
+            parts.append(f"{title} {format_number(rho, 3)} ({low} to {high}; {n:,} pairs)")
+    return f"ρ (95 % over other pairs, a bootstrap): {'; '.join(parts)}"

@@ -203,7 +203,7 @@ class SimilarityScores:
         """The loss, the correlations of all sets, and the cosines that they are of."""
         W = list_embeddings(model)[0].detach().float().cpu().numpy()
         found = measure_similarity(W, self.dataset.vocabulary, self.dataset.similarity)
-        self.lines = describe_intervals(found)
+        self.lines = [describe_intervals(found)]
         return self.valid(model), correlate(found), found
 
     def describe_parts(self) -> list[str]:
