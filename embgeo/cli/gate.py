@@ -65,6 +65,12 @@ def gate(
             "--update-baseline", help="Write what is measured to the baseline file; check nothing."
         ),
     ] = False,
+    init: Annotated[
+        bool,
+        typer.Option(
+            "--init", help="Write embgeo.toml with rules about what should not get worse, and stop."
+        ),
+    ] = False,
     level: Annotated[
         float | None,
         typer.Option(help="Confidence that a sampled value has to pass with; 0.95."),
@@ -103,6 +109,12 @@ def gate(
 
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """
+    if init:
+        from embgeo.workflows.gate_start import start_gate
+
+        path = start_gate(sources or ())
+        print_lines(f"{path}: written; next: embgeo gate --update-baseline, then embgeo gate")
+        return
     from embgeo.workflows.gate_outputs import GateOutputs
 
     def command(lines: str) -> None:

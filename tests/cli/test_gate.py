@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from junitparser import JUnitXml
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import embgeo
 from embgeo.cli.app import app
@@ -524,3 +524,40 @@ def test_what_a_gate_says_is_the_same_as_of_the_library() -> None:
     scalar = analysis.scalar("cosine.mean")
     assert scalar is not None
     assert found["checks"][0]["measured"]["value"] == scalar.value
+
+
+def gated(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["gate", *arguments])
+
+
+@pytest.mark.slow
+def test_settings_to_start_with_hold_until_the_geometry_regresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
+    np.save("model.npy", rows)
+    started = gated("--init", "model.npy")
+    assert started.exit_code == 0
+    assert "next: embgeo gate --update-baseline" in started.output
+    assert gated("--update-baseline").exit_code == 0
+    passed = gated()
+    assert passed.exit_code == 0
+    assert "gate passed: 5 of 5 checks" in passed.output
+    np.save("model.npy", rows + np.float32(0.5))  # a common direction
+    failed = gated()
+    assert failed.exit_code == 1
+    assert "FAILED   cosine.mean rise <= 0.02" in failed.output
+
+
+def test_settings_to_start_with_replace_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert gated("--init").exit_code == 2
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "embgeo.toml").write_text("mine")
+    refused = gated("--init", "model.npy")
+    assert refused.exit_code == 2
+    assert "embgeo.toml: exists" in refused.output
+    assert (tmp_path / "embgeo.toml").read_text() == "mine"

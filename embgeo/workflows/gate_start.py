@@ -1,0 +1,51 @@
+"""Settings to start a gate with: rules about what should not get worse than a baseline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from embgeo.core.errors import BadOption, argument
+from embgeo.gate.settings import OWN_NAME
+from embgeo.workflows.folders import write_file
+
+BASELINE_NAME = "baseline.json"
+START = """\
+# Rules of embgeo gate; paths are relative to this file.
+[gate]
+sources = {sources}
+baseline = "{baseline}"
+rules = [
+    "tokens.damaged_rows == 0",
+    "verdict rise <= 0",
+    "cosine.mean rise <= 0.02",
+    "spectrum.effective_rank drop <= 5%",
+    "isotropy.i1_unit_rows drop <= 5%",
+]
+"""
+
+
+def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
+    """Write ``embgeo.toml`` with rules that compare these sources with a baseline; its path.
+
+    Parameters
+    ----------
+    sources : sequence of path
+        What the gate is about, as seen from `folder`.
+    folder : path
+
+    Raises
+    ------
+    BadOption
+        If no source is named, or there are settings already.
+    """
+    path = Path(folder) / OWN_NAME
+    if not sources:
+        way_out = "name the checkpoint, or the saved analysis"
+        raise BadOption("there is nothing to check", where=argument("init"), way_out=way_out)
+    if path.exists():
+        raise BadOption("exists", where=path, way_out="add a table [gate] to it, or remove it")
+    named = json.dumps([str(source) for source in sources], ensure_ascii=True)
+    write_file(path, START.format(sources=named, baseline=BASELINE_NAME))
+    return path
