@@ -252,6 +252,7 @@ def test_a_study_decides_the_claims_of_table_1(
         assert "Table 1" in claim.published
     page = found.report.read_text("utf-8")
     assert "test ws353 against each control" in page.lower()
+    assert "training tokens" in page
     assert "pairs that have both words" in page
 
 

@@ -65,7 +65,7 @@ class DocumentCorpus:
     similarity: tuple[WordPairs, ...]
     notes: tuple[str, ...]
     files: dict[str, str]
-    unit: str = "documents"
+    unit: str = "words"
 
     @property
     def sizes(self) -> dict[str, int]:

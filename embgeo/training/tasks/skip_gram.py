@@ -40,7 +40,7 @@ from embgeo.training.study.word_similarity import (
     WordSimilarity,
 )
 from embgeo.training.tasks.skip_gram_model import SkipGram, sampling_loss
-from embgeo.training.tasks.task import Losses, SplitScores, Task
+from embgeo.training.tasks.task import OF_TEXTS, Losses, SplitScores, Task, refuse_settings
 
 #: Of words that occur less often, where `data.min_count` is not given.
 MIN_COUNT = 5
@@ -97,12 +97,7 @@ class SkipGramTask(Task):
                 way_out="name it by --set task.wordsim=FOLDER",
             )
         folder, chosen = Path(self.wordsim), config.data
-        for name in ("unit", "tokenizer"):
-            if getattr(chosen, name) is not None:
-                raise BadOption(
-                    f"{name} of [data] is for language models, and the task is {self.NAME}",
-                    way_out="leave it out",
-                )
+        refuse_settings(config, {**OF_TEXTS, "data": ("unit", "tokenizer")})
         corpus = load_documents(
             Path(chosen.path),
             min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
