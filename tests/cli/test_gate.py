@@ -555,9 +555,9 @@ def test_settings_to_start_with_replace_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert gated("--init").exit_code == 2
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "embgeo.toml").exists()
     (tmp_path / "embgeo.toml").write_text("mine")
     refused = gated("--init", "model.npy")
     assert refused.exit_code == 2
-    assert "embgeo.toml: exists" in refused.output
+    assert "embgeo.toml: exists" in refused.stderr
     assert (tmp_path / "embgeo.toml").read_text() == "mine"
