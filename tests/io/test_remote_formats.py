@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,4 +222,5 @@ def test_torch_checkpoints_of_old_versions(
     store.pipe("/lies/pytorch_model.bin", data[:at] + bytes([1]) + data[at + 1 :])
     assert "does not lie where the file says" in refused("memory://lies")
     store.pipe("/cut/pytorch_model.bin", data[:-30])
-    assert "more than the" in refused("memory://cut")
+    # torch writes storages in the order of their addresses: the last may be smaller than the cut.
+    assert re.search("more than the|ends before the storage", refused("memory://cut"))
