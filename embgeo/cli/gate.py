@@ -20,6 +20,7 @@ from embgeo.cli.shared import (
     print_text,
     progress_bar,
 )
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
 
@@ -112,6 +113,14 @@ def gate(
     if init:
         from embgeo.workflows.gate_start import start_gate
 
+        others = (rule, preset, baseline, update_baseline, level, config, no_config, junit)
+        files = (metrics_json, metrics_txt, github, json_, loading, measuring)
+        refuse_if(
+            any((*others, *files)),
+            argument("init"),
+            "writes settings and measures nothing",
+            "leave other options out, and edit what it writes",
+        )
         path = start_gate(sources or ())
         print_lines(f"{path}: written; next: embgeo gate --update-baseline, then embgeo gate")
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 from embgeo.core.version import VERSION
 
 #: Whose code decides what a state holds and how states are merged.
-PACKAGES = ("core", "numerics", "stats", "measure", "distributed")
+PACKAGES = ("core", "numerics", "stats", "metrics", "measure", "distributed")
 
 
 @cache

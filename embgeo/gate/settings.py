@@ -100,7 +100,7 @@ def read_gate(path: Path) -> GateSettings:
     Raises
     ------
     UnreadableFile
-        Missing, not readable or no TOML.
+        Missing, not readable or not TOML.
     BadOption
         A key that means nothing, or a value of the wrong type.
     """

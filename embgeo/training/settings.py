@@ -148,7 +148,7 @@ def read_settings(path: Path) -> StudySettings:
     Raises
     ------
     UnreadableFile
-        Missing, or no TOML.
+        Missing, or not TOML.
     BadOption
         An unknown key, or a value of the wrong type.
     """

@@ -46,6 +46,12 @@ def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
         raise BadOption("there is nothing to check", where=argument("init"), way_out=way_out)
     if path.exists():
         raise BadOption("exists", where=path, way_out="add a table [gate] to it, or remove it")
-    named = json.dumps([str(source) for source in sources], ensure_ascii=True)
+    for source in sources:
+        if any("\ud800" <= character <= "\udfff" for character in str(source)):
+            cause = "settings are UTF-8, and the name is not"
+            raise BadOption(cause, where=source, way_out="rename it")
+    # TOML knows the escapes of JSON but neither pairs of surrogates nor a bare DEL.
+    listed = json.dumps([str(source) for source in sources], ensure_ascii=False)
+    named = listed.replace("\x7f", "\\u007f")
     write_file(path, START.format(sources=named, baseline=BASELINE_NAME))
     return path

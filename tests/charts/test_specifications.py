@@ -150,6 +150,17 @@ def test_named_tokens_stand_at_their_points() -> None:
     assert label.xy == pytest.approx(tuple(xy[7]))  # type: ignore[attr-defined]
 
 
+def test_a_named_token_outside_the_picture_is_said() -> None:
+    xy = np.random.default_rng(0).standard_normal((4000, 2))
+    xy[3] = 1e6
+    cloud = replace(large_cloud(4000), tokens=tuple(f" {i}" for i in range(4000)))
+    far = with_cloud(cloud, "projection.svd2", xy)
+    spec = specify("scatter", [Subject("a", far)], Choices(annotate=(" 3",)))
+    figure, notes = figure_of(spec)
+    assert " 3" not in [text.get_text() for text in figure.axes[0].texts]
+    assert "a: ␣3 lies outside the picture and is not named" in notes
+
+
 def test_many_points_are_a_density_with_the_mean_color_of_each_cell() -> None:
     """A cell is a mixture of its points' colors, and darker the more points it holds."""
     view = View(0.0, 2.0, 0.0, 1.0)

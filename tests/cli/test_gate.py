@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 import embgeo
 from embgeo.cli.app import app
+from embgeo.workflows.gate_start import start_gate
 from tests.support.sampling import sampled
 
 ROOT = Path(__file__).parents[2]
@@ -548,6 +550,37 @@ def test_settings_to_start_with_hold_until_the_geometry_regresses(
     failed = gated()
     assert failed.exit_code == 1
     assert "FAILED   cosine.mean rise <= 0.02" in failed.output
+
+
+@pytest.mark.parametrize("name", ["\N{GRINNING FACE}.npy", "a\x7f.npy", 'a"b\\c.npy', "\u05d0.npy"])
+def test_settings_to_start_with_name_any_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert gated("--init", name).exit_code == 0
+    text = (tmp_path / "embgeo.toml").read_text("utf-8")
+    assert tomllib.loads(text)["gate"]["sources"] == [name]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [("--rule", "cosine.mean <= 0.1"), ("--junit", "x.xml"), ("--update-baseline",), ("--json",),
+     ("--tokens", "x.txt"), ("--pairs", "9")],
+)  # fmt: skip
+def test_settings_to_start_with_take_no_further_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = gated("--init", "model.npy", *others)
+    assert refused.exit_code == 2
+    assert "--init: writes settings and measures nothing" in refused.stderr
+    assert not (tmp_path / "embgeo.toml").exists()
+
+
+def test_settings_to_start_with_need_a_name_in_utf_8(tmp_path: Path) -> None:
+    with pytest.raises(embgeo.EmbgeoError, match="settings are UTF-8"):
+        start_gate(["a\udcff.npy"], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_settings_to_start_with_replace_nothing(

@@ -211,6 +211,17 @@ def test_long_rows_are_named_although_none_of_them_holds_most_energy():
     assert set(found.blame) == {"row 5", "row 17", "row 99"}
 
 
+def test_long_rows_on_a_cloud_along_a_line_hold_their_own_share():
+    """Not the share of the strongest direction, of which each has its own."""
+    W = isotropic(1000, 16)
+    W[:, 0] *= 3.0
+    W /= np.linalg.norm(W, axis=1)[:, None]
+    W[[5, 17, 99], :] = 0.0
+    W[[5, 17, 99], [3, 4, 5]] = 900.0, 300.0, 200.0
+    found = verdict(W)
+    assert "3 long rows hold 99.9" in found.headline
+
+
 def test_lognormal_norms_have_no_long_rows():
     found = embgeo.analyze(isotropic(500, 16, spread=1.0), sections=["tokens"], reference=False)
     assert found["tokens.long_rows"] == 0

@@ -445,8 +445,12 @@ def test_code_between_two_releases_has_versions_of_its_own(tmp_path: Path) -> No
     (tmp_path / "charts").mkdir()
     (tmp_path / "charts" / "scatter.py").write_bytes(b"")
     assert hash_code(tmp_path) == before
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / "cosine.py").write_bytes(b"")
+    after = hash_code(tmp_path)
+    assert after != before
     module.write_bytes(b"total = 2\n")
-    assert hash_code(tmp_path) != before
+    assert hash_code(tmp_path) != after
     assert re.fullmatch(rf"{embgeo.__version__}\+[0-9a-f]{{12}}", code_version())
 
 

@@ -98,7 +98,7 @@ def test_any_text_is_found_in_its_line(rules: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[gate", "no TOML"),
+        ("[gate", "not TOML"),
         ("[gate]\nrulez = []", "is rules meant"),
         ("[gate]\ncolor = 1", "known are analyze, baseline"),
         ("[gate]\nrules = 'a'", "it has to be a list"),

@@ -173,7 +173,7 @@ def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
         ("[optimizer]\nbetas = [0.9]", "betas of [optimizer] is [0.9]; it has to be a list"),
         ('compare = "mle"', "compare is 'mle'; it has to be a list"),
         ('seeds = ["one"]', "seeds is 'one'; it has to be a whole number"),
-        ("compare = [", "no TOML"),
+        ("compare = [", "not TOML"),
     ],
 )
 def test_files_of_settings_are_refused_with_the_place(

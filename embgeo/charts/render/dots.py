@@ -6,6 +6,7 @@ Dots are colored by class or by frequency.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from embgeo.charts.render.view import (
 )
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
+from embgeo.core.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +78,10 @@ def draw_maps(
         else:
             draw_dots(ax, cloud.xy, color, side)
         draw_ring(ax, view, cloud.ring, medium.write_name, inside=True)
-        draw_names(ax, view, cloud.named, medium.write_name)
+        inside = [view.holds(np.array([[point.x, point.y]]))[0] for point in cloud.named]
+        draw_names(ax, view, [*compress(cloud.named, inside)], medium.write_name)
+        for point in compress(cloud.named, np.logical_not(inside)):
+            notes.append(f"{name}: {visible(point.name)} lies outside the picture and is not named")
         outside = int((~view.holds(cloud.xy)).sum())
         if outside:
             total = f"{len(cloud.xy):,} points"

@@ -97,18 +97,18 @@ def draw_ring(
 def draw_names(
     ax: Axes, view: View, named: Sequence[NamedPoint], write: Callable[[str], str]
 ) -> None:
-    """A mark at each named token inside the view, and its name on the side with more room."""
+    """A mark at each token, and its name on the side with more room, cut at the panel's edge."""
     for point in named:
-        if not view.holds(np.array([[point.x, point.y]]))[0]:
-            continue
         left = point.x > (view.left + view.right) / 2.0
+        below = point.y > (view.bottom + view.top) / 2.0
         ax.annotate(
             write(point.name),
             (point.x, point.y),
-            xytext=(-4 if left else 4, 3),
+            xytext=(-4 if left else 4, -3 if below else 3),
             textcoords="offset points",
             ha="right" if left else "left",
-            va="bottom",
+            va="top" if below else "bottom",
+            clip_on=True,
             fontsize="small",
             color=theme.INK.light,
             bbox={

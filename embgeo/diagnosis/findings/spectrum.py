@@ -87,9 +87,10 @@ def share_of_long_rows(a: Numbers) -> float | None:
         return None
     energy = a.scalar(tokens.LONG_ROWS_ENERGY)
     is_spread = limits.LINE.state(squared) == "healthy"
-    if is_spread and count_long_rows(a) and energy is not None:
+    made = judge_share(a, top.value) == "degenerate" and is_made_by_norms(a, top.value)
+    if (is_spread or made) and count_long_rows(a) and energy is not None:
         return energy.value
-    if judge_share(a, top.value) == "degenerate" and is_made_by_norms(a, top.value):
+    if made:
         return top.value
     rms, median = a.scalar(tokens.NORM_RMS), a.scalar(tokens.NORM_MEDIAN)
     if rms is None or median is None or not rms.value or not median.value:

@@ -40,7 +40,7 @@ def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"no TOML: {error}", where=where, way_out=way_out) from error
+        raise UnreadableFile(f"not TOML: {error}", where=where, way_out=way_out) from error
 
 
 def parse_table(kind: type[T], table: Any, name: str, where: Where) -> T:
