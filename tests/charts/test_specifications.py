@@ -150,7 +150,7 @@ def test_named_tokens_stand_at_their_points() -> None:
     assert label.xy == pytest.approx(tuple(xy[7]))  # type: ignore[attr-defined]
 
 
-def test_a_named_token_outside_the_picture_is_said() -> None:
+def test_a_named_token_outside_the_picture_is_noted() -> None:
     xy = np.random.default_rng(0).standard_normal((4000, 2))
     xy[3] = 1e6
     cloud = replace(large_cloud(4000), tokens=tuple(f" {i}" for i in range(4000)))

@@ -580,7 +580,7 @@ def test_settings_to_start_with_take_no_further_option(
 def test_settings_to_start_with_need_a_name_in_utf_8(tmp_path: Path) -> None:
     with pytest.raises(embgeo.EmbgeoError, match="settings are UTF-8"):
         start_gate(["a\udcff.npy"], tmp_path)
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "embgeo.toml").exists()
 
 
 def test_settings_to_start_with_replace_nothing(
