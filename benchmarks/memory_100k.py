@@ -1,4 +1,4 @@
-"""Peak memory of ``embgeo analyze`` on a matrix of 100,000 × 256, beside the matrix itself.
+"""Peak memory of ``embgeo analyze`` on a matrix of 100,000 × 256, next to the matrix itself.
 
     python benchmarks/memory_100k.py [--rows N] [--columns D] [--folder FOLDER]
 

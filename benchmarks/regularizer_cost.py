@@ -1,4 +1,4 @@
-"""What each method costs a training step: times beside those of the baseline, and memory.
+"""What each method costs a training step: times next to those of the baseline, and memory.
 
     python benchmarks/regularizer_cost.py [--size tiny|reduced|wt2] [--device cpu|cuda]
                                           [--precision float32|tf32|bf16] [--rounds K]

@@ -46,7 +46,7 @@ from benchmarks.harness.load import Load, Moment  # noqa: E402
 from benchmarks.harness.machine import machine, versions  # noqa: E402
 from benchmarks.harness.page import page  # noqa: E402
 
-#: Modules beside this one that compare something, the short ones first.
+#: Modules next to this one that compare something, the short ones first.
 CASES = (
     "startup",
     "small",

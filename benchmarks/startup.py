@@ -1,4 +1,4 @@
-"""How long ``embgeo --help`` takes, beside the import of typer alone."""
+"""How long ``embgeo --help`` takes, next to the import of typer alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens a second of the baselines of `embgeo train`, beside the LSTM of pytorch's examples.
+"""Tokens a second of the baselines of `embgeo train`, next to the LSTM of pytorch's examples.
 
     python benchmarks/training_step.py [--size tiny|small|wt2] [--device cpu|cuda] [--rounds K]
 

@@ -9,7 +9,7 @@ from typing import Any
 Json = Mapping[str, Any]
 
 INTRODUCTION = (
-    "Made by `python benchmarks/run.py`; every single time stands in the JSON file beside this "
+    "Made by `python benchmarks/run.py`; every single time stands in the JSON file next to this "
     "page. A ratio is embgeo's time over the other's in the same round, where contenders take "
     "turns: the median over the rounds, with the lowest and the highest. No time is shown whose "
     "answer was not checked."

@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def truth(path: str, rows: int | None = None, columns: int | None = None) -> dict[str, Any]:
-    """Numbers of the first rows and columns of a matrix; kept in a file beside it."""
+    """Numbers of the first rows and columns of a matrix; kept in a file next to it."""
     kept = Path(f"{path}.{rows}-{columns}.truth.json")
     if not kept.exists():
         partial = kept.with_suffix(".partial")

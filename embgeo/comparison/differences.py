@@ -1,4 +1,4 @@
-"""Every scalar of the analyses beside that of the baseline: difference, error, direction."""
+"""Every scalar of the analyses next to that of the baseline: difference, error, direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes two matrices, and what one number has beside that of the baseline."""
+"""What takes two matrices, and what one number has next to that of the baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of ``comparison.json``: what is saved of a comparison beside the analyses.
+"""The content of ``comparison.json``: what is saved of a comparison next to the analyses.
 
 Format history
 --------------

@@ -248,7 +248,7 @@ class Source:
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Source)}
-#: The options that name a file or folder beside the checkpoint.
+#: The options that name a file or folder next to the checkpoint.
 FILES = tuple(f.name for f in fields(Source) if f.type == "Path | None")
 #: The options that are texts.
 TEXTS = tuple(f.name for f in fields(Source) if f.type == "str | None")

@@ -14,7 +14,7 @@ LIMIT = 80
 #: Characters with a picture of their own.
 NAMED = {"\n": "⏎", "\r": "‹CR›", "\t": "⇥"}
 
-#: Code points that draw nothing, or move what stands beside them: controls, no-break and other
+#: Code points that draw nothing, or move what stands next to them: controls, no-break and other
 #: odd blanks, joiners, direction marks, fillers, variation selectors, lone surrogates, private use.
 #: A list of ranges and not a Unicode category, because categories differ between Python's and a
 #: browser's version of Unicode.

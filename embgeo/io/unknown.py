@@ -74,11 +74,11 @@ _TENSORFLOW_1 = (
 )
 _TENSORFLOW_DATA = (
     "holds the numbers of a TensorFlow checkpoint",
-    "name the file that ends in .index beside it",
+    "name the file next to it that ends in .index",
 )
 _TENSORFLOW_META = (
     "is the graph of a TensorFlow checkpoint, without its numbers",
-    "name the file that ends in .index beside it",
+    "name the file next to it that ends in .index",
 )
 _TENSORFLOW_STATE = (
     "says which TensorFlow checkpoint of its folder is the newest",
@@ -92,17 +92,17 @@ _GRAPH = (
 )
 _JSON = (
     "is JSON that names no shards of a checkpoint, and holds no matrix that is read",
-    f"name the weights beside it; tokens go with {argument('tokens')}, "
+    f"name the weights next to it; tokens go with {argument('tokens')}, "
     f"counts with {argument('counts')}",
 )
 _COUNTS = (
     "is a table of words and counts, without vectors",
-    f"give it with {argument('counts')} beside the matrix it belongs to",
+    f"give it with {argument('counts')} next to the matrix it belongs to",
 )
 _TEXT = (
     "is text, and its lines do not end in vectors",
     f"a list of tokens goes with {argument('tokens')}, a corpus with {argument('corpus')}, "
-    "beside a matrix",
+    "next to a matrix",
 )
 OTHER_SIGNS = (
     _SAVED_MODEL,

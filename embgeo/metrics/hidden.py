@@ -103,7 +103,7 @@ def describe_hull(hull: Hull, rounding: float) -> list[Value]:
 def compute_layernorm_condition(norm: FinalNorm | None) -> Scalar:
     """|1ᵀ(b/g)| relative to Σ|b_k/g_k|, from the final LayerNorm's scale g and bias b."""
     if norm is None:
-        return q.LAYERNORM_CONDITION.undefined("an array has no LayerNorm beside it")
+        return q.LAYERNORM_CONDITION.undefined("an array comes without a LayerNorm")
     if norm.scale is None or norm.bias is None:
         return q.LAYERNORM_CONDITION.undefined(norm.absent)
     name, g, b = norm.name, norm.scale, norm.bias

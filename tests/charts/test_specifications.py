@@ -176,7 +176,7 @@ def test_many_points_are_a_density_with_the_mean_color_of_each_cell() -> None:
     figure, notes = figure_of(specify("scatter", [Subject("large", large_cloud(10_001))]))
     assert figure.axes[0].images
     assert not figure.axes[0].collections
-    assert "large: shades are densities, 10,001 dots would hide another" in notes
+    assert "large: shades are densities, 10,001 dots would hide one another" in notes
 
 
 def test_the_first_figure_of_a_paper_is_one_row() -> None:

@@ -289,7 +289,7 @@ def test_large_safetensors_is_mapped(tmp_path: Path) -> None:
 
 def real(name: str) -> Path:
     if not (REAL / name).exists():
-        pytest.skip(f"{name} is not beside this checkout")
+        pytest.skip(f"{name} is not next to this checkout")
     return REAL / name
 
 

@@ -119,7 +119,9 @@ def test_fasttext_supervised(
     assert arrays(checkpoint)["labels"].shape == (280, 5)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data folder is not beside the checkout")
+@pytest.mark.skipif(
+    not SHARED.is_dir(), reason="the shared data folder is not next to the checkout"
+)
 def test_the_model_older_than_the_magic_number_equals_its_text() -> None:
     binary = embgeo.load(SHARED / "lee_fasttext.bin")
     text = embgeo.load(SHARED / "lee_fasttext.vec")

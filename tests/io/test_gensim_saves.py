@@ -116,7 +116,7 @@ def specials(**named: list[str]) -> dict[str, list[str]]:
 
 
 def layout_0(monkeypatch: pytest.MonkeyPatch, path: Path) -> Any:
-    """0.12: everything in the model, large arrays beside it."""
+    """0.12: everything in the model, large arrays next to it."""
     module = "gensim.models.word2vec"
     np.save(f"{path}.syn0.npy", VECTORS)
     np.save(f"{path}.syn1neg.npy", -VECTORS)

@@ -25,7 +25,7 @@ from embgeo.io.formats import FORMATS
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "real_embeddings"
 needs_shared = pytest.mark.skipif(
-    not SHARED.is_dir(), reason="the shared data are not beside the checkout"
+    not SHARED.is_dir(), reason="the shared data are not next to the checkout"
 )
 
 N, D = 6, 3

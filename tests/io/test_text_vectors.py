@@ -222,7 +222,7 @@ def test_bytes_behind_the_last_vector_are_noted(tmp_path: Path) -> None:
     assert any("10 bytes behind" in note for note in opened.notes)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not beside the checkout")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not next to the checkout")
 @pytest.mark.parametrize(
     ("name", "kind", "shape", "first", "last"),
     [

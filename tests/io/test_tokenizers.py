@@ -331,12 +331,12 @@ def test_a_fairseq_dictionary_beside_a_checkpoint(tmp_path: Path) -> None:
         ({"dict.txt": "the 1\n"}, ""),
         ({"dict.txt": "\n".join("abcde")}, ""),
         ({"dict.txt": DICTIONARY.replace("120", "nan")}, ""),
-        ({"dict.txt": DICTIONARY.replace("80", "nan")}, "dict.txt beside it is not used: line 2"),
+        ({"dict.txt": DICTIONARY.replace("80", "nan")}, "dict.txt next to it is not used: line 2"),
         ({"dict.txt": b"the 1\n\xff 2\n"}, "not valid UTF-8"),
         ({"words.txt": DICTIONARY}, ""),
         (
             {"dict.de.txt": DICTIONARY, "dict.en.txt": DICTIONARY.replace("the", "a")},
-            "dict.de.txt, dict.en.txt beside it all fit",
+            "dict.de.txt, dict.en.txt next to it all fit",
         ),
     ],
 )

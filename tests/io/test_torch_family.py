@@ -300,7 +300,7 @@ def test_pytorch_model_bin_index(torch: Any, tmp_path: Path, old: bool) -> None:
 # Checkpoints of translation toolkits
 
 
-@pytest.mark.skipif(not OPENNMT.is_file(), reason="the shared data are not beside the checkout")
+@pytest.mark.skipif(not OPENNMT.is_file(), reason="the shared data are not next to the checkout")
 def test_opennmt(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, cls in (("torchtext.vocab", "Vocab"), ("onmt.Optim", "Optim")):
         package = name.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Every scalar beside its slow twin, over hostile matrices and several block sizes."""
+"""Every scalar next to its slow twin, over hostile matrices and several block sizes."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def test_hidden_states_of_every_kind(kind):
     distance = found["hidden.hull_distance"]
     assert (distance.value == 0) == (kind == "zero")
     assert ("hidden.margin" in reasons(found)) == (kind == "zero")
-    assert reasons(found)["hidden.layernorm_condition"] == "an array has no LayerNorm beside it"
+    assert reasons(found)["hidden.layernorm_condition"] == "an array comes without a LayerNorm"
 
 
 def test_rows_that_cancel():

@@ -1,4 +1,4 @@
-"""The second eigendecomposition and its cheap product beside the ones that they replace."""
+"""The second eigendecomposition and its cheap product next to the ones that they replace."""
 
 from __future__ import annotations
 

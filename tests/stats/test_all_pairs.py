@@ -1,4 +1,4 @@
-"""Every pair, met once by blocks on several threads, beside the whole matrix of cosines."""
+"""Every pair, met once by blocks on several threads, next to the whole matrix of cosines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every statistic on a device beside the same one fed by numpy, also when memory runs out."""
+"""Every statistic on a device next to the same one fed by numpy, also when memory runs out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small sound files of every format, and of what may lie around and beside them, to be mutated."""
+"""Small sound files of every format, and of what may lie around and next to them, to be mutated."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Seed:
     ----------
     name : str
     make : callable
-        Writes what lies beside it into a folder, and gives the content that is mutated.
+        Writes what lies next to it into a folder, and gives the content that is mutated.
     wrap : callable
         Makes the file of the content, so that what is inside a checksum can be mutated too.
     file : str
@@ -71,7 +71,7 @@ class Seed:
     open : str
         The name of what is opened, where that is another file or, as ".", the folder.
     side : str
-        "tokens" or "counts", if it is a file beside a matrix.
+        "tokens" or "counts", if it is a file next to a matrix.
     needs : str
         A package that makes it, or reads it.
     slow : bool

@@ -29,7 +29,7 @@ SLIPS = (
 
 
 def zip_link(target: str) -> bytes:
-    """An archive with a symbolic link beside the vectors."""
+    """An archive with a symbolic link next to the vectors."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         info = zipfile.ZipInfo("link.txt")

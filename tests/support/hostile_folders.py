@@ -34,7 +34,7 @@ OUTSIDE = (
 
 
 def around(folder: Path) -> Path:
-    """A folder with a secret beside it and a link to that secret inside."""
+    """A folder with a secret next to it and a link to that secret inside."""
     model = folder / "model"
     model.mkdir()
     (folder / "secret").write_bytes(WEIGHTS)
@@ -93,7 +93,7 @@ def external(location: str) -> Build:
 
 
 def gensim(sidecars: object, link: bool = False) -> Build:
-    """A gensim save that says which arrays lie beside it."""
+    """A gensim save that says which arrays lie next to it."""
 
     def build(folder: Path) -> Path:
         model = around(folder)
@@ -251,7 +251,7 @@ def cases() -> list[Case]:
     code = f"import pathlib; pathlib.Path({CANARY!r}).touch()\n".encode()
     made.append(
         Case(
-            "code beside the weights", "model folder",
+            "code next to the weights", "model folder",
             model_with(modeling_evil__py=code, setup__py=code, conftest__py=code,
                        config__json=b'{"auto_map": {"AutoModel": "modeling_evil.Evil"}}'),
             opens=True,

@@ -28,7 +28,7 @@ from tests.support.hostile_cases import Build, Case, from_table, holding, number
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "hostile"
 DEEP = 100_000
 
-#: Of the fixtures, those that are a matrix with something odd beside it.
+#: Of the fixtures, those that are a matrix with something odd next to it.
 _SOUND = ("os_system.pt", "hostile_vocab.npy")
 
 

@@ -38,7 +38,7 @@ def tensor_entry(program: bytes) -> bytes:
     return b"\x80\x04}" + sound + b"s" + text("x") + body + b"s."
 
 
-#: Where a pickle may hide. Those whose program stands beside a sound tensor are analyzed.
+#: Where a pickle may hide. Those whose program stands next to a sound tensor are analyzed.
 PLACES: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
     "pickle": (lambda program: program, False),
     "torch zip": (lambda program: checkpoint(tensor_entry(program), SIX), True),

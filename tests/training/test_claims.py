@@ -175,7 +175,7 @@ def test_published_numbers_are_those_of_the_tables() -> None:
     """As transcribed from the papers: each number stands in a table of that name."""
     path = ROOT.parent / "shared" / "reference" / "paper_tables.json"
     if not path.is_file():
-        pytest.skip("paper_tables.json is not beside this checkout, in shared/reference")
+        pytest.skip("paper_tables.json is not next to this checkout, in shared/reference")
     rows = json.loads(path.read_text("utf-8"))["rows"]
     papers = {"Gao": "gao2019", "Wang et": "wang2020", "Gong": "gong2018", "Inan": "inan2017"}
     for claim in CLAIMS:

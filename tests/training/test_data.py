@@ -60,7 +60,7 @@ def test_published_corpora_have_the_published_numbers(
     name: str, lengths: tuple[int, ...], types: int
 ) -> None:
     if not (DATA / name).is_dir():
-        pytest.skip(f"{name} is not beside this checkout, in shared/data")
+        pytest.skip(f"{name} is not next to this checkout, in shared/data")
     corpus = load_corpus(DATA / name)
     assert corpus.test is not None
     assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == lengths

@@ -74,7 +74,8 @@ def draw_maps(
     for ax, name, cloud, view, color in zip(axes, spec.members, clouds, views, colors, strict=True):
         if len(cloud.xy) > MOST_DOTS:
             draw_density(ax, cloud.xy, color, view, side)
-            notes.append(f"{name}: shades are densities, {len(cloud.xy):,} dots would hide another")
+            count = f"{len(cloud.xy):,} dots"
+            notes.append(f"{name}: shades are densities, {count} would hide one another")
         else:
             draw_dots(ax, cloud.xy, color, side)
         draw_ring(ax, view, cloud.ring, medium.write_name, inside=True)

@@ -56,7 +56,7 @@ PROCRUSTES = Quantity(
 RELATIVE_CHANGE = Quantity(
     "compare.relative_change",
     "Relative change",
-    "Length of the difference of the two matrices, entry by entry, beside that of the first. Says "
+    "Length of the difference of the two matrices, entry by entry, next to that of the first. Says "
     "how far training moved the rows; a rotation counts as movement.",
     "‖Y − X‖_F / ‖X‖_F",
     "Frobenius norm",

@@ -26,7 +26,7 @@ MARGIN = Quantity(
 COMBINATION_RESIDUAL = Quantity(
     "hidden.combination_residual",
     "Residual of the convex combination",
-    "Length of the shortest convex combination found, beside the longest hidden state. At "
+    "Length of the shortest convex combination found, next to the longest hidden state. At "
     "rounding level: the certificate that the origin is inside.",
     "‖Σ λ_i h_i‖ / max ‖h_i‖",
     _GAO,

@@ -34,7 +34,7 @@ from embgeo.io.pickle.objects import Stub
 
 NAME = "gensim"
 RECOGNIZED = "a pickle (protocol 2 to 5) whose first name is one of gensim's classes"
-READ = "the pickle by the safe reader; arrays in it and in the .npy files beside it mapped"
+READ = "the pickle by the safe reader; arrays in it and in the .npy files next to it mapped"
 EXTRA = ""
 
 # PROTO; from protocol 4 on FRAME; then the module, as GLOBAL or as a string.
@@ -329,7 +329,7 @@ def describe_missing(missing: dict[str, str], kind: str) -> Damaged:
             if name.rpartition(".")[2] == attribute:
                 return Damaged(
                     f"its {short(name)} cannot be read: {reason}",
-                    "put the files that gensim wrote beside it into its folder, unrenamed",
+                    "put the files that gensim wrote next to it into its folder, unrenamed",
                 )
     return Damaged(
         f"a gensim {short(kind)} without vectors of words",

@@ -104,7 +104,7 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
     if not shard.is_file():
         raise Damaged(
             f"the {what} {short(name)} is missing",
-            f"put every {what} that the index names beside it",
+            f"put every {what} that the index names next to it",
         )
     if is_foreign_link(shard):
         raise Damaged(f"the {what} {shard.name} {FOREIGN_LINK}", COPY_IT)

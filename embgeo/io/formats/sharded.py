@@ -22,7 +22,7 @@ from embgeo.io.formats.torch import legacy_checkpoint, zip_checkpoint
 from embgeo.io.unknown import find_well_known
 
 NAME = "sharded checkpoint"
-RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie beside it"
+RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie next to it"
 READ = "tensors are mapped; the index and the headers of the shards are read"
 EXTRA = ""
 

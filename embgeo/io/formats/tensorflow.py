@@ -73,7 +73,7 @@ def _byte(key: bytes, position: int) -> int:
 NAME = "TensorFlow checkpoint"
 RECOGNIZED = "a LevelDB table that begins with TensorFlow's header (`….index`)"
 READ = (
-    "tensors are mapped from the `….data-…` files beside it, those in slices are put together; "
+    "tensors are mapped from the `….data-…` files next to it, those in slices are put together; "
     "compressed tables are refused"
 )
 EXTRA = ""

@@ -82,7 +82,7 @@ def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tu
             text = read_text(file)
             found = from_text(text, file) if is_dictionary(file, text) else None
         except UnreadableFile as error:
-            notes.append(f"{short(file.name)} beside it is not used: {error.cause}")
+            notes.append(f"{short(file.name)} next to it is not used: {error.cause}")
             continue
         whole = fit_to(found, RowCut(cut.total, 0, cut.total)) if found is not None else None
         if (
@@ -94,7 +94,7 @@ def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tu
             fitting.append(whole)
     if len(fitting) > 1:
         names = ", ".join(vocabulary.source.partition(" ")[0] for vocabulary in fitting)
-        notes.append(f"{short(names)} beside it all fit: name the right one with --tokens")
+        notes.append(f"{short(names)} next to it all fit: name the right one with --tokens")
     return (fitting[0] if len(fitting) == 1 else None), tuple(notes)
 
 

@@ -33,7 +33,7 @@ function makeColorings(data) {
     });
   }
   for (const column of data.columns) {
-    // Columns that stand beside each other share their range.
+    // Columns that stand next to each other share their range.
     const [low, high] = column.range ?? bulk(column.values);
     const scale = high > low ? (RAMP_STEPS - 1) / (high - low) : 0;
     colorings.push({

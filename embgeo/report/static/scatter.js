@@ -218,7 +218,7 @@ class Scatter {
     let best = -1;
     let bestDistance = Infinity;
     for (const row of index.within(x, y, reach / this.scale)) {
-      // A selected token is meant rather than a dimmed one beside it.
+      // A selected token is meant rather than a dimmed one next to it.
       const dimmed = this.store.mask && !this.store.mask[row] ? 4 : 1;
       const distance = dimmed * ((this.view.x[row] - x) ** 2 + (this.view.y[row] - y) ** 2);
       if (distance < bestDistance) [best, bestDistance] = [row, distance];

@@ -239,7 +239,7 @@ class Loop:
         """The optimizer's step on gradients that are those of all processes.
 
         What looks at weights alone adds its gradient here: once, however many windows and
-        processes there are. It has the same `weight` beside the mean loss as anything else that
+        processes there are. It has the same `weight` next to the mean loss as anything else that
         is added to it; a step that a method takes itself is longer by as much.
         """
         if scale != 1.0:

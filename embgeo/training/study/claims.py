@@ -24,7 +24,7 @@ GONG = "Gong et al. 2018"
 INAN = "Inan et al. 2017"
 
 SPECTRUM_CONTROL = ("sc-exp", "sc-poly")
-#: Not "untied": beside that, tying would count as the method's doing.
+#: Not "untied": next to that, tying would count as the method's doing.
 BASELINE = "mle"
 #: What spectrum control and its rivals are made of, without their penalty.
 FACTORED = "factored"

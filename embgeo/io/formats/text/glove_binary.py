@@ -25,7 +25,7 @@ from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import decode_words
 
 NAME = "GloVe binary"
-RECOGNIZED = "a vocab.txt beside it, of words and counts, and a size that fits it"
+RECOGNIZED = "a vocab.txt next to it, of words and counts, and a size that fits it"
 READ = "parts mapped; their sum in memory or a temporary file"
 EXTRA = ""
 
@@ -59,7 +59,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     if width is None:
         raise Damaged(
             f"its size does not fit the {len(words):,} words of {VOCABULARY}",
-            f"put the {VOCABULARY} of the same run beside it",
+            f"put the {VOCABULARY} of the same run next to it",
         )
     n, d = len(words), width - 1
     table = view(data, np.dtype(np.float64), (2, n, width), swapped=SWAPPED)
@@ -85,16 +85,16 @@ def open_checkpoint(path: Path) -> Checkpoint:
         ),
         files=(path,),
         tokens=tokens,
-        tokens_source=f"{VOCABULARY} beside the file",
+        tokens_source=f"{VOCABULARY} next to the file",
         notes=("vectors are the sum of word and context vectors, as in GloVe's text", *notes),
         counts=counts,
-        counts_source=f"counts in the {VOCABULARY} beside the file",
+        counts_source=f"counts in the {VOCABULARY} next to the file",
     )
 
 
 def _vocabulary(path: Path) -> tuple[list[bytes], np.ndarray[tuple[int], np.dtype[np.float64]]]:
     if is_foreign_link(path):
-        raise Damaged(f"the {VOCABULARY} beside it {FOREIGN_LINK}", COPY_IT)
+        raise Damaged(f"the {VOCABULARY} next to it {FOREIGN_LINK}", COPY_IT)
     words: list[bytes] = []
     counts: list[int] = []
     for number, line in enumerate(read_bytes(path).split(b"\n"), 1):

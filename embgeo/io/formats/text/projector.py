@@ -40,7 +40,7 @@ from embgeo.io.labels.counts_file import whole_counts
 NAME = "projector"
 RECOGNIZED = (
     "tsv: lines of numbers between tabs, the first of which are not row numbers; bytes: "
-    "a projector_config.pbtxt or .json beside it that names the file and its shape"
+    "a projector_config.pbtxt or .json next to it that names the file and its shape"
 )
 READ = "tsv: numbers in memory or a temporary file; bytes: mapped"
 EXTRA = ""
@@ -103,7 +103,7 @@ def _from_bytes(path: Path, data: Bytes) -> Checkpoint:
         raise Damaged(
             f"the configuration's shape {'×'.join(map(str, shape))} does not fit "
             f"its {len(data):,} bytes",
-            "put the configuration of the same run beside it",
+            "put the configuration of the same run next to it",
         )
     tensor = stored_tensor("vectors", data, "float32", shape)
     return Checkpoint(path, "projector bytes", (tensor,), (path,))
@@ -230,7 +230,7 @@ def _read(file: Path, n: int) -> Metadata:
     try:
         lines = split_lines(read_text(file))
     except UnreadableFile as error:
-        return Metadata(notes=(f"{short(file.name)} beside it is not used: {error.cause}",))
+        return Metadata(notes=(f"{short(file.name)} next to it is not used: {error.cause}",))
     token_column, count_column = 0, None
     cells = [line.split("\t") for line in lines]
     # One column has no header, several have one: so says the projector's documentation.
@@ -240,11 +240,11 @@ def _read(file: Path, n: int) -> Metadata:
             token_column, count_column = heading.token or 0, heading.count
         cells = cells[1:]
     if len(cells) != n:
-        note = f"{short(file.name)} beside it labels {len(cells):,} rows, not {n:,}: not used"
+        note = f"{short(file.name)} next to it labels {len(cells):,} rows, not {n:,}: not used"
         return Metadata(notes=(note,))
     if any(len(row) <= token_column for row in cells):
         return Metadata(
-            notes=(f"{short(file.name)} beside it has lines without a label: not used",)
+            notes=(f"{short(file.name)} next to it has lines without a label: not used",)
         )
     tokens, _ = side_tables.unescape([row[token_column] for row in cells])
     counts = None
@@ -254,6 +254,6 @@ def _read(file: Path, n: int) -> Metadata:
     labels = tuple(safe_text(token) for token in tokens)
     return Metadata(
         labels,
-        f"{short(file.name)} beside the file",
+        f"{short(file.name)} next to the file",
         None if counts is None else np.array(counts, dtype=np.float64),
     )
