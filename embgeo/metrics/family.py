@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import Any, Protocol
 
@@ -71,4 +72,10 @@ def ask(family: Family, question: str, source: object) -> Any:
     function = getattr(family, question, QUESTIONS[question])
     if function is QUESTIONS[question]:
         return function()
-    return function(**{name: getattr(source, name) for name in signature(function).parameters})
+    return function(**{name: getattr(source, name) for name in list_parameters(function)})
+
+
+@cache
+def list_parameters(function: Callable[..., object]) -> tuple[str, ...]:
+    """The names of a function's parameters, which take time to look up."""
+    return tuple(signature(function).parameters)

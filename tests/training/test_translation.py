@@ -25,7 +25,7 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.training.data.byte_pairs import BytePairs
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
 from embgeo.training.data.parallel_corpus import ParallelSplit, join_rows
-from embgeo.training.data.parallel_texts import cut_pairs, find_parallel
+from embgeo.training.data.parallel_texts import cut_pairs, find_parallel, read_columns
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams, take_best
 from embgeo.training.loop.process import World
 from embgeo.training.loop.run import train_run
@@ -290,6 +290,8 @@ def test_of_equal_translations_the_first_is_taken() -> None:
         Unigrams([-9.0, 1.0, 1.0]), torch.ones(1, 1, dtype=torch.int64), seen, BeamSettings(more=2)
     )
     assert found == [[1, 1]]
+    broken = Unigrams([math.nan] * 3)
+    assert search_beams(broken, torch.ones(1, 1, dtype=torch.int64), seen, BeamSettings()) == [[]]
 
 
 # --- Data -----------------------------------------------------------------------------------------
@@ -351,6 +353,8 @@ def test_pieces_are_joined_to_the_text_that_they_are_of() -> None:
     pieces = BytePairs(texts, 60)
     assert pieces.decode(pieces.encode(texts)) == texts
     assert pieces.decode(pieces.encode(["Ein Ω Mann", ""])) == ["Ein  Mann", ""]
+    (ended,) = BytePairs([*texts, "<eos>"], 70).encode(["Ein <eos> Mann"])
+    assert 0 not in ended  # in a sentence the name of the end is text
     assert (
         BytePairs(texts, 60).vocabulary(np.zeros(1)).tokens == pieces.vocabulary(np.zeros(1)).tokens
     )
@@ -433,6 +437,13 @@ def test_a_split_with_one_language_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.de").write_text("a\n", "utf-8")
     with pytest.raises(EmbgeoError, match=r"there is train\.de, but no \.en"):
         find_parallel(tmp_path, "de", "en", "")
+
+
+def test_an_empty_column_moves_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "deu.txt"
+    path.write_text("\tein Mann\tCC-BY\n\nthe dog\tder Hund\tCC-BY\r\n", "utf-8")
+    assert read_columns(path, ["en", "de", "by"], "de", "en") == [("der Hund", "the dog")]
+    assert read_columns(path, ["en", "de", "by"], "de", "by")[0] == ("ein Mann", "CC-BY")
 
 
 def test_columns_of_a_file_are_languages(tmp_path: Path) -> None:

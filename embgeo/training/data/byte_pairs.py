@@ -53,6 +53,7 @@ class BytePairs:
             [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
         )
         known.decoder = decoders.Metaspace()
+        known.encode_special_tokens = True  # in a sentence the name of `END` is text
         trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=[END], show_progress=False)
         known.train_from_iterator(sentences, trainer)
         if known.get_vocab_size() > size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -108,24 +108,31 @@ def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -
             )
     places = columns.index(source), columns.index(target)
     pairs = []
-    for number, line in enumerate(read_sentences(path), 1):
-        fields = line.split("\t")
-        if line and len(fields) <= max(places):
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        fields = line.rstrip("\r\n").split("\t")  # an empty column is one, the first too
+        if len(fields) <= max(places):
             raise UnreadableFile(
                 f"line {number:,} has {len(fields)} columns, and {max(places) + 1} are needed",
                 where=path,
                 way_out="correct the line",
             )
-        if line:
-            pairs.append((fields[places[0]].strip(), fields[places[1]].strip()))
+        pairs.append((fields[places[0]].strip(), fields[places[1]].strip()))
     return require_pairs(pairs, path)
 
 
 def read_sentences(path: Path) -> list[str]:
-    """The lines of a file; only line feeds end a line."""
+    """The lines of a file, without space around them."""
+    return [line.strip() for line in read_lines(path)]
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a file with their ends; only line feeds end a line."""
     if not path.is_file():
         raise cannot_read(path, FileNotFoundError())
-    return [line.strip() for piece in pieces(path) for line in io.StringIO(piece, newline="\n")]
+    for piece in pieces(path):
+        yield from io.StringIO(piece, newline="\n")
 
 
 def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:

@@ -110,7 +110,8 @@ def search_beams(
             break
         beams = advance_beams(beams, going, places.gather(1, column), found, size)
     # The first of equal ones, as max takes it.
-    return [max(one, key=lambda pair: pair[0])[1] for one in ended]
+    nothing: tuple[float, list[int]] = (0.0, [])  # of a model whose numbers are not finite
+    return [max(one, key=lambda pair: pair[0], default=nothing)[1] for one in ended]
 
 
 def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings) -> Beams:
