@@ -24,6 +24,7 @@ from embgeo.training.data.neighbor_batches import (
     NegativeSampler,
     NeighborBatches,
     draw_pairs,
+    expect_pairs,
     keep_chances,
 )
 from embgeo.training.loop.loop import Loop
@@ -107,6 +108,17 @@ def test_pairs_are_those_of_a_double_loop() -> None:
 def test_no_pair_reaches_over_the_end_of_a_document() -> None:
     pairs = draw_pairs(stream([0, 1, 2, 3], [0, 0, 1, 1]), np.ones(4), 5, np.random.default_rng(0))
     assert {tuple(pair) for pair in pairs.tolist()} == {(0, 1), (1, 0), (2, 3), (3, 2)}
+
+
+@pytest.mark.parametrize(("length", "within"), [(3, 0.02), (10, 0.01), (200, 0.005)])
+def test_as_many_pairs_are_expected_as_are_drawn(length: int, within: float) -> None:
+    """Also where windows reach beyond short documents; a few less where words are thinned out."""
+    generator = np.random.default_rng(2)
+    text = stream(generator.integers(0, 50, 30_000), np.arange(30_000) // length)
+    drawn = len(draw_pairs(text, np.ones(50), 5, generator))
+    assert expect_pairs(text, np.ones(50), 5) == pytest.approx(drawn, rel=within)
+    thin = np.full(50, 0.6)
+    assert expect_pairs(text, thin, 5) <= 1.01 * len(draw_pairs(text, thin, 5, generator))
 
 
 def test_frequent_words_are_thinned_out_as_in_word2vec() -> None:

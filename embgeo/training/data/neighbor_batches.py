@@ -80,6 +80,21 @@ def draw_pairs(
     return pairs[generator.permutation(len(pairs))]
 
 
+def expect_pairs(stream: TokenStream, kept: npt.NDArray[np.float64], window: int) -> float:
+    """How many pairs to expect of :func:`draw_pairs`.
+
+    Of m tokens in a document that are left, 2·Σ_k P(reach ≥ k)·max(m − k, 0) are pairs; m is taken
+    as its expectation, which is at most a little too few where documents are short.
+    """
+    left = np.bincount(stream.documents, weights=kept[stream.rows])
+    return float(
+        sum(
+            2.0 * (window - k + 1) / window * np.maximum(left - k, 0.0).sum()
+            for k in range(1, window + 1)
+        )
+    )
+
+
 class NegativeSampler:
     """Draws words with chances in proportion to a power of their counts (3/4 in word2vec)."""
 
@@ -131,7 +146,7 @@ class NeighborBatches:
         self.kept = keep_chances(counts, subsample)
         self.sampler = NegativeSampler(counts, power)
         self.blocks = max(1, round(len(stream.rows) / BLOCK))
-        expected = float(self.kept[stream.rows].sum()) * (window + 1) * TAKEN
+        expected = expect_pairs(stream, self.kept, window) * TAKEN
         self.per_block = int(expected / self.blocks) // batch
         if batch % world.size:
             raise BadOption(
