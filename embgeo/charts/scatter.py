@@ -96,11 +96,10 @@ def name_points(
     analysis: Analysis, points: Points, tokens: Sequence[str]
 ) -> tuple[NamedPoint, ...]:
     """Those of the tokens that the analysis holds, at their places."""
-    wanted = set(tokens) & set(analysis.tokens or ())
+    known = analysis.tokens or ()
+    places = [i for i, token in enumerate(known) if token in tokens]
     return tuple(
-        NamedPoint(x, y, token)
-        for token, (x, y) in zip(analysis.tokens or (), points.xy.tolist(), strict=False)
-        if token in wanted
+        NamedPoint(float(x), float(y), known[i]) for i in places for x, y in [points.xy[i]]
     )
 
 

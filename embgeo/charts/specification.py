@@ -354,14 +354,14 @@ class Chart:
 
 
 #: Shades of one color, from the first step of a run to its last.
-AGES = 9
+SHADES = 9
 
 
 def assign_styles(subjects: Sequence[Subject]) -> list[MemberStyle]:
     """Shades of one color for the steps of a run, else a style by the place of each subject."""
     if len(subjects) > 1 and all(s.step is not None for s in subjects):
         last = len(subjects) - 1
-        return [MemberStyle("age", round(i * (AGES - 1) / last)) for i in range(len(subjects))]
+        return [MemberStyle("age", round(i * (SHADES - 1) / last)) for i in range(len(subjects))]
     return [
         MemberStyle("line", i if subject.place is None else subject.place)
         for i, subject in enumerate(subjects)

@@ -220,6 +220,7 @@ def test_long_rows_on_a_cloud_along_a_line_hold_their_own_share():
     W[[5, 17, 99], [3, 4, 5]] = 900.0, 300.0, 200.0
     found = verdict(W)
     assert "3 long rows hold 99.9" in found.headline
+    assert "Rows of norm 1 would not have such a share" in sentence(found, "spectrum")
 
 
 def test_lognormal_norms_have_no_long_rows():

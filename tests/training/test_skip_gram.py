@@ -218,7 +218,7 @@ def test_processes_share_every_batch() -> None:
 
 def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Path) -> None:
     path = tmp_path / "reviews.tsv"
-    line = "pos\t1_2\tGood film.<br />GOOD film, <unk> indeed\n"
+    line = "pos\t1_2\tGood film.<br />GOOD\u2028film, <unk> indeed\n"
     path.write_text(line * 1200 + "neg\t3_4\tonce\n", "utf-8")
     (tmp_path / "notes.pdf").write_bytes(b"left alone")
     corpus = load_documents(tmp_path, min_count=2, size=None, tokens=None, similarity=())

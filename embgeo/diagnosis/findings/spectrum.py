@@ -64,9 +64,13 @@ def answer(a: Numbers) -> Answer:
         clause = f"an effective rank of {format_short(value_of(rank))} in {d:,} dimensions"
     if by_norms is not None:
         clause = f"{_describe_long_rows(a)} {format_percent(by_norms)} of the energy"
+        squared = mean_squared_cosine(a) or 0.0
+        spread = "Directions are spread all the same"
+        if limits.LINE.state(squared) != "healthy":
+            spread = "Rows of norm 1 would not have such a share in any direction"
         parts += [
-            " Directions are spread all the same (mean squared cosine ",
-            Quote(cosine.STD.name, format_number(mean_squared_cosine(a) or 0.0, 3)),
+            f" {spread} (mean squared cosine ",
+            Quote(cosine.STD.name, format_number(squared, 3)),
             f"): {clause}.",
         ]
     return state, tuple(parts), clause if state != "healthy" else "no collapsed spectrum"

@@ -65,10 +65,12 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
         groups.append(SAMPLED)
     table = [[s for g in groups for s in pair(method.analysis, g, signs)] for method in methods]
     # Of each group I1, which is largest where directions are most alike, then I2, smallest there.
-    columns_of_cells = [
-        write_column(column, max if place % 2 == 0 else min)
-        for place, column in enumerate(zip(*table, strict=True))
+    columns_of_scalars = list(zip(*table, strict=True))
+    best = [
+        find_best(column, max if place % 2 == 0 else min)
+        for place, column in enumerate(columns_of_scalars)
     ]
+    columns_of_cells = map(write_column, columns_of_scalars, best)
     body = [
         {"label": method.label, "cells": cells}
         for method, cells in zip(methods, zip(*columns_of_cells, strict=True), strict=True)
@@ -89,21 +91,30 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
         "body": body,
         "convention": Latex(CONVENTIONS[signs]),
         "samples": sorted(samples),
-        "dagger": any(r"\dagger" in cell for cells in columns_of_cells for cell in cells),
-        "bold": any(r"\mathbf" in cell for cells in columns_of_cells for cell in cells),
+        "dagger": any(map(is_marked, (s for scalars in table for s in scalars))),
+        "bold": any(value is not None for value in best),
     }
     columns = ("analysis", "name", "value", "standard error", "convention", "undefined")
     return Content(values, columns, rows)
 
 
-def write_column(
-    scalars: Sequence[Scalar | None], best: Callable[[list[float]], float]
-) -> list[Latex]:
-    """The cells of a column: points below each other, the most isotropic value in bold."""
+def find_best(
+    scalars: Sequence[Scalar | None], choose: Callable[[list[float]], float]
+) -> float | None:
+    """The most isotropic value of a column; None where there are no two different ones."""
     values = [s.value for s in scalars if s is not None and s.value is not None]
-    texts = [format_number(value, 3) for value in values]
+    return choose(values) if len(set(values)) > 1 else None
+
+
+def is_marked(scalar: Scalar | None) -> bool:
+    """Whether a value is shown that depends on the choice of basis."""
+    return scalar is not None and scalar.value is not None and "basis_dependent" in scalar.caveats
+
+
+def write_column(scalars: Sequence[Scalar | None], bold: float | None) -> list[Latex]:
+    """The cells of a column, with their points below each other."""
+    texts = [format_number(s.value, 3) for s in scalars if s is not None and s.value is not None]
     decimals = min(MOST_DECIMALS, max((count_decimals(text) for text in texts), default=0))
-    bold = best(values) if len(values) > 1 and min(values) < max(values) else None
     return [Latex(write_cell(scalar, decimals, bold)) for scalar in scalars]
 
 
@@ -122,7 +133,7 @@ def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
     if scalar.standard_error is not None:
         text += rf" $\pm$ {latex_number(write_number(scalar.standard_error, decimals))}"
     # The mark takes no room, so that points stay below each other.
-    return text + r"\rlap{$^\dagger$}" if "basis_dependent" in scalar.caveats else text
+    return text + r"\rlap{$^\dagger$}" if is_marked(scalar) else text
 
 
 def write_number(value: float, decimals: int) -> str:

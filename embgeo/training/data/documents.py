@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.encoding import Words
-from embgeo.training.data.text import pieces, sha256
+from embgeo.training.data.text import read_lines, sha256
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.data.word_pairs import WordPairs
 from embgeo.training.study.word_similarity import DECIDING, LEAST_PAIRS, SETS
@@ -177,7 +177,7 @@ def encode_documents(files: list[Path], words: Words, limit: int | None) -> tupl
     rows: list[npt.NDArray[np.int32]] = []
     lengths: list[int] = []
     total = 0
-    for line in read_lines(files):
+    for line in read_texts(files):
         found = [words[word] for word in _WORD.findall(_TAG.sub(" ", line).lower())]
         if limit is not None:
             found = found[: limit - total]
@@ -190,13 +190,12 @@ def encode_documents(files: list[Path], words: Words, limit: int | None) -> tupl
     return np.concatenate(rows) if rows else np.zeros(0, np.int32), lengths
 
 
-def read_lines(files: list[Path]) -> Iterator[str]:
+def read_texts(files: list[Path]) -> Iterator[str]:
     """The lines of all files; of tables the last column."""
     for file in files:
         table = _ending(file) == ".tsv"
-        for piece in pieces(file):
-            for line in piece.splitlines():
-                yield line.rpartition("\t")[2] if table else line
+        for line in read_lines(file):
+            yield line.rpartition("\t")[2] if table else line
 
 
 def choose_words(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.text import cannot_read, pieces
+from embgeo.training.data.text import read_lines
 
 #: A sentence and its translation.
 Pair = tuple[str, str]
@@ -125,14 +124,6 @@ def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -
 def read_sentences(path: Path) -> list[str]:
     """The lines of a file, without space around them."""
     return [line.strip() for line in read_lines(path)]
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file with their ends; only line feeds end a line."""
-    if not path.is_file():
-        raise cannot_read(path, FileNotFoundError())
-    for piece in pieces(path):
-        yield from io.StringIO(piece, newline="\n")
 
 
 def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -47,6 +48,12 @@ def pieces(path: Path) -> Iterator[str]:
                 f"line {line:,} is not UTF-8", where=path, way_out="save the text as UTF-8"
             ) from error
         line += block.count(b"\n")
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a file with their ends; only line feeds end a line. Raises as :func:`pieces`."""
+    for piece in pieces(path):
+        yield from io.StringIO(piece, newline="\n")
 
 
 def sha256(path: Path) -> str:

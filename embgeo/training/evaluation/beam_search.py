@@ -30,7 +30,7 @@ class BeamSettings:
     beam : int
         Beginnings that are kept of each translation; 1 takes the best token at each place.
     penalty : float
-        α of the length penalty: ln p is divided by ((5 + tokens)/6)^α.
+        α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, the end among the tokens.
     more : int
         Tokens that a translation may have more than its source.
     end : int

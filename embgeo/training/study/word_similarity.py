@@ -146,8 +146,8 @@ def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
     """Spearman's ρ along the last axis, shape (n, pairs) → (n,); NaN where a side is constant."""
     from scipy.stats import rankdata
 
-    centre = (first.shape[-1] + 1) / 2.0
-    a, b = (rankdata(values, axis=-1) - centre for values in (first, second))
+    center = (first.shape[-1] + 1) / 2.0
+    a, b = (rankdata(values, axis=-1) - center for values in (first, second))
     lengths = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
     with np.errstate(invalid="ignore"):
         return np.asarray((a * b).sum(axis=-1) / lengths)

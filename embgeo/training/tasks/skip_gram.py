@@ -160,7 +160,7 @@ class SkipGramTask(Task):
                 "skip-gram is trained by plain SGD, which leaves rows alone that a step does not "
                 "see",
                 where="[optimizer]",
-                way_out='take kind = "sgd" without momentum, decay = "all" and clip',
+                way_out='take kind = "sgd", and leave out momentum, clip and decay = "all"',
             )
         for name in config.compare:
             method = find_method(name, config.method)

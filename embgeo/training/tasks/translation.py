@@ -57,7 +57,7 @@ class TranslationTask(Task):
     test : str
         The beginning of the name of the test split, where there are several; empty for the first.
     length : int
-        Tokens of a side from which on a pair is not trained on.
+        Tokens of a side, its end among them, at most; longer pairs are not trained on.
     smoothing : float
         Share of the probability that the loss gives to all tokens alike.
     beam : int
