@@ -117,11 +117,14 @@ def analyze(
             )
         else:
             analysis, output = analyze_sides(request, command_line(), progress)
+    # What was measured is shown first: the disk may be full.
+    if json_:
+        print_json(analysis.to_dict())
+    elif not quiet:
+        from embgeo.report.text.analysis import render
+
+        print_lines(*render(analysis))
     if writes:
         report = write_analysis(analysis, folder, output)
         if not quiet and not json_:
-            from embgeo.report.text.analysis import render
-
-            print_lines(*render(analysis), f"report: {report}")
-    if json_:
-        print_json(analysis.to_dict())
+            print_lines(f"report: {report}")

@@ -139,14 +139,17 @@ def diff(
             command=command_line(),
             progress=progress,
         )
+    # What was measured is shown first: the disk may be full.
+    if json_:
+        print_json(comparison.to_dict())
+    elif not quiet:
+        from embgeo.report.text.comparison import render
+
+        print_lines(*render(comparison))
     if writes:
         page = write_comparison(comparison, folder)
         if not quiet and not json_:
-            from embgeo.report.text.comparison import render
-
-            print_lines(*render(comparison), f"report: {page}")
-    if json_:
-        print_json(comparison.to_dict())
+            print_lines(f"report: {page}")
 
 
 def diff_rows(paths: list[Path], loading: Given, json_: bool, quiet: bool) -> None:

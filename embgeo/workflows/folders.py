@@ -15,6 +15,7 @@ from embgeo.comparison.comparison import Comparison, earlier_folders
 from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at, writing
+from embgeo.io.bounded.leftovers import PREFIX, locked, remove_leftovers
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import is_record, write_text
 from embgeo.io.remote.names import is_remote, short_name
@@ -161,8 +162,12 @@ def fresh_folder(home: Path, where: Path, way_out: str = _ELSEWHERE) -> Iterator
     """
     with writing(where, way_out):
         home.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(home)
         # It may have become the result itself: then there is nothing to clear away.
-        with TemporaryDirectory(prefix=".embgeo.", dir=home, ignore_cleanup_errors=True) as fresh:
+        with (
+            TemporaryDirectory(prefix=PREFIX, dir=home, ignore_cleanup_errors=True) as fresh,
+            locked(Path(fresh)),
+        ):
             yield Path(fresh)
 
 

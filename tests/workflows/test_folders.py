@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from embgeo.cli.app import app
+from embgeo.io.bounded import records
+from embgeo.io.bounded.leftovers import GRACE, locked, remove_leftovers
+from embgeo.io.bounded.saved import AtomicFile, write_text
 from embgeo.measure import analyze as measuring
+from embgeo.workflows.folders import fresh_folder
 
 
 @pytest.mark.parametrize("command", ["analyze", "diff"])
@@ -35,3 +42,51 @@ def test_nothing_is_measured_for_a_folder_that_cannot_be_written(
     assert result.exit_code == 2
     assert "cannot be written: Read-only file system; choose another folder" in result.output
     assert out.exists() is existing
+
+
+@pytest.mark.parametrize("json_", [False, True])
+@pytest.mark.parametrize("command", ["analyze", "diff"])
+def test_a_full_disk_loses_no_numbers(
+    command: str, json_: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(records, "write_text", refuse)
+    files = ["fixtures/baseline.pt", "fixtures/cosreg.safetensors"][: 1 + (command == "diff")]
+    options = ["--sections", "cosine", "-o", str(tmp_path / "out"), *(["--json"] * json_)]
+    result = CliRunner().invoke(app, [command, *files, *options])
+    assert result.exit_code == 2
+    assert "No space left on device; choose another folder" in result.stderr
+    assert ('"cosine.mean"' if json_ else "mean cosine") in result.stdout.lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+@pytest.mark.parametrize("age", [0.0, 2 * GRACE])
+@pytest.mark.parametrize("held", [False, True])
+def test_leftovers_of_a_killed_run_are_removed(age: float, held: bool, tmp_path: Path) -> None:
+    file, folder = tmp_path / ".embgeo.abc", tmp_path / ".embgeo.xyz"
+    file.write_text("half")
+    folder.mkdir()
+    (folder / "arrays.npz").write_text("half")
+    other = tmp_path / "not-ours"
+    other.write_text("whole")
+    for path in (file, folder, other):
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
+    with ExitStack() as locks:
+        if held:
+            assert all([locks.enter_context(locked(path)) for path in (file, folder)])
+        write_text(tmp_path / "result", "new")
+    stays = [] if age and not held else [file, folder]
+    assert sorted(tmp_path.iterdir()) == sorted([*stays, other, tmp_path / "result"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_a_run_keeps_what_another_is_writing(tmp_path: Path) -> None:
+    with fresh_folder(tmp_path, tmp_path) as fresh, AtomicFile(tmp_path / "x") as file:
+        for path in (fresh, file):
+            os.utime(path, (0, 0))
+        remove_leftovers(tmp_path)
+        assert fresh.is_dir()
+        assert file.is_file()

@@ -149,7 +149,7 @@ class RecordFormat(Generic[T]):
             raise EmbgeoError(
                 f"cannot be written: {error.strerror or error}",
                 where=folder,
-                way_out="choose another folder with -o",
+                way_out="choose another folder",
             ) from error
         return folder / self.file
 

@@ -10,9 +10,11 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from embgeo.core.values import Cell
+from embgeo.io.bounded.leftovers import PREFIX, locked, remove_leftovers
 
 #: What reading damaged JSON or a damaged archive raises.
 DAMAGE = (
@@ -37,12 +39,16 @@ class AtomicFile:
         self.target = target
 
     def __enter__(self) -> Path:
-        handle, name = tempfile.mkstemp(prefix=f".{self.target.name}.", dir=self.target.parent)
+        remove_leftovers(self.target.parent)
+        handle, name = tempfile.mkstemp(prefix=PREFIX, dir=self.target.parent)
         os.close(handle)
         self.temporary = Path(name)
+        self.lock = ExitStack()
+        self.lock.enter_context(locked(self.temporary))
         return self.temporary
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.lock.close()
         if kind is None:
             # mkstemp makes files private; results are meant to be shared like any other file.
             mask = os.umask(0)
