@@ -13,6 +13,7 @@ from embgeo.cli.shared import (
     Debug,
     Json,
     Memory,
+    Open,
     Quiet,
     Reference,
     Sections,
@@ -21,8 +22,9 @@ from embgeo.cli.shared import (
     guarded,
     print_json,
     print_lines,
-    progress_bar,
+    print_report,
 )
+from embgeo.report.text.progress_bar import progress_bar
 
 
 @guarded
@@ -71,6 +73,10 @@ def analyze(
         str | None,
         typer.Option(metavar="ADDRESS", help="Of the cluster; without, one is started here."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a result that has more sections or rows.")
+    ] = False,
+    open_: Open = False,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -85,7 +91,12 @@ def analyze(
 
     Example: embgeo analyze fixtures/baseline.pt --part 2/2 --save-state s2.npz
     """
-    from embgeo.workflows.folders import check_analysis_folder, default_name, write_analysis
+    from embgeo.workflows.folders import (
+        check_analysis_folder,
+        default_name,
+        refuse_less,
+        write_analysis,
+    )
     from embgeo.workflows.request import AnalysisRequest, choose_resources
     from embgeo.workflows.sides import analyze_sides
 
@@ -107,6 +118,8 @@ def analyze(
     writes = not json_ or out is not None
     if writes:
         check_analysis_folder(folder)
+        if not force:
+            refuse_less(folder, request)
     output = None
     with progress_bar(quiet) as progress:
         if engine == "dask":
@@ -126,5 +139,4 @@ def analyze(
         print_lines(*render(analysis))
     if writes:
         report = write_analysis(analysis, folder, output)
-        if not quiet and not json_:
-            print_lines(f"report: {report}")
+        print_report(report, quiet or json_, open_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ from typer.core import TyperGroup
 
 from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
 from embgeo.core.arguments import refuse_name
+from embgeo.core.malloc import keep_freed_memory
 
 #: Command → what the list of commands says about it, which is the first line of its help. A new
 #: command is a file of that name, with a function of that name, and a line here.
@@ -41,9 +41,6 @@ APPEARANCE: dict[str, Any] = {
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
-#: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h, in bytes.
-MALLOC_OPTIONS = {-3: 32 << 20, -1: 64 << 20}
-
 #: typer's own answer to an interrupt that it catches first.
 INTERRUPTED = 130
 
@@ -58,8 +55,11 @@ class Commands(Mapping[str, Any]):
         if name not in COMMANDS:
             raise KeyError(name)
         if name not in self._made:
+            from embgeo.cli.help import GroupedCommand
+
             alone = typer.Typer(**APPEARANCE)
-            alone.command(name)(getattr(import_module(f"embgeo.cli.{name}"), name))
+            command = getattr(import_module(f"embgeo.cli.{name}"), name)
+            alone.command(name, cls=GroupedCommand)(command)
             self._made[name] = typer.main.get_command(alone)
         return self._made[name]
 
@@ -92,7 +92,7 @@ app = typer.Typer(
     help="The shape of a language model's embedding matrix: is it degenerate, by which evidence, "
     "and which tokens are to blame.",
     no_args_is_help=True,
-    **APPEARANCE,
+    **{**APPEARANCE, "add_completion": True},
 )
 
 
@@ -134,19 +134,6 @@ def main() -> None:
 def stop(number: int, _frame: object) -> None:
     """Clear scratch files away like at any other end."""
     raise Stopped(signal.Signals(number).name)
-
-
-def keep_freed_memory() -> None:
-    """Let the C library keep the blocks of a pass, of a few MB each, when they are freed.
-
-    Otherwise glibc hands them back and takes them again: page faults for a tenth of the time.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another C library
-        return
-    for option, size in MALLOC_OPTIONS.items():
-        mallopt(option, size)
 
 
 def run(arguments: list[str]) -> int:

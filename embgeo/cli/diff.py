@@ -12,6 +12,7 @@ from embgeo.cli.shared import (
     Debug,
     Json,
     Memory,
+    Open,
     Quiet,
     Reference,
     Sections,
@@ -20,11 +21,12 @@ from embgeo.cli.shared import (
     guarded,
     print_json,
     print_lines,
-    progress_bar,
+    print_report,
 )
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
 from embgeo.core.source import Source
+from embgeo.report.text.progress_bar import progress_bar
 
 
 @guarded
@@ -79,6 +81,7 @@ def diff(
     reference: Reference = True,
     memory: Memory = None,
     threads: Threads = None,
+    open_: Open = False,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -148,8 +151,7 @@ def diff(
         print_lines(*render(comparison))
     if writes:
         page = write_comparison(comparison, folder)
-        if not quiet and not json_:
-            print_lines(f"report: {page}")
+        print_report(page, quiet or json_, open_)
 
 
 def diff_rows(paths: list[Path], loading: Given, json_: bool, quiet: bool) -> None:

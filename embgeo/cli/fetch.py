@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_json, print_lines, progress_bar
+from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_json, print_lines
 from embgeo.core.source import Source
+from embgeo.report.text.progress_bar import progress_bar
 
 
 @guarded

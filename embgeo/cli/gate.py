@@ -18,11 +18,11 @@ from embgeo.cli.shared import (
     one_line,
     print_lines,
     print_text,
-    progress_bar,
 )
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
+from embgeo.report.text.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from embgeo.workflows.gate import Gate

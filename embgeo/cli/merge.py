@@ -10,15 +10,17 @@ import typer
 from embgeo.cli.shared import (
     Debug,
     Json,
+    Open,
     Quiet,
     command_line,
     guarded,
     print_json,
     print_lines,
-    progress_bar,
+    print_report,
 )
 from embgeo.core.errors import BadOption
 from embgeo.core.source import Source
+from embgeo.report.text.progress_bar import progress_bar
 
 
 @guarded
@@ -43,6 +45,7 @@ def merge(
         bool,
         typer.Option("--rank-order", help="Rows are sorted by frequency, most frequent first."),
     ] = False,
+    open_: Open = False,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -81,14 +84,15 @@ def merge(
     with progress_bar(quiet) as progress:
         found = merged.analyze(command=command_line(), progress=progress)
     assert found.analysis is not None
-    if writes:
-        report = write_analysis(found.analysis, folder)
-        if not quiet and not json_:
-            from embgeo.report.text.analysis import render
-
-            print_lines(*render(found.analysis), f"report: {report}")
+    # What was measured is shown first: the disk may be full.
     if json_:
         print_json(found.analysis.to_dict())
-    elif found.missing and not quiet:
+    elif not quiet:
+        from embgeo.report.text.analysis import render
+
+        print_lines(*render(found.analysis))
+    if writes:
+        print_report(write_analysis(found.analysis, folder), quiet or json_, open_)
+    if found.missing and not (quiet or json_):
         missing = ", ".join(found.missing)
         print(f"a second round adds {missing}: embgeo merge STATES --plan plan.npz")

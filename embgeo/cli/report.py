@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.shared import Debug, Quiet, guarded, print_lines
+from embgeo.cli.shared import Debug, Open, Quiet, guarded, print_report
 
 
 @guarded
@@ -19,6 +19,7 @@ def report(
         Path | None,
         typer.Option("--out", "-o", help="HTML file; report.html in FOLDER by default."),
     ] = None,
+    open_: Open = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -30,5 +31,4 @@ def report(
 
     target = out if out is not None else default_target(folder)
     render(folder, target)
-    if not quiet:
-        print_lines(f"report: {target.absolute()}")
+    print_report(target.absolute(), quiet, open_)

@@ -8,21 +8,25 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from embgeo.cli.fields import expand
 from embgeo.core.errors import EmbgeoError
+from embgeo.core.tone import Tone, ToneLine
 from embgeo.core.visible import defuse
 from embgeo.core.visible import printable as printable
 
 if TYPE_CHECKING:
-    from embgeo.core.progress import Progress
+    from pathlib import Path
+
 
 #: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
 FAILED = 2
+
+COLORS: dict[Tone | None, str] = {"good": "green", "warning": "yellow", "bad": "red"}
 
 
 class Stopped(KeyboardInterrupt):
@@ -31,6 +35,7 @@ class Stopped(KeyboardInterrupt):
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
 Sections = Annotated[
     str | None,
@@ -97,7 +102,28 @@ def one_line(error: BaseException) -> str:
 def print_lines(*lines: str) -> None:
     """Print text that a hostile file name cannot break."""
     for line in lines:
-        print_text(printable(line))
+        shown = printable(line)
+        print_text(line.with_text(shown) if isinstance(line, ToneLine) else shown)
+
+
+def print_report(path: Path, quiet: bool, opens: bool) -> None:
+    """Print where the report is, and open it if that was asked for."""
+    if not quiet:
+        shown = printable(str(path))
+        if is_colorful(sys.stdout):  # what shows colors shows links
+            shown = f"\x1b]8;;{path.absolute().as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
+        print_text(f"report: {shown}")
+    if opens:
+        import webbrowser
+
+        if not webbrowser.open(path.absolute().as_uri()):
+            print_text("embgeo: no browser was found; open the report by hand", sys.stderr)
+
+
+def is_colorful(stream: TextIO) -> bool:
+    """Whether a stream is a terminal of somebody who has not turned colors off."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return stream.isatty() and not plain
 
 
 def print_json(content: object) -> None:
@@ -106,8 +132,12 @@ def print_json(content: object) -> None:
 
 def print_text(text: str, stream: TextIO | None = None) -> None:
     """Print; names in files give GitHub's runner no commands."""
-    on_github = os.environ.get("GITHUB_ACTIONS") == "true"
-    print(defuse(text) if on_github else text, file=stream)
+    color = COLORS.get(text.tone) if isinstance(text, ToneLine) else None
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        text = defuse(text)
+    if color is not None and is_colorful(stream or sys.stdout):
+        text = typer.style(text, fg=color)
+    print(text, file=stream)
 
 
 def command_line() -> str:
@@ -115,50 +145,3 @@ def command_line() -> str:
     import shlex
 
     return shlex.join(["embgeo", *sys.argv[1:]])
-
-
-@contextlib.contextmanager
-def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on stderr where somebody is watching; None where nobody is."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as Bars
-    from rich.text import Text
-
-    from embgeo.core.progress import Progress
-
-    class Rate(ProgressColumn):
-        """Rows a second."""
-
-        def render(self, task: Task) -> Text:
-            return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: list[Any] = []
-
-        def start(what: str, rows: int) -> None:
-            if tasks:
-                bars.remove_task(tasks.pop())
-            tasks.append(bars.add_task(what, total=rows or None))
-
-        def advance(rows: int) -> None:
-            bars.advance(tasks[-1], rows)
-
-        yield Progress(start, advance)

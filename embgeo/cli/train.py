@@ -8,7 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from embgeo.cli.shared import Debug, Json, Quiet, command_line, guarded, print_json, print_lines
+from embgeo.cli.shared import (
+    Debug,
+    Json,
+    Open,
+    Quiet,
+    command_line,
+    guarded,
+    print_json,
+    print_lines,
+    print_report,
+)
 from embgeo.cli.train_experiment import train_experiment
 from embgeo.cli.train_progress import monitor_runs
 from embgeo.core.errors import BadOption, argument
@@ -106,6 +116,7 @@ def train(
             help="Write the Transformer of a finished run as a GPT-2 for transformers, into -o.",
         ),
     ] = None,
+    open_: Open = False,
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -156,7 +167,7 @@ def train(
             task, plan = workflow.plan_training(**arguments, **of_studies, monitor=monitor)
         print_plan(plan, task.folder, json_)
     else:
-        train_study({**arguments, **of_studies}, json_=json_, quiet=quiet)
+        train_study({**arguments, **of_studies}, json_=json_, quiet=quiet, open_=open_)
 
 
 def print_plan(plan: Mapping[str, Any], folder: Path, json_: bool) -> None:
@@ -178,7 +189,7 @@ def print_export(run: Path, out: Path | None, quiet: bool) -> None:
         print_lines(f"model: {written}")
 
 
-def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> None:
+def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool, open_: bool) -> None:
     """Train, and print the study."""
     from embgeo.training.study.training import training_to_json
 
@@ -191,7 +202,8 @@ def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool) -> No
     elif not quiet:
         from embgeo.report.text.study import render
 
-        print_lines(*render(trained.study), f"report: {trained.report}")
+        print_lines(*render(trained.study))
+    print_report(trained.report, quiet or json_, open_)
     if (error := trained.error()) is not None:
         raise error
 

@@ -70,13 +70,16 @@ def analyze(
     clock = Clock()
     reader = open_rows(matrix, options, resources, progress)
     measurement = Measurement(reader, options, sections)
+    compared = sections if reference else ()
     with measurement.quiet():
+        reader.stage = count_stages(measurement, compared, 1)
         measurement.first_pass()
         clock.lap("first pass")
         check_usable(measurement)
+        reader.stage = count_stages(measurement, compared, 2)
         measurement.second_pass()
         clock.lap("second pass")
-        return complete(measurement, sections if reference else (), command, clock)
+        return complete(measurement, compared, command, clock)
 
 
 def complete(
@@ -93,16 +96,31 @@ def complete(
     clock : Clock
     """
     values: list[Value] = []
+    seen: dict[str, None] = {}
     for family in measurement.families:
+        if family.FAMILY not in seen:
+            seen[family.FAMILY] = None
+            measurement.reader.stage = count_stages(measurement, compared, 2 + len(seen))
         values += measurement.compute(family)
         clock.lap(family.FAMILY)
     measured = dict.fromkeys(f.FAMILY for f in measurement.families if f in FAMILIES)
     wanted = [s for s in measured if compared is None or s in compared]
     note: dict[str, Any] | None = None
     if wanted:
+        measurement.reader.stage = count_stages(measurement, compared, 3 + len(seen))
         values, note = with_reference(values, measurement, wanted)
         clock.lap("reference")
     return assemble(measurement, values, note, command, clock.seconds)
+
+
+def count_stages(measurement: Measurement, compared: Sequence[str] | None, now: int) -> str:
+    """Where an analysis is: two passes, the sections, and the isotropic rows; as in ``4/8``."""
+    families = {family.FAMILY for family in measurement.families}
+    with_reference = any(
+        family in FAMILIES and (compared is None or family.FAMILY in compared)
+        for family in measurement.families
+    )
+    return f"{now}/{2 + len(families) + with_reference}"
 
 
 class Clock:

@@ -138,7 +138,7 @@ class Measurement:
 
     def compute(self, family: Family) -> list[Value]:
         """The values of a family, after the passes."""
-        self.reader.announce(f"values: {family.FAMILY}", 0)
+        self.reader.announce(family.FAMILY, 0)
         values: list[Value] = self.ask(family, "compute")
         return values
 

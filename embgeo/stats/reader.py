@@ -57,6 +57,8 @@ class RowReader:
         self.matrix = matrix
         self.resources = resources or Resources()
         self.progress = progress or Progress()
+        #: Where an analysis is, as in "4/8"; in front of what is announced.
+        self.stage = ""
         weighted = matrix.frequency is not None and matrix.frequency.kind != "rank"
         self.plan = self.resources.plan(matrix.n, matrix.d, weighted)
         self.census = Census()
@@ -92,7 +94,7 @@ class RowReader:
 
     def announce(self, what: str, rows: int) -> None:
         """Report a further pass over this many rows before it begins."""
-        self.progress.start(what, rows)
+        self.progress.start(f"{self.stage} {what}".strip(), rows)
 
     def sift(self, statistics: Sequence[Statistic]) -> None:
         """Feed every usable row to the statistics, and note which rows are not usable."""

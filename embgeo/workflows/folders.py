@@ -9,18 +9,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.comparison import Comparison, earlier_folders
 from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at, writing
+from embgeo.core.errors import (
+    BadOption,
+    EmbgeoError,
+    UnreadableFile,
+    argument,
+    looking_at,
+    writing,
+)
 from embgeo.io.bounded.leftovers import PREFIX, locked, remove_leftovers
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import is_record, write_text
 from embgeo.io.remote.names import is_remote, short_name
-from embgeo.result.analysis import REPORT_NAME, Analysis
+from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
+
+if TYPE_CHECKING:
+    from embgeo.workflows.request import AnalysisRequest
 
 #: Where the analysis of an untied model's output matrix lies.
 OUTPUT_FOLDER = "output"
@@ -64,6 +74,31 @@ def check_analysis_folder(folder: Path) -> None:
         cause = "exists and holds something other than an analysis"
         raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
     check_writable(folder)
+
+
+def refuse_less(folder: Path, request: AnalysisRequest) -> None:
+    """Refuse to replace an analysis of more sections, or of all rows where some are asked for.
+
+    Raises
+    ------
+    BadOption
+    """
+    if not (folder / JSON_NAME).exists():
+        return
+    from embgeo.metrics import SECTIONS
+
+    try:
+        saved = load_analysis(folder).provenance
+    except UnreadableFile:
+        return
+    lost = [s for s in saved.get("sections") or () if s not in (request.sections or SECTIONS)]
+    if lost:
+        cause = f"holds an analysis that also has {', '.join(lost)}"
+    elif request.source.rows is not None and saved.get("row_range") is None:
+        cause = "holds an analysis of all rows"
+    else:
+        return
+    raise BadOption(cause, where=folder, way_out=f"{_ELSEWHERE}, or add {argument('force')}")
 
 
 def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:

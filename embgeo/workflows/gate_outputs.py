@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,13 +65,13 @@ class GateOutputs:
     def write(self, outcome: Outcome, say: Callable[[str], None]) -> None:
         """Files first, then what people and GitHub read; `say` prints the table or JSON."""
         write_files(self.files, outcome)
-        shown = ""
+        shown: Iterable[str] = ()
         if self.as_json:
-            shown = as_json.render(outcome)
+            shown = [as_json.render(outcome).rstrip("\n")]
         elif not self.quiet:
-            shown = table.render(outcome)
-        if shown:
-            say(defuse(shown.rstrip("\n")) if self.annotates else shown.rstrip("\n"))
+            shown = table.lines(outcome)
+        for text in shown:
+            say(defuse(text) if self.annotates else text)
         if self.annotates:
             self.command(github_annotations.render(outcome, in_repository))
         if self.summary is not None:

@@ -76,7 +76,8 @@ def test_leftovers_of_a_killed_run_are_removed(age: float, held: bool, tmp_path:
         os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
     with ExitStack() as locks:
         if held:
-            assert all([locks.enter_context(locked(path)) for path in (file, folder)])
+            for path in (file, folder):
+                assert locks.enter_context(locked(path))
         write_text(tmp_path / "result", "new")
     stays = [] if age and not held else [file, folder]
     assert sorted(tmp_path.iterdir()) == sorted([*stays, other, tmp_path / "result"])

@@ -56,7 +56,7 @@ def test_an_earlier_output_does_not_stay(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run("analyze", model, "-o", out, *FEW)
     (out / "output" / "mine.txt").write_text("kept")
-    run("analyze", model, "-o", out, "--output", "none", "--sections", "cosine")
+    run("analyze", model, "-o", out, "--output", "none", *FEW)
     assert [path.name for path in (out / "output").iterdir()] == ["mine.txt"]
     assert embgeo.load_analysis(out).provenance["output"] is None
 

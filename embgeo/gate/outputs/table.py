@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from embgeo.core.tone import Tone, ToneLine
 from embgeo.gate.check import Check, Outcome
 from embgeo.gate.decide import State
 from embgeo.gate.text import shape, visible
@@ -15,21 +18,27 @@ WORDS: dict[State, str] = {
     "warned": "warning",
     "skipped": "skipped",
 }
+TONES: dict[State, Tone] = {"passed": "good", "failed": "bad", "warned": "warning"}
 
 
 def render(outcome: Outcome) -> str:
+    """The lines as one text."""
+    return "".join(f"{line}\n" for line in lines(outcome))
+
+
+def lines(outcome: Outcome) -> Iterator[str]:
     """Each matrix with its rules, then the verdict in one line."""
-    lines = []
     for matrix in (*outcome.matrices, None):
         checks = [check for check in outcome.checks if check.matrix is matrix]
         if not checks:
             continue
         if matrix is not None:
             head = (matrix.file, matrix.tensor, shape(matrix))
-            lines.append("  ".join(visible(part) for part in head if part))
+            yield "  ".join(visible(part) for part in head if part)
         width = max(len(visible(check.rule.text)) for check in checks)
-        lines += [line(check, width) for check in checks]
-    return "\n".join([*lines, verdict(outcome)]) + "\n"
+        for check in checks:
+            yield ToneLine.of(line(check, width), TONES.get(check.state))
+    yield ToneLine.of(verdict(outcome), "good" if outcome.passed else "bad")
 
 
 def line(check: Check, width: int) -> str:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from embgeo.core.tone import Tone, ToneLine
+from embgeo.diagnosis.finding import State
 from embgeo.result.analysis import HEADLINE, Analysis
+
+TONES: dict[State, Tone] = {"healthy": "good", "mild": "warning", "degenerate": "bad"}
 
 
 def render(analysis: Analysis) -> Iterator[str]:
@@ -12,7 +16,7 @@ def render(analysis: Analysis) -> Iterator[str]:
     p = analysis.provenance
     verdict = analysis.verdict
     yield f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"
-    yield verdict.headline
+    yield ToneLine.of(verdict.headline, TONES.get(verdict.tone))
     if verdict.blame_sentence:
         yield verdict.blame_sentence
     output = p.get("output") or {}

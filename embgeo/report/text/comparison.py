@@ -8,7 +8,9 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.quantities import compare, tokens
+from embgeo.core.tone import ToneLine
 from embgeo.core.values import format_number
+from embgeo.report.text.analysis import TONES
 from embgeo.report.text.columns import align
 from embgeo.result.analysis import HEADLINE
 
@@ -42,7 +44,8 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
         p = member.analysis.provenance
         shape = f"{p.get('n', 0):,} × {p.get('d', 0):,}"
         yield f"{member.name}  {member.given}  {p.get('tensor', '')}  {shape}"
-        yield f"  {member.analysis.verdict.headline}"
+        verdict = member.analysis.verdict
+        yield ToneLine.of(f"  {verdict.headline}", TONES.get(verdict.tone))
 
 
 def differences_table(comparison: Comparison, place: int) -> Iterator[str]:
