@@ -37,6 +37,8 @@ RowRange: TypeAlias = str | tuple[int | None, int | None] | None
 Padding: TypeAlias = Literal["auto", "mask", "keep"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
 
+#: In place of a file of tokens: rows stay without names.
+NO_TOKENS = "none"
 #: The options that say where token frequencies come from: one takes the place of the others.
 FREQUENCIES = ("counts", "corpus", "rank_order")
 
@@ -91,7 +93,7 @@ class Source:
     tokens: Path | None = field(
         default=None,
         metadata=_about(
-            "Token labels, one a row (txt, tsv, json), or a tokenizer's file.",
+            "Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: without.",
             "labels",
             details="One for each row of the cut, or of the whole matrix; counts that a "
             "tokenizer's file carries are used where no others are named.",

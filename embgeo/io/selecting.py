@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
-from embgeo.core.source import Source
+from embgeo.core.source import NO_TOKENS, Source
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import EMBEDDING, Choice, TensorRole, choose
@@ -84,6 +84,8 @@ def label_rows(selection: Selection) -> Labeling:
     UnreadableFile, LabelMismatch
         About the named file.
     """
+    if str(selection.source.tokens) == NO_TOKENS:
+        return Labeling()
     return (
         _from_named_file(selection)
         or _from_word_list(selection)

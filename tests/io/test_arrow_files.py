@@ -266,3 +266,18 @@ def test_a_dataset_of_many_files_is_one_matrix(tmp_path: Path) -> None:
     write_parquet(folder / "part-00009.parquet", other)
     with pytest.raises(EmbgeoError, match="no column of vectors in common; name one"):
         embgeo.load(folder)
+
+
+@here
+@pytest.mark.parametrize("limit", [500, 10**6])
+def test_texts_that_are_too_long_name_no_rows(
+    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow, "SIDE_FILE_BYTES", limit)
+    table = pa.table({"text": ["long " * 9 + word for word in WORDS], "v": fixed()})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=10)
+    matrix = embgeo.load(tmp_path / "x.parquet")
+    np.testing.assert_array_equal(matrix.take(np.arange(N)), VECTORS)
+    short = "the texts of column text take more than 0.0004768 MiB and name no rows"
+    assert (short in matrix.notes) is (limit == 500)
+    assert (matrix.tokens is None) is (limit == 500)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
 from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_counts import count_words
@@ -370,3 +371,9 @@ def test_an_error_is_one_line_whatever_the_tokens_hold(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert "\u202e" not in str(caught.value)
+
+
+def test_rows_without_names(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("3 2\na 1 2\nb 3 4\nc 5 6\n")
+    assert embgeo.load(tmp_path / "vectors.txt").tokens == ("a", "b", "c")
+    assert embgeo.load(tmp_path / "vectors.txt", tokens="none").tokens is None

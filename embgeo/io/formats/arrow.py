@@ -85,6 +85,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 "output": str(labels.path),
                 "token_names": sorted(TOKEN_HEADINGS),
                 "count_names": sorted(COUNT_HEADINGS),
+                "most_bytes": SIDE_FILE_BYTES,
             },
             _DESCRIBING + size / _SLOWEST,
         )
@@ -112,8 +113,8 @@ def _ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
 def _labels(
     path: Path, answer: dict[str, Any]
 ) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None]:
-    if path.stat().st_size > SIDE_FILE_BYTES:
-        raise Damaged(f"its labels take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
+    if path.stat().st_size > 2 * SIDE_FILE_BYTES:
+        raise Damaged(f"its counts take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
     tokens: list[str] = []
     counts: list[int | None] = []
     with path.open(encoding="ascii") as lines:

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -75,9 +75,12 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
     labels, note = label_column(table.schema, request["token_names"])
     counts = count_column(table.schema, request["count_names"])
     with open(request["output"], "w", encoding="ascii") as out:
-        if labels is not None:
-            for batch in table.batches([labels], 65536):
-                out.write(json.dumps([t or "" for t in batch.column(0).to_pylist()]) + "\n")
+        if labels is not None and not write_labels(table, labels, out, request["most_bytes"]):
+            limit = f"{request['most_bytes'] / 2**20:,.4g} MiB"
+            note = f"the texts of column {names[labels]} take more than {limit} and name no rows"
+            labels = None
+            out.seek(0)
+            out.truncate()
         out.write("\n")
         if counts is not None:
             for batch in table.batches([counts], 65536):
@@ -89,6 +92,15 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
         "counts": None if counts is None else names[counts],
         "notes": [note] if note else [],
     }
+
+
+def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> bool:
+    """Write the texts of a column, a line for each batch; False as soon as they take too much."""
+    for batch in table.batches([place], 4096):
+        if out.tell() + batch.column(0).nbytes > most:
+            return False
+        out.write(json.dumps([text or "" for text in batch.column(0).to_pylist()]) + "\n")
+    return out.tell() <= most
 
 
 def values(request: dict[str, Any]) -> dict[str, Any]:
