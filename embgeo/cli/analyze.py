@@ -11,6 +11,7 @@ import typer
 from embgeo.cli.fields import Loading, Measuring
 from embgeo.cli.shared import (
     Debug,
+    Format,
     Json,
     Memory,
     Open,
@@ -77,6 +78,7 @@ def analyze(
         bool, typer.Option("--force", help="Replace a result that has more sections or rows.")
     ] = False,
     open_: Open = False,
+    format_: Format = "text",
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -134,9 +136,9 @@ def analyze(
     if json_:
         print_json(analysis.to_dict())
     elif not quiet:
-        from embgeo.report.text.analysis import render
+        from embgeo.report.text.rendering import render
 
-        print_lines(*render(analysis))
+        print_lines(*render(analysis, format_))
     if writes:
         report = write_analysis(analysis, folder, output)
-        print_report(report, quiet or json_, open_)
+        print_report(report, quiet or json_ or format_ != "text", open_)

@@ -10,6 +10,7 @@ import typer
 from embgeo.cli.fields import EachField, Given
 from embgeo.cli.shared import (
     Debug,
+    Format,
     Json,
     Memory,
     Open,
@@ -82,6 +83,7 @@ def diff(
     memory: Memory = None,
     threads: Threads = None,
     open_: Open = False,
+    format_: Format = "text",
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -146,12 +148,12 @@ def diff(
     if json_:
         print_json(comparison.to_dict())
     elif not quiet:
-        from embgeo.report.text.comparison import render
+        from embgeo.report.text.rendering import render
 
-        print_lines(*render(comparison))
+        print_lines(*render(comparison, format_))
     if writes:
         page = write_comparison(comparison, folder)
-        print_report(page, quiet or json_, open_)
+        print_report(page, quiet or json_ or format_ != "text", open_)
 
 
 def diff_rows(paths: list[Path], loading: Given, json_: bool, quiet: bool) -> None:

@@ -11,6 +11,7 @@ import typer
 from embgeo.cli.fields import EachField, Given, Loading
 from embgeo.cli.shared import (
     Debug,
+    Format,
     Json,
     Quiet,
     command_line,
@@ -102,6 +103,7 @@ def gate(
             help="Annotations and step summary; by default if the environment is GitHub's.",
         ),
     ] = None,
+    format_: Format = "text",
     json_: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -130,7 +132,9 @@ def gate(
         # The runner reads both streams; stdout is for JSON alone where that is asked for.
         print(lines, end="", file=sys.stderr if json_ else sys.stdout)
 
-    outputs = GateOutputs(junit, metrics_json, metrics_txt, json_, quiet, github, command)
+    outputs = GateOutputs(
+        junit, metrics_json, metrics_txt, json_, quiet, github, command, format_ == "markdown"
+    )
     with outputs.report_errors(one_line):
         from embgeo.workflows.check import gate_settings, plan_gate
         from embgeo.workflows.gate import check_files, remove_earlier

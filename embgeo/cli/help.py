@@ -20,7 +20,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "What to measure": ("sections", "reference", *(f.name for f in fields(Options))),
     "Resources": ("memory", "threads", "device"),
     "Parts and clusters": ("save_state", "plan", "part", "first_row", "engine", "scheduler"),
-    "Output": ("out", "force", "open_", "json_", "quiet", "debug", "help"),
+    "Output": ("out", "force", "open_", "format_", "json_", "quiet", "debug", "help"),
 }
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -34,6 +34,10 @@ class Stopped(KeyboardInterrupt):
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+Format = Annotated[
+    Literal["text", "markdown"],
+    typer.Option("--format", help="Of what is printed; markdown: for comments on pull requests."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]

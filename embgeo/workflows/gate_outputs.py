@@ -29,8 +29,8 @@ class GateOutputs:
     Attributes
     ----------
     junit, metrics_json, metrics_txt : Path or None
-    as_json, quiet : bool
-        What goes to stdout: JSON, or nothing, in place of the table.
+    as_json, as_markdown, quiet : bool
+        What goes to stdout: JSON, Markdown or nothing, in place of the table.
     github : bool or None
         Whether annotations and summary are made; None: if the environment is GitHub's.
     command : callable
@@ -44,6 +44,7 @@ class GateOutputs:
     quiet: bool
     github: bool | None
     command: Callable[[str], None]
+    as_markdown: bool = False
 
     @property
     def files(self) -> dict[str, Path]:
@@ -69,7 +70,11 @@ class GateOutputs:
         if self.as_json:
             shown = [as_json.render(outcome).rstrip("\n")]
         elif not self.quiet:
-            shown = table.lines(outcome)
+            shown = (
+                github_summary.render(outcome).splitlines()
+                if self.as_markdown
+                else table.lines(outcome)
+            )
         for text in shown:
             say(defuse(text) if self.annotates else text)
         if self.annotates:

@@ -19,6 +19,7 @@ from embgeo.cli.help import GROUPS
 from embgeo.cli.shared import print_lines, print_report
 from embgeo.core.progress import Progress
 from embgeo.core.tone import Tone, ToneLine
+from embgeo.report.text import markdown
 
 Screen: TypeAlias = Callable[[], str]
 W = np.random.default_rng(0).standard_normal((60, 8))
@@ -158,3 +159,35 @@ def test_completion(words: str, expected: str) -> None:
     }
     result = CliRunner().invoke(app, [], env=wanted, prog_name="embgeo")
     assert result.output.split() == [expected]
+
+
+def invoke(*arguments: object) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code in (0, 1), result.output
+    return result.stdout
+
+
+def test_markdown_for_comments(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", W)
+    np.save(tmp_path / "two.npy", W + 3)
+    one, two, out = tmp_path / "one.npy", tmp_path / "two.npy", tmp_path / "out"
+    few = ("--sections", "cosine", "--format", "markdown", "-o", out)
+    lines = invoke("analyze", two, *few).splitlines()
+    assert lines[0].startswith("### Degenerate")
+    assert lines[lines.index("|  | measured | reference |") + 2].startswith("| Mean cosine | 0.9")
+    assert "report" not in "".join(lines)
+    lines = invoke("diff", one, two, *few[:-1], tmp_path / "diff").splitlines()
+    assert lines[1].startswith("- <code>two</code>&#58; Degenerate")
+    assert [line.count("|") for line in lines if line.startswith("|")] == [5, 5, 5]
+    lines = invoke("gate", out, "-r", "cosine.mean <= 0.1", *few[2:4], "--no-config").splitlines()
+    assert lines[0] == "### embgeo gate failed&#58; 1 of 1 check"
+    assert lines[4].startswith("| **failed** | <code>cosine.mean &#60;&#61; 0.1</code>")
+
+
+def test_tokens_are_only_text_in_markdown() -> None:
+    tokens = [f"|@x`*{row}\n# <b>" for row in range(60)]
+    analysis = embgeo.analyze(np.abs(W) + 1, tokens=tokens, reference=False)
+    text = "\n".join(markdown.render_analysis(analysis))
+    assert analysis.verdict.blame
+    assert not any(sign in text for sign in ("@", "`", "*", "<b>"))
+    assert all(line[:1] in ("", "#", "|", "-", "<", "6") for line in text.splitlines())

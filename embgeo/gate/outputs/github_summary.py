@@ -1,13 +1,11 @@
-"""The outcome as Markdown for the summary of a GitHub step."""
+"""The outcome as Markdown, for the summary of a GitHub step and for comments."""
 
 from __future__ import annotations
 
-import re
-
+from embgeo.core.markdown import as_code, escape_markdown
 from embgeo.gate.check import Check, Outcome
 from embgeo.gate.decide import State
 from embgeo.gate.outputs.table import verdict
-from embgeo.gate.text import visible
 
 NAME = "github summary"
 
@@ -43,7 +41,7 @@ def render(outcome: Outcome, most: int = MOST_BYTES) -> str:
 
 def render_error(message: str) -> str:
     """A run that came to no outcome."""
-    return f"### embgeo gate could not run\n\n{code(message[: MOST_BYTES // 20])}\n\n"
+    return f"### embgeo gate could not run\n\n{as_code(message[: MOST_BYTES // 20])}\n\n"
 
 
 def more(left: int) -> str:
@@ -57,22 +55,9 @@ def row(check: Check) -> str:
     convention = f"; {escape_markdown(reading.convention)}" if reading.convention else ""
     cells = (
         MARKS[check.state],
-        f"{code(check.rule.text)}{title}{convention}",
+        f"{as_code(check.rule.text)}{title}{convention}",
         escape_markdown(check.decision.reason),
-        code(matrix),
-        code(str(check.rule.place)),
+        as_code(matrix),
+        as_code(str(check.rule.place)),
     )
     return f"| {' | '.join(cells)} |\n"
-
-
-def code(text: str) -> str:
-    """Text in fixed width."""
-    return f"<code>{escape_markdown(text)}</code>" if text else ""
-
-
-def escape_markdown(text: str) -> str:
-    """Text of which neither Markdown nor HTML nor a table takes anything for its own.
-
-    Character references stand for themselves in all three, and begin neither a mention nor a link.
-    """
-    return re.sub(r"[^\w\s.;,()−±≥≤×…°-]|_", lambda sign: f"&#{ord(sign[0])};", visible(text))

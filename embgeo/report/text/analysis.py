@@ -22,14 +22,22 @@ def render(analysis: Analysis) -> Iterator[str]:
     output = p.get("output") or {}
     if "verdict" in output:
         yield f"Output matrix {output['tensor']}: {output['verdict']['headline']}"
-    shown = [s for name in HEADLINE if (s := analysis.scalar(name)) is not None]
-    width = max((len(s.quantity.title) for s in shown), default=0)
-    for scalar in shown:
-        kind = "chance" if scalar.reference_kind == "chance" else "isotropic rows"
-        reference = "" if scalar.reference is None else f"  ({kind}: {scalar.reference_text})"
-        yield f"  {scalar.quantity.title:<{width}}  {scalar.text}{reference}"
+    shown = headline_rows(analysis)
+    width = max((len(title) for title, *_ in shown), default=0)
+    for title, value, reference in shown:
+        yield f"  {title:<{width}}  {value}" + (f"  ({reference})" if reference else "")
     for family in ("frequency", "subspace"):
         if family in analysis.absent:
             yield f"  left out: {family}, {analysis.absent[family]}"
     for note in analysis.notes:
         yield f"  note: {note}"
+
+
+def headline_rows(analysis: Analysis) -> list[tuple[str, str, str]]:
+    """Title, value and reference of the headline numbers that were measured."""
+    rows = []
+    for scalar in filter(None, map(analysis.scalar, HEADLINE)):
+        kind = "chance" if scalar.reference_kind == "chance" else "isotropic rows"
+        reference = "" if scalar.reference is None else f"{kind}: {scalar.reference_text}"
+        rows.append((scalar.quantity.title, scalar.text, reference))
+    return rows

@@ -50,13 +50,18 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
 
 def differences_table(comparison: Comparison, place: int) -> Iterator[str]:
     """Headline numbers of one member next to the baseline's, and those of the pair."""
-    rows = {d.name: d for d in comparison.differences_of(place)}
-    chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
-    heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
-    yield from indented(align([heads, *map(cells, chosen)], left=frozenset({0, 3})))
+    yield from indented(align(difference_rows(comparison, place), left=frozenset({0, 3})))
     pair = comparison.pair(0, place)
     if pair is not None:
         yield from pair_lines(pair)
+
+
+def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]:
+    """Heads and headline numbers, as cells."""
+    rows = {d.name: d for d in comparison.differences_of(place)}
+    chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
+    heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
+    return [heads, *map(cells, chosen)]
 
 
 def cells(row: Difference) -> tuple[str, str, str, str]:
@@ -100,8 +105,8 @@ def short(token: str) -> str:
     return token if len(token) <= LONGEST_TOKEN else f"{token[:LONGEST_TOKEN]}…"
 
 
-def track_table(track: Track) -> Iterator[str]:
-    """Headline curves, a column a step."""
+def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
+    """Heads and headline curves as cells, a column a step; and how many steps there are of all."""
     by_name = {c.quantity.name: c for c in track.curves if not c.against}
     shown = (*HEADLINE, tokens.NORM_MEDIAN, tokens.DAMAGED_ROWS)
     curves = [by_name[q.name] for q in shown if q.name in by_name]
@@ -109,7 +114,7 @@ def track_table(track: Track) -> Iterator[str]:
     to_first = [c for c in track.curves if c.against == "first" and is_known(c)]
     curves += [c for c in to_first if c.quantity.name in paired]
     if not curves:
-        return
+        return [], ""
     steps = len(track.steps)
     places = list(range(steps))
     if steps > MOST_STEPS:
@@ -118,10 +123,15 @@ def track_table(track: Track) -> Iterator[str]:
     for curve in curves:
         head = f"{curve.quantity.title}{', to the first' if curve.against else ''}"
         rows.append((head, *(format_cell(track, curve, i) for i in places)))
-    yield from indented(align(rows))
-    if len(places) < steps:
-        yield f"  {len(places)} of {steps} steps"
-    yield f"  steps: {track.source}"
+    return rows, f"{len(places)} of {steps} steps" if len(places) < steps else ""
+
+
+def track_table(track: Track) -> Iterator[str]:
+    """Headline curves, a column a step."""
+    rows, left_out = track_rows(track)
+    if rows:
+        lines = [*align(rows), *filter(None, [left_out]), f"steps: {track.source}"]
+        yield from indented(lines)
 
 
 def is_known(curve: Curve) -> bool:

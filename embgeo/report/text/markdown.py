@@ -1,0 +1,46 @@
+"""Analyses and comparisons as Markdown, for comments on pull requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from embgeo.comparison.comparison import Comparison
+from embgeo.core.markdown import as_code, escape_markdown, write_table
+from embgeo.report.text.analysis import headline_rows
+from embgeo.report.text.comparison import MOST_NOTES, difference_rows, track_rows
+from embgeo.result.analysis import Analysis
+
+
+def render_analysis(analysis: Analysis) -> Iterator[str]:
+    """The lines: verdict, tokens to blame, headline numbers, notes."""
+    p, verdict = analysis.provenance, analysis.verdict
+    yield f"### {escape_markdown(verdict.headline)}"
+    yield ""
+    names = (as_code(p[name]) for name in ("file", "tensor") if p[name])
+    yield " ".join([*names, f"{p['n']:,} × {p['d']:,}"])
+    if verdict.blame:
+        yield f"<br>{escape_markdown(verdict.blame_lead)}: {', '.join(map(as_code, verdict.blame))}"
+    yield ""
+    yield from write_table(("", "measured", "reference"), headline_rows(analysis))
+    yield from write_notes(analysis.notes)
+
+
+def render_comparison(comparison: Comparison) -> Iterator[str]:
+    """The lines: verdicts, headline numbers with their differences, what changed, notes."""
+    for member in comparison.members:
+        yield f"- {as_code(member.name)}: {escape_markdown(member.analysis.verdict.headline)}"
+    tables = [difference_rows(comparison, at) for at in range(1, len(comparison.members))]
+    if comparison.track is not None:
+        tables = [track_rows(comparison.track)[0]]
+    for table in filter(None, tables):
+        yield ""
+        yield from write_table(table[0], table[1:])
+    if comparison.sentences:
+        yield ""
+        yield from map(escape_markdown, comparison.sentences)
+    yield from write_notes(comparison.notes[:MOST_NOTES])
+
+
+def write_notes(notes: Iterable[object]) -> Iterator[str]:
+    lines = [f"- {escape_markdown(str(note))}" for note in notes]
+    yield from ["", *lines] if lines else []
