@@ -177,7 +177,7 @@ def test_markdown_for_comments(tmp_path: Path) -> None:
     assert lines[lines.index("|  | measured | reference |") + 2].startswith("| Mean cosine | 0.9")
     assert "report" not in "".join(lines)
     lines = invoke("diff", one, two, *few[:-1], tmp_path / "diff").splitlines()
-    assert lines[1].startswith("- <code>two</code>&#58; Degenerate")
+    assert lines[1].startswith("- <code>two</code>: Degenerate")
     assert [line.count("|") for line in lines if line.startswith("|")] == [5, 5, 5]
     lines = invoke("gate", out, "-r", "cosine.mean <= 0.1", *few[2:4], "--no-config").splitlines()
     assert lines[0] == "### embgeo gate failed&#58; 1 of 1 check"
