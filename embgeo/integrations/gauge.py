@@ -17,6 +17,7 @@ from embgeo.integrations.alarm import Alarm, OnBreach
 from embgeo.integrations.row_watch import RowWatch, find_weight
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.skipping import skip_unneeded
+from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import analyze
 
 #: Cheap, and enough to see a cone form: its strength, and how many directions are in use.
@@ -49,6 +50,12 @@ class Gauge:
     rows_every : int, optional
         Steps between two looks of the cheap tier at norms of rows, zero rows and rows that never
         change (:class:`embgeo.integrations.row_watch.RowWatch`); none by default.
+    resources : Resources, optional
+        Memory, threads and device of a measurement; by default the device of the weight.
+    budget : float, optional
+        Most of the time since the first measurement that measurements may take, as a share of it,
+        in (0, 1]. A step that is due is skipped while they took more, but for the first and the
+        last one; the next measurement reports how many were, as ``skipped_steps``.
 
     Attributes
     ----------
@@ -58,6 +65,8 @@ class Gauge:
         Its step.
     looked_at : int or None
         The step of the last look of the cheap tier.
+    skipped_steps : int
+        Steps that were due since the last measurement and skipped.
 
     Raises
     ------
@@ -78,12 +87,16 @@ class Gauge:
         rules: Sequence[str] = (),
         on_breach: OnBreach = "warn",
         rows_every: int | None = None,
+        resources: Resources | None = None,
+        budget: float | None = None,
     ) -> None:
         if isinstance(scalars, str) or not scalars:
             raise BadOption("scalars is not a list of names", way_out='give ["cosine.mean", …]')
         for option, steps in (("every", every), ("rows_every", rows_every)):
             if steps is not None and steps < 1:
                 raise BadOption(f"{option} is {steps}", way_out="give a number of steps from 1")
+        if budget is not None and not 0.0 < budget <= 1.0:
+            raise BadOption(f"budget is {budget}", way_out="give a share above 0 and up to 1")
         for name in scalars:
             require_known(name, QUANTITIES, "scalars")
         self.alarm = Alarm(rules, on_breach)
@@ -98,14 +111,26 @@ class Gauge:
         self.counts = counts
         self.options = skip_unneeded(options or Options(), self.scalars)
         self.prefix = prefix
+        self.resources = resources
+        self.budget = budget
+        self.skipped_steps = 0
         self.seconds = 0.0
+        self._spent = 0.0
+        self._started: float | None = None
         self.measured_at: int | None = None
         self.looked_at: int | None = None
         self._warned: set[str] = set()
 
     def due(self, step: int, *, last: bool = False) -> bool:
         """Whether to measure at this step; the last one of a training always counts."""
-        return step != self.measured_at and (last or step % self.every == 0)
+        if step == self.measured_at or last:
+            return step != self.measured_at
+        return step % self.every == 0 and not self._is_over_budget()
+
+    def _is_over_budget(self) -> bool:
+        if self.budget is None or self._started is None:
+            return False
+        return self._spent > self.budget * (time.perf_counter() - self._started)
 
     @property
     def stop(self) -> bool:
@@ -121,7 +146,11 @@ class Gauge:
         :meth:`due` and :meth:`measure`.
         """
         values = self.look(model, step, report=report) if self._looks_at(step) else {}
-        if self.due(step, last=last):
+        due = self.due(step, last=last)
+        if self.budget is not None and not last and step % self.every == 0:
+            due = not agree_on(not due)
+            self.skipped_steps += not due and step != self.measured_at
+        if due:
             values |= self.measure(model, step, report=report)
         if self.alarm.rules and self.alarm.on_breach == "stop":
             self.alarm.stop = agree_on(self.stop)
@@ -166,20 +195,32 @@ class Gauge:
         """
         self.measured_at = step
         start = time.perf_counter()
+        self._started = start if self._started is None else self._started
         try:
             with gather_embeddings(model):
                 chosen = model if self.of is None else self.of(model)
                 matrix = as_matrix(chosen, tokens=self.tokens, counts=self.counts)
-                values = self._values(matrix, step) if report else {}
+                resources = self.resources or choose_device(chosen)
+                values = self._values(matrix, step, resources) if report else {}
         except EmbgeoError as error:
             self._warn(f"embgeo measured nothing at step {step:,}: {error}", str(error))
             return {}
         self.seconds = time.perf_counter() - start
+        self._spent += self.seconds
+        if values and self.budget is not None:
+            values[f"{self.prefix}skipped_steps"] = float(self.skipped_steps)
+        self.skipped_steps = 0
         return values | {f"{self.prefix}seconds": self.seconds} if values else {}
 
-    def _values(self, matrix: Any, step: int) -> dict[str, float]:
+    def _values(self, matrix: Any, step: int, resources: Resources | None) -> dict[str, float]:
         sections = tuple(dict.fromkeys(name.partition(".")[0] for name in self.scalars))
-        analysis = analyze(matrix, sections=sections, options=self.options, reference=False)
+        analysis = analyze(
+            matrix,
+            sections=sections,
+            options=self.options,
+            reference=False,
+            resources=resources,
+        )
         self._sound(self.alarm.check_analysis(Measured.of(analysis, with_verdict=False)), step)
         found: dict[str, float] = {}
         for name in self.scalars:
@@ -198,8 +239,18 @@ class Gauge:
             warnings.warn(message, stacklevel=4)
 
 
+def choose_device(chosen: Any) -> Resources | None:
+    """The accelerator that holds what is measured; None where it is in main memory."""
+    device = getattr(chosen, "device", None)
+    if device is None and hasattr(chosen, "parameters"):
+        device = next((parameter.device for parameter in chosen.parameters()), None)
+    if getattr(device, "type", "cpu") not in ("cuda", "mps"):
+        return None
+    return Resources(device=str(device))
+
+
 def agree_on(stop: bool) -> bool:
-    """Whether the process that reports asks to stop; all processes of a training ask together."""
+    """Whether any process says so; all processes of a training ask together."""
     torch: Any = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available():
         return stop

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,11 +16,27 @@ import embgeo
 from embgeo import integrations as callbacks
 from embgeo.core.errors import BadOption
 from embgeo.integrations import Gauge, LightningGeometry, TrainerGeometry, attach
+from embgeo.integrations import gauge as gauges
 from embgeo.integrations.loggers import sender
+from embgeo.stats.resources import Resources
 
 ROWS = np.random.default_rng(0).standard_normal((40, 5))
 NAMES = ("cosine.mean", "spectrum.effective_rank")
 Logged = list[tuple[dict[str, float], int]]
+
+
+@dataclass
+class Device:
+    """As torch has it."""
+
+    name: str
+
+    @property
+    def type(self) -> str:
+        return self.name.partition(":")[0]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def quick(**more: Any) -> Gauge:
@@ -44,6 +62,50 @@ def test_when_a_gauge_is_due() -> None:
     gauge.measure(ROWS, 20)
     assert not gauge.due(20)
     assert not gauge.due(20, last=True)
+
+
+def test_a_budget_skips_steps_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    gauge = quick(budget=0.1, prefix="x/")
+
+    def measure(*_: object) -> dict[str, float]:
+        clock[0] += 1.0
+        return {"x": 1.0}
+
+    monkeypatch.setattr(gauge, "_values", measure)
+    seen: dict[int, float] = {}
+    for step in range(0, 250, 10):
+        clock[0] += 1.0
+        values = gauge.observe(ROWS, step)
+        if values:
+            seen[step] = values["x/skipped_steps"]
+    # Each takes a second: the next one is due when ten seconds passed for each so far.
+    assert seen == {0: 0.0, 90: 8.0, 180: 8.0}
+    assert gauge.observe(ROWS, 245, last=True)["x/skipped_steps"] == 6.0
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, 1.5])
+def test_a_budget_is_a_share(budget: float) -> None:
+    with pytest.raises(BadOption, match="give a share above 0"):
+        Gauge(budget=budget)
+
+
+def test_the_device_of_the_weight_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(chosen: object, resources: Resources | None = None) -> Resources | None:
+        used: list[Resources | None] = []
+        given = quick(resources=resources)
+        monkeypatch.setattr(gauges, "as_matrix", lambda *_, **__: ROWS)
+        monkeypatch.setattr(given, "_values", lambda *how: used.append(how[2]) or {})
+        given.measure(chosen, 0)
+        return used[0]
+
+    parameter = SimpleNamespace(device=Device("cuda:1"))
+    assert seen(parameter) == Resources(device="cuda:1")
+    assert seen(SimpleNamespace(parameters=lambda: iter([parameter]))) == Resources(device="cuda:1")
+    assert seen(SimpleNamespace(device=Device("cpu"))) is None
+    assert seen(ROWS) is None
+    assert seen(parameter, Resources(threads=1)) == Resources(threads=1)
 
 
 def test_what_of_a_model_is_measured() -> None:
