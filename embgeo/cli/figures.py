@@ -131,7 +131,7 @@ def figures(
         color=color,
         annotate=annotate or (),
         free_axes=free_axes,
-        x=x or (),
+        x=() if x is None else x,
         parameter=parameter,
         scalar=scalar or (),
         signs=signs,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from embgeo.core.errors import BadOption, argument
 from embgeo.gate.settings import OWN_NAME
+from embgeo.io.remote.names import is_remote
 from embgeo.workflows.folders import write_file
 
 BASELINE_NAME = "baseline.json"
@@ -38,7 +39,7 @@ def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
     Raises
     ------
     BadOption
-        If no source is named, or there are settings already.
+        If no source is named or one is missing, or there are settings already.
     """
     path = Path(folder) / OWN_NAME
     if not sources:
@@ -50,6 +51,8 @@ def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
         if any("\ud800" <= character <= "\udfff" for character in str(source)):
             cause = "settings are UTF-8, and the name is not"
             raise BadOption(cause, where=source, way_out="rename it")
+        if not (is_remote(source) or (Path(folder) / str(source).partition("::")[0]).exists()):
+            raise BadOption("there is no such file", where=source, way_out="check the path")
     # TOML knows the escapes of JSON but neither pairs of surrogates nor a bare DEL.
     listed = json.dumps([str(source) for source in sources], ensure_ascii=False)
     named = listed.replace("\x7f", "\\u007f")

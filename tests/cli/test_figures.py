@@ -208,6 +208,7 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (("bare", "--table", "neighbors"), "neighbors: cannot be made; bare: its analysis was n"),
         (("baseline", "--x", "1,2"), "--x: 2 for 1 analyses (baseline); give one for each"),
         (("baseline", "bare", "--x", "1,a"), "--x: '1,a' is not a list of numbers"),
+        (("baseline", "bare", "--x", ""), "--x: '' is not a list of numbers"),
         (("baseline", "bare", "--x", "1,nan"), "--x: '1,nan' is not a list of numbers"),
         (("baseline", "--parameter", "beta"), "--parameter: no path names a value of beta"),
         (("baseline", "--label", "a", "--label", "b"), "--label: 2 for 1 analyses"),

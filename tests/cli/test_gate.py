@@ -557,6 +557,7 @@ def test_settings_to_start_with_name_any_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path(name).touch()
     assert gated("--init", name).exit_code == 0
     text = (tmp_path / "embgeo.toml").read_text("utf-8")
     assert tomllib.loads(text)["gate"]["sources"] == [name]
@@ -588,6 +589,7 @@ def test_settings_to_start_with_replace_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert gated("--init").exit_code == 2
+    assert "model.npy: there is no such file" in gated("--init", "model.npy").stderr
     assert not (tmp_path / "embgeo.toml").exists()
     (tmp_path / "embgeo.toml").write_text("mine")
     refused = gated("--init", "model.npy")
