@@ -119,6 +119,16 @@ CAMPAIGNS = {
         "skipgram-cpu",
         5,
     ),
+    "imdb": Campaign(
+        "classes of reviews, with and without FRAGE: minutes a run on one core",
+        "imdb-cpu",
+        5,
+    ),
+    "newsgroups": Campaign(
+        "four groups of 20 Newsgroups, with and without FRAGE: minutes a run on one core",
+        "20ng-cpu",
+        5,
+    ),
     "multi30k": Campaign(
         "translation of captions, German to English: minutes a run on two cores",
         "multi30k-cpu",

@@ -44,12 +44,14 @@ PRESETS = (
     "multi30k-cpu",
     "tatoeba-cpu",
     "skipgram-cpu",
+    "digits-cpu",
     "ptb-inan",
     "wt2-fast",
     "wt2-paper",
     "iwslt14",
     "wmt14-base",
     "skipgram-enwik9",
+    "mnist",
 )
 
 

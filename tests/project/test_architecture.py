@@ -87,7 +87,7 @@ LISTS = {
     "io.formats.NEIGHBOR_FORMATS": r"^def belongs\(",
     "io.memory.KINDS": r"^def find_in_\w+\(",
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
-    "training.tasks.TASKS": r"^class \w+\(Task\):",
+    "training.tasks.TASKS": r"^class \w+\((?:Classification)?Task\):",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
     "replacement.methods.METHODS": r"^SEEDED = ",
     "gate.outputs.OUTPUTS": r"^def render\(outcome: ",

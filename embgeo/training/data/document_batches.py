@@ -46,6 +46,8 @@ class DocumentBatches:
     ----------
     batch : int
         Documents of a step, over all processes.
+    unit : str
+        What documents are called in errors.
 
     Raises
     ------
@@ -61,16 +63,17 @@ class DocumentBatches:
         seed: int,
         world: World,
         device: torch.device,
+        unit: str = "documents",
     ) -> None:
         if batch > len(documents):
             raise BadOption(
-                f"a batch of {batch:,} documents is larger than the training split, which has "
+                f"a batch of {batch:,} {unit} is larger than the training split, which has "
                 f"{len(documents):,}",
                 way_out="make batch of [training] smaller",
             )
         if batch % world.size:
             raise BadOption(
-                f"a batch of {batch:,} documents cannot be split over {world.size} processes",
+                f"a batch of {batch:,} {unit} cannot be split over {world.size} processes",
                 way_out=f"give a multiple of {world.size}",
             )
         self.documents, self.batch, self.seed = documents, batch, seed

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,7 @@ class LabeledDocuments:
         The class of each document; shape (n,).
     """
 
-    rows: Ints
+    rows: npt.NDArray[np.integer[Any]]
     ends: Ints
     classes: Ints
 
@@ -169,14 +170,19 @@ def cut_fold(
     texts: list[LabeledText], fold: int, seed: int
 ) -> tuple[list[LabeledText], list[LabeledText]]:
     """The rest and a fold of `FOLDS`, with as many documents of each class as the others have."""
+    held = hold_out(np.array([label for label, _ in texts]), fold, seed)
+    pairs = list(zip(texts, held, strict=True))
+    return [text for text, out in pairs if not out], [text for text, out in pairs if out]
+
+
+def hold_out(labels: npt.NDArray[Any], fold: int, seed: int) -> npt.NDArray[np.bool_]:
+    """Which documents are in a fold of `FOLDS`, drawn in each class by itself."""
     generator = np.random.default_rng(seed)
-    labels = np.array([label for label, _ in texts])
-    held_out = np.zeros(len(texts), dtype=bool)
+    held = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
         places = generator.permutation(np.flatnonzero(labels == label))
-        held_out[places[fold::FOLDS]] = True
-    pairs = list(zip(texts, held_out, strict=True))
-    return [text for text, out in pairs if not out], [text for text, out in pairs if out]
+        held[places[fold::FOLDS]] = True
+    return held
 
 
 def check_classes(

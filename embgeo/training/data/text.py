@@ -76,7 +76,7 @@ def cannot_read(path: Path, error: OSError) -> UnreadableFile:
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
     rest = b""
-    for number, block in enumerate(_blocks(path)):
+    for number, block in enumerate(read_blocks(path)):
         if number == 0:
             if block.startswith(_UTF16_MARKS):
                 raise UnreadableFile(
@@ -98,7 +98,8 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def read_blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, decompressed, in blocks. Raises as :func:`pieces`, for text or not."""
     empty = True
     try:
         if not path.exists():

@@ -46,12 +46,12 @@ DOCUMENT_OUTCOMES = RecordFormat(
 )
 
 
-def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
+def _of_split(split: str, title: str, units: str) -> tuple[Quantity, ...]:
     return (
         Quantity(
             f"{split}.{ACCURACY}",
             f"Accuracy, {title}",
-            f"Share of the documents of the {title} split that get their class.",
+            f"Share of the {units} of the {title} split that get their class.",
             "1/n Σ_i [ŷ_i = y_i]",
             better="higher",
         ),
@@ -66,15 +66,17 @@ def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
         Quantity(
             f"{split}.loss",
             f"Loss, {title}",
-            f"Mean negative log-probability of the class of a document of the {title} split.",
-            "−1/n Σ_i ln p(y_i | document i)",
+            f"Mean negative log-probability of the class over the {units} of the {title} split.",
+            "−1/n Σ_i ln p(y_i | x_i)",
             unit="nats",
             better="lower",
         ),
     )
 
 
-QUANTITIES = (*_of_split("valid", "validation"), *_of_split("test", "test"))
+def list_quantities(units: str) -> tuple[Quantity, ...]:
+    """The facts of the scores of both splits; `units` are documents or images."""
+    return (*_of_split("valid", "validation", units), *_of_split("test", "test", units))
 
 
 def score_classes(

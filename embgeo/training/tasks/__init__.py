@@ -7,6 +7,7 @@ from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.registry import find_added, list_added
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks.classification import ClassificationTask
+from embgeo.training.tasks.images import ImageTask
 from embgeo.training.tasks.language_model import LanguageModeling
 from embgeo.training.tasks.skip_gram import SkipGramTask
 from embgeo.training.tasks.task import Batch, Dataset, Evaluator, Feed, Losses, SplitScores, Task
@@ -19,6 +20,7 @@ __all__ = [
     "Dataset",
     "Evaluator",
     "Feed",
+    "ImageTask",
     "LanguageModeling",
     "Losses",
     "SkipGramTask",
@@ -35,6 +37,7 @@ TASKS: tuple[type[Task], ...] = (
     ClassificationTask,
     TranslationTask,
     SkipGramTask,
+    ImageTask,
 )
 
 

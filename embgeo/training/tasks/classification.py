@@ -29,8 +29,8 @@ from embgeo.training.settings import StudySettings
 from embgeo.training.study.document_outcomes import (
     ACCURACY,
     MACRO_F1,
-    QUANTITIES,
     DocumentOutcomes,
+    list_quantities,
     score_classes,
 )
 from embgeo.training.tasks.rcnn import Rcnn
@@ -60,7 +60,7 @@ class ClassificationTask(Task):
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (Rcnn,)
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
-    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = list_quantities("documents")
 
     def __init__(
         self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = (), fold: int = 0
@@ -99,11 +99,12 @@ class ClassificationTask(Task):
             seed=config.seeds[0],
             world=world,
             device=device,
+            unit=dataset.unit,
         )
 
     def loss(
         self,
-        model: Rcnn,
+        model: Any,
         batch: DocumentBatch,
         carry: Any,  # noqa: ARG002
         regularizer: Regularizer,
@@ -113,7 +114,11 @@ class ClassificationTask(Task):
         mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
         if not in_loss:
             return Losses(mean, mean)
-        return Losses(mean, mean + regularizer(Step(inputs=batch.rows)))
+        return Losses(mean, mean + regularizer(self.describe_step(batch)))
+
+    def describe_step(self, batch: DocumentBatch) -> Step:
+        """What regularizers see of a batch."""
+        return Step(inputs=batch.rows)
 
     def evaluator(
         self, config: StudySettings, dataset: LabeledCorpus, device: torch.device
@@ -143,10 +148,10 @@ class ClassificationScores:
     def __init__(self, config: StudySettings, dataset: LabeledCorpus, device: torch.device) -> None:
         self.config, self.dataset, self.device = config, dataset, device
 
-    def valid(self, model: Rcnn) -> SplitScores:
+    def valid(self, model: Any) -> SplitScores:
         return self.score(model, "valid")[0]
 
-    def final(self, model: Rcnn) -> tuple[SplitScores, SplitScores | None, DocumentOutcomes]:
+    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, DocumentOutcomes]:
         """Both splits, and the classes of the last one."""
         valid, outcomes = self.score(model, "valid")
         if not self.config.evaluation.test:
@@ -155,7 +160,7 @@ class ClassificationScores:
         return valid, test, outcomes
 
     @torch.no_grad()
-    def score(self, model: Rcnn, split: str) -> tuple[SplitScores, DocumentOutcomes]:
+    def score(self, model: Any, split: str) -> tuple[SplitScores, DocumentOutcomes]:
         """Documents of like length are evaluated together."""
         documents: LabeledDocuments = getattr(self.dataset, split)
         order = np.argsort(np.diff(documents.ends), kind="stable")
@@ -167,7 +172,7 @@ class ClassificationScores:
             total += float(F.cross_entropy(logits, batch.classes, reduction="sum"))
             given[chosen] = logits.argmax(dim=1).cpu().numpy()
         truth = documents.classes
-        scores: SplitScores = {"loss": total / len(documents), "documents": len(documents)}
+        scores: SplitScores = {"loss": total / len(documents), self.dataset.unit: len(documents)}
         outcomes = DocumentOutcomes(split, tuple(truth.tolist()), tuple(given.tolist()))
         return {**scores, **score_classes(truth, given)}, outcomes
 

@@ -1,0 +1,64 @@
+"""Classes of images, the classification that Gao et al. compare translation with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from embgeo.core.values import Quantity
+from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.training.data.document_batches import DocumentBatch
+from embgeo.training.data.images import ImageCorpus, find_digits, load_images
+from embgeo.training.methods import Step
+from embgeo.training.methods.catalog import Method
+from embgeo.training.models import EmbeddingModel
+from embgeo.training.settings import StudySettings
+from embgeo.training.study.document_outcomes import list_quantities
+from embgeo.training.tasks.classification import ClassificationTask
+from embgeo.training.tasks.cnn import Cnn
+from embgeo.training.tasks.task import OF_TEXTS, refuse_settings
+
+
+class ImageTask(ClassificationTask):
+    """Tell the class of an image.
+
+    Parameters
+    ----------
+    fold : int
+        Of data without a test split, the tenth that is for testing: 0 to 9.
+    """
+
+    NAME: ClassVar[str] = "images"
+    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (Cnn,)
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = list_quantities("images")
+
+    def __init__(self, *, fold: int = 0) -> None:
+        super().__init__(fold=fold)
+
+    def resolve(self, config: StudySettings) -> StudySettings:
+        """Without data, the digits of scikit-learn."""
+        if config.data.path:
+            return config
+        return replace(config, data=replace(config.data, path=str(find_digits())))
+
+    def load(self, config: StudySettings) -> ImageCorpus:
+        refuse_settings(config, OF_TEXTS | {"data": (*OF_TEXTS["data"], "min_count", "size")})
+        return load_images(Path(config.data.path), self.fold)
+
+    def build(self, config: StudySettings, method: Method, dataset: ImageCorpus) -> Cnn:  # type: ignore[override]  # noqa: ARG002
+        refuse_others(config.model.name, config.model.settings, list_defaults(Cnn))
+        torch.manual_seed(config.seeds[0])
+        return Cnn(len(dataset.classes), dataset.shape, **config.model.settings)
+
+    def describe_step(self, batch: DocumentBatch) -> Step:
+        return Step(targets=batch.classes)
+
+    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
+        """Feature maps of both convolutions with their gradients, of images of 28 × 28."""
+        settings = {**list_defaults(Cnn), **config.model.settings}
+        pixels = math.prod((28, 28))
+        return 8 * config.training.batch * int(settings["filters"]) * (pixels + pixels // 2)
