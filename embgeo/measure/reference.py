@@ -173,7 +173,10 @@ def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Sp
     rows = GaussianRows(norms, d, seed)
     data = cast(npt.NDArray[Any], rows)
     if len(norms) * d <= HELD_ENTRIES:
-        data = np.concatenate(list(spread(rows.draw_chunk, -(-len(norms) // CHUNK))))
+        data = np.empty(rows.shape, rows.dtype)
+        chunks = spread(rows.draw_chunk, -(-len(norms) // CHUNK))
+        for number, chunk in enumerate(chunks):
+            data[number * CHUNK : (number + 1) * CHUNK] = chunk
     return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
 
 

@@ -93,11 +93,12 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
 def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
     """Labels and silhouettes for the best k; a single label where none is reasonable."""
     best, best_scores = np.zeros(len(unit), dtype=np.int64), np.full(len(unit), -1.0)
-    distances = measure_distances(unit)
+    cosines = unit @ unit.T
+    distances = measure_distances(cosines)
     for k in TRIED:
         if 2 * k > len(unit):
             break
-        labels = np.unique(find_clusters(unit, k, rng), return_inverse=True)[1]
+        labels = np.unique(find_clusters(cosines, k, rng), return_inverse=True)[1]
         scores = silhouettes(distances, labels)
         if scores.mean() > best_scores.mean():
             best, best_scores = labels, scores

@@ -9,56 +9,58 @@ from embgeo.core.arrays import FloatArray, IntArray
 #: Starts of each k-means, of which the best is kept, and steps of each at most.
 STARTS = 3
 STEPS = 15
+#: Squared length up to which a sum of unit rows is rounding.
+CANCELLED = 1e-12
 
 
-def find_clusters(unit: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
     """Labels 0 … k − 1 of spherical k-means (Dhillon & Modha 2001), the best of some starts.
+
+    A center is the sum s of its rows, scaled: ⟨u, s⟩ and ‖s‖² are sums of cosines between rows.
 
     Parameters
     ----------
-    unit : float64 array, shape (n, d)
-        Unit rows.
+    cosines : float64 array, shape (n, n)
+        Between all rows.
     k : int
         At most n.
     rng : numpy.random.Generator
         Draws the first centers as k-means++ does (Arthur & Vassilvitskii 2007).
     """
-    n = len(unit)
-    centers = np.concatenate([draw_centers(unit, k, rng) for _ in range(STARTS)])
-
-    def measure() -> FloatArray:
-        """Cosines with the centers of each start, shape (n, starts, k)."""
-        return np.asarray((unit @ centers.T).reshape(n, STARTS, k))
-
+    n = len(cosines)
+    # Of each row with the centers of each start.
+    near = cosines[:, np.concatenate([draw_centers(cosines, k, rng) for _ in range(STARTS)])]
     labels = np.full((n, STARTS), -1)
     for _ in range(STEPS):
-        nearest = np.argmax(measure(), axis=2)
+        nearest = np.argmax(near.reshape(n, STARTS, k), axis=2)
         if np.array_equal(nearest, labels):
             break
         labels = nearest
-        sums = members(labels, k).reshape(n, -1).T @ unit
-        lengths = np.linalg.norm(sums, axis=1)
-        # A center that lost its rows stays where it was.
-        moved = lengths > 0
-        centers[moved] = sums[moved] / lengths[moved, None]
-    best = int(np.argmax(measure().max(axis=2).sum(axis=0)))
+        belongs = members(labels, k).reshape(n, -1)
+        sums = cosines @ belongs
+        squares = np.einsum("ij,ij->j", belongs, sums)
+        # A center that lost its rows, or whose rows cancel, stays where it was.
+        moved = squares > CANCELLED
+        near[:, moved] = sums[:, moved] / np.sqrt(squares[moved])
+    best = int(np.argmax(near.reshape(n, STARTS, k).max(axis=2).sum(axis=0)))
     return np.asarray(labels[:, best], dtype=np.int64)
 
 
-def draw_centers(unit: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
     """Rows far from each other: each with a probability ∝ its squared distance to the others."""
-    centers = [unit[rng.integers(len(unit))]]
-    nearest = np.full(len(unit), -np.inf)
+    n = len(cosines)
+    centers = [int(rng.integers(n))]
+    nearest = np.full(n, -np.inf)
     for _ in range(k - 1):
-        nearest = np.maximum(nearest, unit @ centers[-1])
+        nearest = np.maximum(nearest, cosines[centers[-1]])
         weights = np.maximum(1.0 - nearest, 0.0) + 1e-15
-        centers.append(unit[rng.choice(len(unit), p=weights / weights.sum())])
-    return np.stack(centers)
+        centers.append(int(rng.choice(n, p=weights / weights.sum())))
+    return centers
 
 
-def measure_distances(unit: FloatArray) -> FloatArray:
-    """Euclidean distances between unit rows, shape (n, n)."""
-    distances = np.sqrt(np.maximum(2.0 - 2.0 * (unit @ unit.T), 0.0))
+def measure_distances(cosines: FloatArray) -> FloatArray:
+    """Euclidean distances between unit rows of these cosines, shape (n, n)."""
+    distances = np.sqrt(np.maximum(2.0 - 2.0 * cosines, 0.0))
     np.fill_diagonal(distances, 0.0)
     return distances
 

@@ -76,7 +76,7 @@ def clusters(c: Case):
     found = {}
     for k in (2, 3, 4, 5, 6, 8, 10, 12, 16):
         if 2 * k <= len(unit):
-            labels = find_clusters(unit, k, g)
+            labels = find_clusters(unit @ unit.T, k, g)
             found[k] = naive.silhouette(unit, labels), labels
     best = max(found, key=lambda k: found[k][0])
     score, labels = found[best]
