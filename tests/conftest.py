@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -21,6 +22,9 @@ from tests.support.no_network import guarded
 # The same examples in every run, and no test that fails because the machine is busy.
 hypothesis.settings.register_profile("embgeo", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("embgeo")
+
+# Until the tests are collected, none of which is ever garbage; they are not searched for any later.
+gc.disable()
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # As many workers as cores: threads of BLAS would only wait for one another.
@@ -51,6 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests first, so that the workers of xdist end at about the same time."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -221,6 +221,8 @@ def fuzz(seed: Seed, mutants: int, number: int = 0) -> Tally:
                 made = seed.wrap(mutant(content, chance))
             else:
                 made = mutant(whole, chance)
+            # Written anew: to shorten a file waits for the disk where the file system is ext4.
+            (folder / seed.file).unlink()
             (folder / seed.file).write_bytes(made)
             failure = attempt(seed, folder, tally)
             if failure:
