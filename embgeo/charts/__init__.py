@@ -11,6 +11,7 @@ from embgeo.charts import (
     decay,
     first_figure,
     frequency,
+    gao_figure,
     mixture,
     norms,
     norms_by_frequency,
@@ -45,4 +46,5 @@ CHARTS: tuple[Chart, ...] = (
     sweep.CHART,
     training.CHART,
     first_figure.CHART,
+    gao_figure.CHART,
 )

@@ -5,6 +5,7 @@ As in Gao et al. 2019 (Fig. 1 and 2) and Wang et al. 2020 (Fig. 1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from embgeo.charts import cosines, scatter, spectrum
@@ -14,11 +15,11 @@ from embgeo.core.values import Cell
 
 PARTS = (scatter.PLAIN, spectrum.LINEAR, cosines.CHART)
 #: For each part the column of its table that runs along x, and those that run along y.
-COLUMNS = (
-    ("x", ("y",)),
-    ("k", ("normalized singular value", "isotropic rows")),
-    ("from", ("density",)),
-)
+COLUMNS = {
+    scatter.PLAIN.name: ("x", ("y",)),
+    spectrum.LINEAR.name: ("k", ("normalized singular value", "isotropic rows")),
+    cosines.CHART.name: ("from", ("density",)),
+}
 
 
 def refuse(subject: Subject, choices: Choices) -> str:
@@ -35,14 +36,15 @@ def build(subjects: StyledSubjects, choices: Choices) -> Specification:
         panels=(*panels, replace(pairs.panels[0], key="cosines")),
         caption=caption,
         print_caption=caption,
-        table=lambda: tabulate(specs),
+        table=lambda: tabulate(PARTS, specs),
     )
 
 
-def tabulate(specs: list[Specification]) -> FigureTable:
+def tabulate(parts: Sequence[Chart], specs: Sequence[Specification]) -> FigureTable:
     """The places of tokens, singular values by index, and densities by the start of each bin."""
     rows: list[tuple[Cell, ...]] = []
-    for part, spec, (across, upward) in zip(PARTS, specs, COLUMNS, strict=True):
+    for part, spec in zip(parts, specs, strict=True):
+        across, upward = COLUMNS[part.name]
         table = spec.table() if callable(spec.table) else spec.table
         assert table is not None
         named = [dict(zip(table.columns, row, strict=True)) for row in table.rows]

@@ -62,7 +62,10 @@ def train(
     ] = None,
     experiment: Annotated[
         str | None,
-        typer.Option(help="inan-subspace: Figure 1 of Inan et al. in place of a comparison."),
+        typer.Option(
+            help="In place of a comparison: inan-subspace, Figure 1 of Inan et al., or "
+            "gao-figure-1, that of Gao et al."
+        ),
     ] = None,
     device: Annotated[
         str | None, typer.Option(metavar="cpu|cuda|mps|auto", help="Where to train; auto.")

@@ -147,7 +147,7 @@ def prepare_experiment(
     from embgeo.training.loop.process import find_device
 
     if name != NAME:
-        raise refuse_name("experiment", name, [NAME], argument("experiment"))
+        raise refuse_name("experiment", name, [NAME, "gao-figure-1"], argument("experiment"))
     if data is None:
         raise BadOption(
             "no text is given", way_out=f"give a file or a folder with {argument('data')}"

@@ -191,6 +191,16 @@ def test_the_first_figure_of_a_paper_is_one_row() -> None:
     assert {row["part"] for row in rows(spec)} == {"scatter", "spectrum", "cosines"}
 
 
+def test_three_matrices_stand_around_their_origins_on_scales_of_their_own() -> None:
+    spec = specify("gao-figure-1", [Subject("a", sample()), Subject("b", sample("cone"))])
+    assert [panel.key for panel in spec.panels] == ["0", "1", "spectrum"]
+    assert spec.free_axes
+    assert spec.shading == "none"
+    assert [len(panel.cloud.named) for panel in spec.panels[:2] if panel.cloud] == [0, 0]
+    assert len(spec.panels[2].lines) == 2
+    assert {row["part"] for row in rows(spec)} == {"scatter", "spectrum"}
+
+
 def test_points_outside_the_picture_are_counted() -> None:
     xy = np.random.default_rng(0).standard_normal((4000, 2))
     xy[:2] = [[1e6, 0.0], [0.0, -1e6]]

@@ -421,7 +421,7 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--resume"], "--resume: does not say which runs"),
         (["--data", "words.txt", "--device", "cuda:77", "-o", "new"], "cuda"),
         (["--experiment", "inan-subspace", "--compare", "mle"], "--compare: is about comparisons"),
-        (["--experiment", "other", "--data", "words.txt"], "no experiment 'other'; there is inan"),
+        (["--experiment", "other", "--data", "words.txt"], "no experiment 'other'; there are inan"),
     ],
 )
 @pytest.mark.usefixtures("here")

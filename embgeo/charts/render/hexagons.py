@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import Medium, add_legend
-from embgeo.charts.render.view import View, common_views, draw_ring
+from embgeo.charts.render.view import View, common_views, draw_names, draw_ring, fit_view
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
 
@@ -65,7 +65,8 @@ def draw_maps(
 ) -> tuple[str, ...]:
     """One map a panel, its hexagons colored by the number of tokens or the share of rare ones."""
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
-    views = common_views([cloud.xy for cloud in clouds])
+    points = [cloud.xy for cloud in clouds]
+    views = [fit_view(xy) for xy in points] if spec.free_axes else common_views(points)
     across = ACROSS_ALONE if len(clouds) == 1 else ACROSS
     cells = [count_cells(c, v, across) for c, v in zip(clouds, views, strict=True)]
     if spec.shading == "share":
@@ -78,6 +79,7 @@ def draw_maps(
         view.frame(ax)
         draw_hexagons(ax, cell, level, colors)
         draw_ring(ax, view, cloud.ring, medium.write_name)
+        draw_names(ax, view, cloud.named, medium.write_name)
     add_swatches(figure, colors, labels, title)
     # Equal scales change the room that labels need: the layout takes a second round.
     engine = figure.get_layout_engine()

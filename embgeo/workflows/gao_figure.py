@@ -1,0 +1,244 @@
+"""Figure 1 of Gao et al. 2019: matrices of three tasks, from finished runs or trained here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.io.bounded.settings import parse_table
+from embgeo.result.analysis import Analysis, load_analysis
+from embgeo.result.saved import JSON_NAME
+from embgeo.training.study.gao_figure import (
+    DEVIATIONS,
+    GAO_FIGURE,
+    NAME,
+    NUMBERS,
+    PANELS,
+    SOURCE,
+    GaoFigure,
+    MatrixNumbers,
+    decide_limits,
+)
+from embgeo.training.study.run_result import RESULT_NAME, is_finished, load_result
+from embgeo.workflows.train_monitor import RunMonitor
+from embgeo.workflows.train_task import as_tables, check_runs_folder
+
+if TYPE_CHECKING:
+    from embgeo.charts.subject import Subject
+
+#: What is trained where no run is given.
+TRAINED = {"translation": "multi30k-cpu", "words": "skipgram-cpu", "classes": "digits-cpu"}
+METHOD = "mle"
+SECTIONS = ("cosine", "spectrum", "projection")
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSources:
+    """The settings of the experiment.
+
+    Attributes
+    ----------
+    translation, words, classes : str
+        A comparison (its `METHOD` is taken), a run, an analysis or a checkpoint. Without one for
+        the classes, digits are trained.
+    translation_data, words_data, wordsim : str
+        Data to train the others on, where no run is given: as for the presets.
+    """
+
+    translation: str = ""
+    words: str = ""
+    classes: str = ""
+    translation_data: str = ""
+    words_data: str = ""
+    wordsim: str = ""
+
+    @property
+    def panels(self) -> tuple[str, ...]:
+        """Those that are shown."""
+        return tuple(
+            panel
+            for panel in PANELS
+            if panel == "classes" or getattr(self, panel) or getattr(self, f"{panel}_data")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GaoTask:
+    """A figure that is to be made, with `seeds` of what has to be trained."""
+
+    sources: PanelSources
+    seeds: int
+    folder: Path
+    device: str | None
+    command: str
+
+
+def prepare_gao_figure(
+    data: Path | str | None = None,
+    *,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    seeds: int | None = None,
+    device: str | None = None,
+    out: Path | str | None = None,
+    command: str = "",
+) -> GaoTask:
+    """The figure with its settings; nothing is written.
+
+    Raises
+    ------
+    BadOption
+        Unknown settings, a path without anything, or a single panel.
+    """
+    if data is not None:
+        raise BadOption(
+            "is not for this experiment, which has data of three tasks",
+            where=argument("data"),
+            way_out=f"give {argument('settings', 'translation_data=FOLDER')} and words_data",
+        )
+    table = {key: str(value) for key, value in as_tables(settings).items()}
+    sources: PanelSources = parse_table(PanelSources, table, argument("settings"), None)
+    for key, value in asdict(sources).items():
+        if value and not Path(value).exists():
+            raise BadOption(f"{key} names {value}, which is not there", where=argument("settings"))
+    if len(sources.panels) < 2:
+        raise BadOption(
+            "there is nothing to compare the classes with",
+            way_out=f"give {argument('settings', 'translation=RUNS')} or translation_data=FOLDER, "
+            "and the same of words",
+        )
+    return GaoTask(sources, seeds or 1, Path(out or NAME), device, command)
+
+
+def make_gao_figure(
+    task: GaoTask, *, resume: bool = False, monitor: RunMonitor | None = None
+) -> tuple[GaoFigure, list[Subject]]:
+    """Train what is missing, measure every matrix, and decide the claims.
+
+    Returns
+    -------
+    GaoFigure
+    list of Subject
+        For the chart: of each panel the first seed.
+
+    Raises
+    ------
+    EmbgeoError
+    """
+    from embgeo.charts.subject import Subject
+    from embgeo.training.loop.run import list_versions
+
+    check_runs_folder(task.folder, resume=resume, own=GAO_FIGURE.file)
+    record = GaoFigure(
+        NAME, SOURCE, DEVIATIONS, asdict(task.sources), task.seeds, (), (), task.command,
+        list_versions(),
+    )  # fmt: skip
+    if resume:
+        before = GAO_FIGURE.load(task.folder)
+        if (dict(before.settings), before.seeds) != (dict(record.settings), record.seeds):
+            raise BadOption(
+                "holds the experiment with other settings",
+                where=task.folder,
+                way_out=f"choose another folder with {argument('out')}",
+            )
+    task.folder.mkdir(parents=True, exist_ok=True)
+    GAO_FIGURE.save(record, task.folder)
+    matrices, subjects = [], []
+    for panel in task.sources.panels:
+        found = measure_panel(task, panel, monitor)
+        matrices += [describe_matrix(panel, *one) for one in found]
+        subjects.append(Subject(PANELS[panel], found[0][2]))
+    record = replace(record, matrices=tuple(matrices), outcomes=decide_limits(matrices))
+    GAO_FIGURE.save(record, task.folder)
+    return record, subjects
+
+
+def measure_panel(
+    task: GaoTask, panel: str, monitor: RunMonitor | None
+) -> list[tuple[int, Path, Analysis]]:
+    """Seed, folder and analysis of every matrix of a panel."""
+    own = task.folder / panel
+    given = getattr(task.sources, panel)
+    if not given:
+        train_panel(task, panel, own, monitor)
+    found = []
+    for place, home in enumerate(list_homes(Path(given) if given else own)):
+        seed = load_result(home).seed if (home / RESULT_NAME).is_file() else place
+        folder = find_analysis(home, panel, own / f"analysis-{seed}", task.command)
+        analysis = load_analysis(folder)
+        if any(analysis.scalar(name) is None for name in NUMBERS):
+            way_out = f"analyze it with the sections {', '.join(SECTIONS)}"
+            raise UnreadableFile("its analysis leaves out sections", where=folder, way_out=way_out)
+        found.append((seed, folder, analysis))
+    return found
+
+
+def list_homes(source: Path) -> list[Path]:
+    """The finished runs of `METHOD` in a comparison; else what was given."""
+    if not (source / METHOD).is_dir():
+        return [source]
+    homes = [home for home in sorted((source / METHOD).glob("seed-*")) if is_finished(home)]
+    if not homes:
+        raise BadOption(f"holds no finished run of {METHOD}", where=source)
+    return homes
+
+
+def find_analysis(home: Path, panel: str, own: Path, command: str) -> Path:
+    """The folder with the analysis of a matrix, which is made in `own` where there is none.
+
+    Of an untied translation model the output matrix is taken, of a classifier of documents the
+    rows of its classes.
+    """
+    from embgeo.io import load
+    from embgeo.training.loop.checkpoint import MODEL_NAME
+    from embgeo.workflows.analyze import analyze
+
+    run = (home / RESULT_NAME).is_file()
+    documents = run and load_result(home).task == "classification"
+    if panel == "translation" and (home / "output" / JSON_NAME).is_file():
+        return home / "output"
+    if (home / JSON_NAME).is_file() and not documents:
+        return home
+    if not (own / JSON_NAME).is_file():
+        model = home / MODEL_NAME if run else home
+        matrix = load(model, tensor="classes.weight") if documents else load(model)
+        analyze(matrix, sections=SECTIONS, reference=False, command=command).save(own)
+    return own
+
+
+def train_panel(task: GaoTask, panel: str, folder: Path, monitor: RunMonitor | None) -> None:
+    """The preset of a panel, by plain maximum likelihood; what is finished is kept."""
+    from embgeo.workflows.train import train
+
+    sources = task.sources
+    train(
+        getattr(sources, f"{panel}_data", None) or None,
+        preset=TRAINED[panel],
+        compare=METHOD,
+        settings={"task.wordsim": sources.wordsim} if panel == "words" else {},
+        seeds=task.seeds,
+        device=task.device,
+        out=folder,
+        resume=(folder / "train.toml").is_file(),
+        command=task.command,
+        monitor=monitor,
+    )
+
+
+def describe_matrix(panel: str, seed: int, folder: Path, analysis: Analysis) -> MatrixNumbers:
+    """The numbers of a matrix that have a value."""
+    scalars = {name: analysis.scalar(name) for name in NUMBERS}
+    return MatrixNumbers(
+        panel,
+        seed,
+        folder.as_posix(),
+        len(analysis.rows),
+        int(analysis.provenance["d"]),
+        {
+            name: scalar.value
+            for name, scalar in scalars.items()
+            if scalar is not None and scalar.value is not None
+        },
+    )
