@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embgeo.comparison.bootstrap import mean_interval, resampled_means
+from embgeo.comparison.bootstrap import interval, mean_interval, resampled_means
 from embgeo.comparison.change import explain, is_carried
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences, judge
@@ -240,6 +240,12 @@ def test_the_bootstrap_knows_the_error_of_a_mean(n):
     assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.6 * error)
     assert mean_interval(values, 0) == (low, high)
     assert mean_interval(values, 1) != (low, high)
+
+
+def test_ends_of_an_interval_are_quantiles_of_the_replicates():
+    """Of skewed ones, so that an interval mirrored at their mean is another one."""
+    replicates = np.square(np.arange(2001.0) / 2000.0)
+    np.testing.assert_allclose(interval(replicates), (0.025**2, 0.975**2), rtol=1e-12)
 
 
 def test_the_bootstrap_keeps_columns_together():

@@ -132,6 +132,14 @@ def test_few_rows_of_large_norm_are_named_as_the_cause() -> None:
     assert "a few long rows hold" in sentence(judge(analysis), "spectrum")
 
 
+@pytest.mark.parametrize(("share", "spread"), [(0.3, 0.25), (0.65, 0.321)])
+def test_an_uneven_spectrum_does_not_name_long_rows(share: float, spread: float) -> None:
+    """Neither of spread directions nor where rows of norm 1 would not have such a share."""
+    analysis = with_scalar(sample("isotropic", d=4), "spectrum.top_share", value=share)
+    analysis = with_scalar(analysis, "cosine.std", value=spread)
+    assert "long rows" not in sentence(judge(analysis), "spectrum")
+
+
 def test_a_probe_within_its_error_decides_nothing() -> None:
     analysis = with_scalar(
         sample("isotropic"), "frequency.probe_auc", value=0.95, standard_error=0.2
@@ -160,6 +168,12 @@ def test_rogue_coordinate_explains_a_cone_and_is_silent_otherwise() -> None:
     cone = with_scalar(sample("cone", d=64), "cosine.max_dimension_share", value=0.7)
     assert state_of(judge(cone), "coordinate") == "degenerate"
     assert judge(sample("isotropic")).finding("coordinate") is None
+
+
+def test_a_large_share_of_a_coordinate_with_few_dimensions_is_not_rogue() -> None:
+    """0.9 is 1.73 times 2·ln(8)/8, and 3.5 times half of it."""
+    cone = with_scalar(sample("cone", d=8), "cosine.max_dimension_share", value=0.9)
+    assert judge(cone).finding("coordinate") is None
 
 
 def test_near_equal_eigenvalues_are_said() -> None:

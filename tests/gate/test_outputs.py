@@ -174,6 +174,12 @@ def test_junit_read_back_by_junitparser() -> None:
     assert passed.is_passed
 
 
+def test_junit_counts_skipped_checks_and_not_warnings() -> None:
+    rules = (RULES[1], RULES[2], RULES[2])
+    (suite,) = JUnitXml.fromstring(junit.render(outcome(rules=rules)).encode())
+    assert (suite.tests, suite.failures, suite.skipped) == (3, 0, 2)
+
+
 def test_junit_of_a_crash_is_an_error_and_no_failure() -> None:
     (suite,) = JUnitXml.fromstring(junit.render_error("model.pt: cut off \x00 ]]> <b>").encode())
     assert (suite.tests, suite.failures, suite.errors) == (1, 0, 1)

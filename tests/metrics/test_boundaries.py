@@ -90,3 +90,16 @@ def test_a_weak_common_direction_is_one(length: float) -> None:
     angle = scalar(found, "cosine.cone_half_angle_median")
     assert angle.value == pytest.approx(90.0 - np.degrees(length), abs=1e-6)
     assert scalar(found, "cosine.max_dimension_share").value == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e-9])
+def test_means_of_classes_near_the_origin_have_a_cosine(length: float) -> None:
+    """Each class of rows in opposite pairs, moved along one axis by far more than rounding."""
+    rows = np.random.default_rng(9).standard_normal((100, 4))
+    W = np.vstack([rows[:20], -rows[:20], rows[20:], -rows[20:]])
+    W[:40, 0] += length
+    W[40:, 0] -= length
+    found = embgeo.analyze(
+        W, counts=np.arange(len(W), 0, -1), sections=["frequency"], reference=False
+    )
+    assert scalar(found, "frequency.centroid_cosine").value == pytest.approx(-1.0, abs=1e-6)

@@ -9,8 +9,11 @@ import pytest
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Column, Scalar, Table
+from embgeo.metrics import neighborhoods
 from embgeo.metrics.token_groups import classify_token
-from embgeo.numerics.hubness import count_occurrences, share_among_equals
+from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
+from embgeo.numerics.local_dimension import fit_two_nn
+from embgeo.numerics.sampling import generator
 from tests.support import naive
 
 Array = npt.NDArray[np.float64]
@@ -256,6 +259,18 @@ def test_all_queries_give_the_skewness_itself() -> None:
     assert places.skewness(every, 5) == pytest.approx(naive.skewness(counts), rel=1e-9)
 
 
+def test_the_error_of_hubness_is_the_literal_jackknife() -> None:
+    """√((1 − n/m)·(g − 1)/g·Σ(θ_i − θ̄)²), with every g-th query left out in turn."""
+    others = np.random.default_rng(6).integers(1, 60, (24, 5))
+    near, parts = (np.arange(24)[:, None] + others) % 60, 4
+    places = share_among_equals(near, np.arange(24), np.arange(60))
+    number = np.arange(24) % parts
+    left = np.array([places.skewness(number != part, 5) for part in range(parts)], dtype=float)
+    spread = sum((value - left.mean()) ** 2 for value in left)
+    expected = np.sqrt((1 - 24 / 60) * (parts - 1) / parts * spread)
+    assert jackknife_error(places, 5, parts) == pytest.approx(expected, rel=1e-12)
+
+
 # Intrinsic dimension ----------------------------------------------------------------------------
 
 
@@ -308,3 +323,16 @@ def test_two_nn_of_equally_near_rows_is_undefined() -> None:
     assert "equally far" in found.undefined
     few = scalar(tokens_of(Matrix(np.repeat(np.eye(2), 9, axis=0))), "intrinsic_dimension")
     assert few.undefined == "2 distinct rows have no two neighbors each"
+
+
+def test_the_error_of_the_trimmed_dimension_is_the_literal_bootstrap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(neighborhoods, "RESAMPLES", 4)
+    ratios = np.random.default_rng(8).exponential(size=60)
+    found = neighborhoods.measure_trimmed(embgeo.Options(seed=3), ratios, np.arange(60), 240)
+    rng = generator(3, "trimmed dimension")
+    drawn = [np.sort(rng.integers(0, 60, 60)) for _ in range(4)]
+    error = np.std([fit_two_nn(ratios[rows]) for rows in drawn], ddof=1)
+    assert found.population_error == pytest.approx(error, rel=1e-12)
+    assert found.standard_error == pytest.approx(error * np.sqrt(0.75), rel=1e-12)

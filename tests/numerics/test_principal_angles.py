@@ -39,3 +39,10 @@ def test_dependent_columns_count_once() -> None:
     x = np.random.default_rng(2).standard_normal((30, 3))
     assert column_basis(np.c_[x, x @ [1.0, 2.0, 3.0]], 30).shape == (30, 3)
     assert column_basis(np.zeros((5, 2)), 5).shape == (5, 0)
+
+
+def test_the_rank_tolerance_is_that_of_the_taller_matrix() -> None:
+    """A second singular value between 5·2⁻⁵² and 20,000·2⁻⁵² of the first."""
+    x = np.array([[1.0, 1.0], [0.0, 1e-13], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    assert column_basis(x, 5).shape == (5, 2)
+    assert column_basis(x, 20_000).shape == (5, 1)
