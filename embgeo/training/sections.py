@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from embgeo.training.checks import natural, nonnegative, rates, several, share, whole
+from embgeo.training.checks import natural, nonnegative, positive, rates, several, share, whole
 
 
 def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
@@ -84,18 +84,21 @@ class OptimizerSettings:
         The highest of the schedule.
     weight_decay, betas, eps, momentum
         Of the optimizer, as far as it has them.
-    decay : {"matrices", "all"}
+    embedding_lr : float, optional
+        The rate of the embeddings (input, output and positions) in terms of `lr`; by default 1.
+    decay : {"matrices", "weights", "all"}
         What `weight_decay` holds for. "matrices": the weight matrices of layers, which leaves out
         biases, gains of norms, and embeddings (input, output and positions, plain or factored).
+        "weights": these embeddings, too, where they are plain.
         "all": everything that is trained, as AWD-LSTM was published.
-    schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear"}
+    schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"}
     warm_up, start, end : float
         Of one-cycle: the share of the run in which the rate rises, and its factors at both ends;
-        `end` of linear, too.
+        `end` of linear and cosine, too.
     after, rate : int, float
         Of epoch-decay: epochs with the full rate, and the factor of each epoch from then on.
     warm_up_steps : int
-        Of inverse-sqrt: steps of the optimizer in which the rate rises.
+        Of inverse-sqrt and cosine: steps of the optimizer in which the rate rises.
     asgd : bool
         Average from the moment on that the validation loss no longer falls (NT-ASGD).
     window : int
@@ -114,8 +117,11 @@ class OptimizerSettings:
     betas: tuple[float, float] | None = None
     eps: float | None = None
     momentum: float | None = None
-    decay: Literal["matrices", "all"] = "matrices"
-    schedule: Literal["constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear"] = "constant"
+    embedding_lr: float | None = checked(None, positive)
+    decay: Literal["matrices", "weights", "all"] = "matrices"
+    schedule: Literal[
+        "constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"
+    ] = "constant"
     warm_up: float | None = None
     start: float | None = None
     end: float | None = None

@@ -23,6 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "vd-lstm": {"d": D, "hidden": 10},
     "transformer": {"d": D, "layers": 2, "heads": 2},
     "rotary": {"d": D, "layers": 2, "heads": 2, "positions": "rotary"},
+    "llama": {"d": D, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1, "qk_norm": True},
 }
 each_model = pytest.mark.parametrize("name", SMALL)
 each_tying = pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
@@ -342,6 +343,11 @@ def test_a_setting_that_does_not_exist(name: str) -> None:
         ("transformer", {"context": 0}, "context is 0"),
         ("transformer", {"feedforward": 0}, "feedforward is 0"),
         ("transformer", {"layers": 0}, "layers is 0"),
+        ("llama", {"heads": 8, "kv_heads": 1}, "into even numbers"),
+        ("llama", {"kv_heads": 3}, "kv_heads is 3; give a number that divides 4"),
+        ("llama", {"layers": 0}, "layers is 0"),
+        ("llama", {"soft_cap": -1.0}, "soft_cap is -1"),
+        ("llama", {"qk_norm": "yes"}, "qk_norm is 'yes'; give true or false"),
     ],
 )
 def test_settings_that_make_no_sense(name: str, settings: dict[str, Any], says: str) -> None:

@@ -134,6 +134,28 @@ def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
     assert decayed == (layers if decay == "matrices" else set(names.values()))
 
 
+@pytest.mark.parametrize("decay", ["matrices", "weights", "all"])
+@pytest.mark.parametrize("name", ["mle", "factored"])
+def test_embeddings_may_have_a_rate_of_their_own(name: str, decay: str) -> None:
+    loop = loop_of(settings(name, optimizer={"embedding_lr": 3.0, "decay": decay}))
+    rows = {id(p) for p in loop.model.embedding_parameters()}
+    rates = {
+        id(p): group["initial_lr"] for group in loop.optimizer.param_groups for p in group["params"]
+    }
+    assert rates.keys() == {id(p) for p in loop.parameters}
+    assert {rates[one] for one in rows} == {0.01 * 3.0}
+    assert {rate for one, rate in rates.items() if one not in rows} == {0.01}
+    assert loop.optimizer.param_groups[0]["initial_lr"] == 0.01
+
+
+def test_weights_of_embeddings_may_decay_without_their_biases() -> None:
+    loop = loop_of(settings(optimizer={"weight_decay": 0.3, "decay": "weights"}))
+    decayed, spared = loop.optimizer.param_groups
+    assert any(p is loop.model.embedding.weight for p in decayed["params"])
+    assert spared["weight_decay"] == 0.0
+    assert all(p.ndim < 2 for p in spared["params"])
+
+
 def test_learned_positions_do_not_decay() -> None:
     model: Any = build("transformer", 20, {"d": 8, "layers": 1, "heads": 2})
     decayed, spared = parameter_groups(model, embeddings=model.embedding_parameters())
@@ -252,6 +274,15 @@ def test_inverse_sqrt_is_the_published_rate_over_its_largest_value() -> None:
     assert at_once == [1.0, 1.0]
 
 
+def test_cosine_warms_up_along_a_line_and_ends_at_a_tenth() -> None:
+    factor = build_schedule("cosine", {"warm_up_steps": 4})
+    assert [factor(step, 15, 0) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert factor(9, 15, 0) == pytest.approx(0.55)
+    assert factor(14, 15, 0) == factor(20, 15, 0) == pytest.approx(0.1)
+    assert build_schedule("cosine", {"warm_up_steps": 0, "end": 0.0})(0, 2, 0) == 1.0
+    assert build_schedule("cosine", {"warm_up_steps": 9})(8, 9, 0) == 1.0
+
+
 def test_linear_falls_with_the_steps_as_in_word2vec() -> None:
     factor = build_schedule("linear", {"end": 0.1})
     assert [factor(step, 4, 0) for step in range(5)] == [1.0, 0.75, 0.5, 0.25, 0.1]
@@ -265,9 +296,9 @@ def test_constant() -> None:
     ("kind", "settings", "says"),
     [
         (
-            "cosine",
+            "plateau",
             {},
-            "no schedule 'cosine'; there are constant, one-cycle, epoch-decay, inverse-sqrt",
+            "no schedule 'plateau'; there are constant, one-cycle, epoch-decay, inverse-sqrt",
         ),
         ("one-cycle", {"step": 3}, "has no setting 'step'; it has warm_up, start, end"),
         ("constant", {"end": 3}, "has no setting 'end'; it has none"),

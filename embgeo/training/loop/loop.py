@@ -24,6 +24,7 @@ from embgeo.training.optimization import (
     build_optimizer,
     build_schedule,
     parameter_groups,
+    split_rates,
 )
 from embgeo.training.resolve import set_fields
 from embgeo.training.settings import StudySettings
@@ -136,11 +137,16 @@ class Loop:
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         """What is trained, by whether it decays: one rule for plain and factored embeddings."""
-        if self.config.optimizer.decay == "all":
-            return [{"params": self.parameters}]
-        special = self.regularizer.parameter_groups()
-        rows = self.model.embedding_parameters()
-        return parameter_groups(self.model, special, embeddings=rows)
+        chosen, rows = self.config.optimizer, self.model.embedding_parameters()
+        groups: list[dict[str, Any]] = [{"params": self.parameters}]
+        if chosen.decay != "all":
+            special = self.regularizer.parameter_groups()
+            spared = rows if chosen.decay == "matrices" else ()
+            groups = parameter_groups(self.model, special, embeddings=spared)
+        if chosen.embedding_lr is None:
+            return groups
+        assert chosen.lr is not None
+        return split_rates(groups, rows, chosen.embedding_lr * chosen.lr)
 
     # --- Where the run is ---------------------------------------------------------------------
 

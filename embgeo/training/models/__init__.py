@@ -10,6 +10,7 @@ from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.models.awd_lstm import AwdLstm
 from embgeo.training.models.embedding_model import EmbeddingModel
 from embgeo.training.models.language_model import LanguageModel, Output, detach
+from embgeo.training.models.llama import Llama
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.vd_lstm import VdLstm
 from embgeo.training.registry import find_added, list_added
@@ -19,6 +20,7 @@ __all__ = [
     "AwdLstm",
     "EmbeddingModel",
     "LanguageModel",
+    "Llama",
     "Output",
     "Transformer",
     "VdLstm",
@@ -29,7 +31,7 @@ __all__ = [
 ]
 
 #: Every model, in the order of help texts.
-MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer)
+MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer, Llama)
 
 
 def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageModel:

@@ -83,9 +83,7 @@ class Transformer(LanguageModel):
         self.dropout = share("dropout", dropout)
         self.context = whole("context", context)
         rotary = choice("positions", positions, ("learned", "rotary")) == "rotary"
-        if d % whole("heads", heads) or (rotary and d // heads % 2):
-            even = " into even numbers" if rotary else ""
-            raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")
+        self.head_width = check_heads(d, heads, rotary=rotary)
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
         self.make_embedding(normal(n_tokens, d))
         self.positions = None if rotary else nn.Parameter(normal(context, d))
@@ -106,7 +104,7 @@ class Transformer(LanguageModel):
         length = states.shape[1]
         turns: tuple[Tensor, Tensor] | None = None
         if self.positions is None:
-            turns = rotations(length, self.head_width(), states.device)
+            turns = rotations(length, self.head_width, states.device)
         else:
             if length > self.context:
                 raise BadOption(
@@ -119,11 +117,6 @@ class Transformer(LanguageModel):
             states = block(states, turns)
         found = self.norm(states).transpose(0, 1).contiguous()
         return Output(found, found, None)
-
-    def head_width(self) -> int:
-        block = self.blocks[0]
-        assert isinstance(block, TransformerBlock)
-        return self.d // block.heads
 
 
 class TransformerBlock(nn.Module):
@@ -160,6 +153,14 @@ class TransformerBlock(nn.Module):
         seen = F.scaled_dot_product_attention(query, key, value, dropout_p=p, is_causal=True)
         found: Tensor = self.attention_out(seen.transpose(1, 2).reshape(batch, length, d))
         return found
+
+
+def check_heads(d: int, heads: int, *, rotary: bool) -> int:
+    """Features of a head; `BadOption` where heads do not divide them."""
+    if d % whole("heads", heads) or (rotary and d // heads % 2):
+        even = " into even numbers" if rotary else ""
+        raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")
+    return d // heads
 
 
 def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ from embgeo.training.optimization.optimizers import (
     apply_factor,
     build_optimizer,
     parameter_groups,
+    split_rates,
 )
 from embgeo.training.optimization.schedules import SCHEDULES, Schedule, build_schedule
 
@@ -19,4 +20,5 @@ __all__ = [
     "build_optimizer",
     "build_schedule",
     "parameter_groups",
+    "split_rates",
 ]

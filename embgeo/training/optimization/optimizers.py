@@ -54,6 +54,20 @@ def parameter_groups(
     return [group for group in groups if group["params"]]
 
 
+def split_rates(
+    groups: Iterable[Mapping[str, Any]], apart: Iterable[Tensor], lr: float
+) -> list[dict[str, Any]]:
+    """The same groups, each in two where it holds some of the parameters with a rate apart."""
+    own = {id(p) for p in apart}
+    found = []
+    for group in groups:
+        for rate in ({}, {"lr": lr}):
+            chosen = [p for p in group["params"] if (id(p) in own) == bool(rate)]
+            if chosen:
+                found.append({**group, **rate, "params": chosen})
+    return found
+
+
 def build_optimizer(
     kind: str,
     groups: Iterable[dict[str, Any]],

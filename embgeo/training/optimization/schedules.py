@@ -122,12 +122,42 @@ def linear(
     return max(1.0 - step / max(steps, 1), end)
 
 
+def cosine(
+    step: int,
+    steps: int,
+    epoch: int,  # noqa: ARG001
+    *,
+    warm_up_steps: int = 100,
+    end: float = 0.1,
+) -> float:
+    """Up to 1 along a line in `warm_up_steps` steps, and down to `end` along a cosine.
+
+    Parameters
+    ----------
+    step, steps, epoch : int
+        The number of the step, from 0, how many there are, and the epoch, which plays no part.
+    warm_up_steps : int
+    end : float
+        The factor of the last step.
+
+    References
+    ----------
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, Eq. 5,
+    without restarts; with a linear warm-up and this end as in Touvron et al. 2023, §2.3.
+    """
+    if step < warm_up_steps:
+        return (step + 1) / warm_up_steps
+    way = (step - warm_up_steps) / max(steps - 1 - warm_up_steps, 1)
+    return along_cosine(1.0, end, min(way, 1.0))
+
+
 SCHEDULES: dict[str, Callable[..., float]] = {
     "constant": constant,
     "one-cycle": one_cycle,
     "epoch-decay": epoch_decay,
     "inverse-sqrt": inverse_sqrt,
     "linear": linear,
+    "cosine": cosine,
 }
 
 

@@ -1,0 +1,177 @@
+"""The Transformer of present language models: RMSNorm, rotary positions, SwiGLU, no biases."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embgeo.training.checks import flag, nonnegative, require, share, whole
+from embgeo.training.models.language_model import LanguageModel, Output
+from embgeo.training.models.transformer import SPREAD, check_heads, normal, rotated, rotations
+
+#: Below the root of the mean square that a norm divides by.
+EPS = 1e-5
+#: Feed-forward layers have a multiple of so many units, where settings do not say how many.
+MULTIPLE = 32
+
+
+class Llama(LanguageModel):
+    """Blocks of causal attention and a gated feed-forward layer, each after an RMSNorm.
+
+    A window does not see the windows before it: there is no state.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary.
+    d : int
+        Columns of the embedding, and features of all blocks.
+    layers : int
+    heads : int
+        Heads of queries; divides d into even numbers.
+    kv_heads : int, optional
+        Heads of keys and values, each for as many heads of queries; divides `heads`, which it is
+        by default.
+    feedforward : int, optional
+        Units inside of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
+    dropout : float
+        Of the embedded tokens, and of what attention and feed-forward layers add.
+    embedding_dropout : float
+        The share of tokens whose embedding is zero throughout a window.
+    qk_norm : bool
+        Whether queries and keys have an RMSNorm, before they are turned.
+    embedding_scale : bool
+        Whether embedded tokens are multiplied by √d.
+    soft_cap : float
+        c of the logits c·tanh(z/c), which lie between −c and c; 0 for z itself.
+    tied, bias
+        See :class:`LanguageModel`.
+
+    Raises
+    ------
+    BadOption
+        A setting outside its range.
+
+    References
+    ----------
+    Touvron et al., "LLaMA: open and efficient foundation language models", 2023, §2.2, after Zhang
+    and Sennrich 2019 (RMSNorm), Shazeer 2020 (SwiGLU) and Su et al. 2021 (rotary positions);
+    Ainslie et al., "GQA: training generalized multi-query transformer models from multi-head
+    checkpoints", EMNLP 2023 (`kv_heads`); Gemma Team, "Gemma 2", 2024 (`embedding_scale`,
+    `soft_cap`); Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023
+    (`qk_norm`, there a LayerNorm).
+    """
+
+    NAME: ClassVar[str] = "llama"
+    SOURCE: ClassVar[str] = "Touvron et al. 2023"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "weights start normally distributed, with a standard deviation of 0.02 that the layers "
+        "which end a block divide by the root of their number, as in Radford et al. 2019; the "
+        "paper does not say how they start",
+    )
+    CARRIES_STATE: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        d: int = 256,
+        layers: int = 4,
+        heads: int = 4,
+        kv_heads: int | None = None,
+        feedforward: int | None = None,
+        dropout: float = 0.0,
+        embedding_dropout: float = 0.0,
+        qk_norm: bool = False,
+        embedding_scale: bool = False,
+        soft_cap: float = 0.0,
+        tied: bool = True,
+        bias: bool = False,
+    ) -> None:
+        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
+        self.head_width = check_heads(d, heads, rotary=True)
+        keys = heads if kv_heads is None else whole("kv_heads", kv_heads)
+        require("kv_heads", keys, heads % keys == 0, f"give a number that divides {heads}")
+        usual = -(-8 * d // (3 * MULTIPLE)) * MULTIPLE
+        inner = usual if feedforward is None else whole("feedforward", feedforward)
+        self.dropout = share("dropout", dropout)
+        self.scale = d**0.5 if flag("embedding_scale", embedding_scale) else 1.0
+        self.soft_cap = nonnegative("soft_cap", soft_cap)
+        flag("qk_norm", qk_norm)
+        self.make_embedding(normal(n_tokens, d))
+        self.blocks = nn.ModuleList(
+            LlamaBlock(d, heads, keys, inner, qk_norm=qk_norm, spread=SPREAD * (2 * layers) ** -0.5)
+            for _ in range(whole("layers", layers))
+        )
+        self.norm = RmsNorm(d, eps=EPS)
+        self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
+
+    def layers_of(self, rows: Tensor, state: object) -> Output:  # noqa: ARG002
+        # Attention is fastest with the batch first.
+        states = F.dropout(rows.transpose(0, 1) * self.scale, self.dropout, self.training)
+        turns = rotations(len(rows), self.head_width, rows.device)
+        for block in self.blocks:
+            states = states + F.dropout(block.attend(states, turns), self.dropout, self.training)
+            states = states + F.dropout(block.feed(states), self.dropout, self.training)
+        found = self.norm(states).transpose(0, 1).contiguous()
+        return Output(found, found, None)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        logits = super().head(hidden)
+        return self.soft_cap * torch.tanh(logits / self.soft_cap) if self.soft_cap else logits
+
+
+class RmsNorm(nn.RMSNorm):
+    """In the precision of its gains under autocast, too."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.to(self.weight.dtype))
+
+
+class LlamaBlock(nn.Module):
+    """What a block adds to states of shape (B, T, d): first attention, then the gated layer."""
+
+    def __init__(
+        self, d: int, heads: int, kv_heads: int, inner: int, *, qk_norm: bool, spread: float
+    ) -> None:
+        super().__init__()
+        self.heads, self.kv_heads, self.width = heads, kv_heads, d // heads
+        self.norm_attention = RmsNorm(d, eps=EPS)
+        self.attention_in = weights(d, (heads + 2 * kv_heads) * self.width, SPREAD)
+        self.attention_out = weights(d, d, spread)
+        self.norm_inner = RmsNorm(d, eps=EPS)
+        self.inner_in = weights(d, 2 * inner, SPREAD)
+        self.inner_out = weights(inner, d, spread)
+        self.norm_query = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
+        self.norm_key = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
+
+    def attend(self, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
+        """Causal attention; each head of keys and values serves as many heads of queries."""
+        split = self.attention_in(self.norm_attention(x)).unflatten(-1, (-1, self.width))
+        sizes = (self.heads, self.kv_heads, self.kv_heads)
+        query, key, value = split.transpose(1, 2).split(sizes, dim=1)
+        query = rotated(self.norm_query(query), *turns)
+        key = rotated(self.norm_key(key), *turns)
+        if self.kv_heads < self.heads:
+            served = self.heads // self.kv_heads
+            key, value = (each.repeat_interleave(served, dim=1) for each in (key, value))
+        query, key = query.to(value.dtype), key.to(value.dtype)  # norms leave that of autocast
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        found: Tensor = self.attention_out(seen.transpose(1, 2).flatten(2))
+        return found
+
+    def feed(self, x: Tensor) -> Tensor:
+        """SwiGLU: W3·(silu(W1·x) ⊙ W2·x)."""
+        gate, up = self.inner_in(self.norm_inner(x)).chunk(2, dim=-1)
+        found: Tensor = self.inner_out(F.silu(gate) * up)
+        return found
+
+
+def weights(inputs: int, outputs: int, spread: float) -> nn.Linear:
+    """A layer with normally distributed weights and no bias."""
+    layer = nn.Linear(inputs, outputs, bias=False, device="meta")
+    layer.weight = nn.Parameter(normal(outputs, inputs, spread))
+    return layer
