@@ -205,6 +205,7 @@ def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow
         f"{split}.perplexity": value
         for split in ("valid", "test")
         if (value := unigram_perplexity(training.runs, split)) is not None
+        and any(head.name == f"{split}.perplexity" for head in columns)
     }
     if not known:
         return ()

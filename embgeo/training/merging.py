@@ -14,7 +14,8 @@ OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate", "warm_up_steps")
 
 #: A setting that chooses, and what belongs to the choice; None for all but what models share.
 CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
-    ("data", "tokenizer", ("size", "min_count")),
+    ("data", "tokenizer", ("size", "min_count", "bpe")),
+    ("data", "bpe", ("size", "min_count", "tokenizer", "unit")),
     ("task", "name", None),
     ("model", "name", None),
     ("optimizer", "kind", OF_OPTIMIZER),

@@ -30,6 +30,8 @@ class DataSettings:
         How often a token occurs in the training split to have a row; how many rows at most.
     tokenizer : str, optional
         A ``tokenizer.json``.
+    bpe : int, optional
+        Rows of a byte-level tokenizer that is learned from the training split, in place of words.
     tokens : int, optional
         Number of tokens of the training split to use, from its start.
     shuffle : bool
@@ -42,6 +44,7 @@ class DataSettings:
     min_count: int | None = None
     size: int | None = None
     tokenizer: str | None = None
+    bpe: int | None = None
     tokens: int | None = None
     shuffle: bool = True
 
@@ -145,6 +148,10 @@ class TrainingSettings:
         Optimizer steps after which the run ends, if `epochs` do not end it before.
     batch, bptt : int
         Streams side by side over all processes, and the steps back in time.
+    windows : {"streams", "random"}, optional
+        "streams": each window of a stream follows on the one before, with its state; by default.
+        "random": each epoch cuts the text at other places, and takes the windows in an order that
+        is drawn, each from an empty state.
     random_lengths : bool
         Windows of random length, and a learning rate in proportion (AWD-LSTM).
     sum_over_steps : bool
@@ -168,6 +175,9 @@ class TrainingSettings:
         Which weights the run ends with: the last ones, or those with the lowest validation loss.
     log_every : int
         Steps between two lines of training loss.
+    log_updates : bool, optional
+        Whether these lines also say how long the gradient of each matrix is, before clipping, and
+        by which share of its length the step changes it.
     save_seconds : float
         Time between two saves of the state; the end of an epoch is always one.
     save_steps : int, optional
@@ -185,6 +195,7 @@ class TrainingSettings:
     steps: int | None = checked(None, whole)
     batch: int = checked(20, whole)
     bptt: int = checked(35, whole)
+    windows: Literal["streams", "random"] | None = None
     random_lengths: bool = False
     sum_over_steps: bool = False
     clip: float = checked(0.0, nonnegative)
@@ -195,6 +206,7 @@ class TrainingSettings:
     keep: Literal["last", "best"] = "last"
     patience: int | None = checked(None, whole)
     log_every: int = checked(50, whole)
+    log_updates: bool | None = None
     save_seconds: float = checked(120.0, nonnegative)
     save_steps: int | None = checked(None, whole)
     budget: float | None = None

@@ -45,6 +45,7 @@ PRESETS = (
     "tatoeba-cpu",
     "skipgram-cpu",
     "digits-cpu",
+    "tiny-llama-cpu",
     "ptb-inan",
     "wt2-fast",
     "wt2-paper",
@@ -52,6 +53,7 @@ PRESETS = (
     "wmt14-base",
     "skipgram-enwik9",
     "mnist",
+    "wt103-llama",
 )
 
 

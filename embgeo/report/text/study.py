@@ -65,7 +65,7 @@ def table(training: Training) -> list[str]:
             texts = ["" if found is None else found.text for found in outputs]
             rows.append(["  output matrix", *texts])
     unigram = unigram_perplexity(training.runs, split)
-    if unigram is not None:
+    if unigram is not None and held[0][0] == f"{split}.perplexity":
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
     return align(rows)
 

@@ -40,7 +40,12 @@ class Corpus:
     notes : tuple of str
         What was decided about the text, in words.
     files : dict of str to str
-        SHA-256 of each file that was read, by its path below the given folder.
+        SHA-256 of each file that was read, by its path below the given folder, and of a tokenizer
+        that was learned.
+    tokenizer : str, optional
+        One that was learned from the training split, as a ``tokenizer.json``.
+    row_bytes : array of int64, optional
+        How many bytes of text each row stands for, shape (N,), where that is known.
     """
 
     name: str
@@ -51,6 +56,8 @@ class Corpus:
     unit: str
     notes: tuple[str, ...]
     files: dict[str, str]
+    tokenizer: str | None = None
+    row_bytes: npt.NDArray[np.int64] | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -117,7 +124,7 @@ def load_corpus(
     unit = unit or ("stream" if reader.end() is None else "sentences")
     rules = _rules(layout, reader, unit)
     ids = _splits(layout, reader.encode, rules, tokens, (shuffle, seed), notes)
-    _check_splits(ids, path)
+    check_splits(ids, path)
     if tokens is not None:
         notes.append(f"the first {len(ids['train']):,} tokens of the training text")
     published = layout.published
@@ -138,7 +145,7 @@ def load_corpus(
     notes += _about_unknown(vocabulary, rows)
     if published is not None:
         notes += _about_types(vocabulary, published)
-    files = _files(path, layout)
+    files = hash_files(path, layout)
     if tokenizer is not None:
         files[tokenizer.name] = sha256(tokenizer)
     return Corpus(
@@ -237,7 +244,8 @@ def _check(
         )
 
 
-def _check_splits(splits: dict[str, Ids], path: Path) -> None:
+def check_splits(splits: dict[str, Ids], path: Path) -> None:
+    """`UnreadableFile` for a split with next to no tokens."""
     for split, ids in splits.items():
         fewest = FEWEST_TRAINING_TOKENS if split == "train" else FEWEST_TOKENS
         if len(ids) < fewest:
@@ -248,7 +256,8 @@ def _check_splits(splits: dict[str, Ids], path: Path) -> None:
             )
 
 
-def _files(path: Path, layout: CorpusLayout) -> dict[str, str]:
+def hash_files(path: Path, layout: CorpusLayout) -> dict[str, str]:
+    """SHA-256 of each file, by its path below the folder."""
     folder = path if path.is_dir() else path.parent
     return {
         file.relative_to(folder).as_posix(): sha256(file)

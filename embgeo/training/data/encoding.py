@@ -74,10 +74,13 @@ class EncodingRules:
     empty_lines : bool
         Whether an empty line is a line like others; otherwise it separates paragraphs and has no
         token.
+    separator : int, optional
+        Number of the token that is put at the end of each file.
     """
 
     end: int | None
     empty_lines: bool = False
+    separator: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,8 @@ class _Growing:
     def end_file(self) -> None:
         if len(self.ids) > self.lines[-1]:
             self.end_line()
+        if self.rules.separator is not None:
+            self.ids.append(self.rules.separator)
         self._end_paragraph()
 
     def finished(self) -> EncodedText:

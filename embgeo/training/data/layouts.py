@@ -40,6 +40,8 @@ class KnownCorpus:
         In the training split.
     empty_lines : bool
         Whether an empty line has an end-of-sentence token like others.
+    titles : bool
+        Whether it consists of articles, each with a title in a line of its own.
     """
 
     name: str
@@ -47,6 +49,7 @@ class KnownCorpus:
     tokens: tuple[int, int, int]
     types: int
     empty_lines: bool
+    titles: bool = False
 
 
 PUBLISHED = (
@@ -56,6 +59,7 @@ PUBLISHED = (
         (2_088_628, 217_646, 245_569),
         33_278,
         empty_lines=True,
+        titles=True,
     ),
     KnownCorpus(
         "ptb",

@@ -29,6 +29,8 @@ class Tokenizer:
     ----------
     path : Path
         A ``tokenizer.json``.
+    text : str, optional
+        What it holds, where there is no such file.
 
     Raises
     ------
@@ -38,7 +40,7 @@ class Tokenizer:
         The file is none that the package understands.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, text: str | None = None) -> None:
         self.path = path
         try:
             from tokenizers import Tokenizer as Theirs
@@ -49,7 +51,7 @@ class Tokenizer:
                 way_out=f"pip install 'embgeo[{EXTRA}]'",
             ) from error
         try:
-            text = path.read_text("utf-8")
+            text = path.read_text("utf-8") if text is None else text
             self._tokenizer: Any = Theirs.from_str(text)
         except OSError as error:
             raise cannot_read(path, error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
+from embgeo.training.loop.step_sizes import measure_step
 from embgeo.training.merging import OF_OPTIMIZER, OF_SCHEDULE
 from embgeo.training.methods import Setup
 from embgeo.training.methods import catalog as methods
@@ -72,6 +73,8 @@ class Loop:
         Steps of the optimizer so far.
     tokens : int
         Units so far, of all processes.
+    step_sizes : dict of str to float
+        Of the last step, where it was to be measured; see :func:`measure_step`.
     initial_sha256 : str
         Of the weights before the method was attached; see :func:`fingerprint`.
     """
@@ -105,6 +108,7 @@ class Loop:
         self.hidden: Any = None
         self.step_number = 0
         self.tokens = 0
+        self.step_sizes: dict[str, float] = {}
         torch.manual_seed(seed + _DROPOUT + _RANK * world.rank)
         self.model.train()
 
@@ -254,12 +258,16 @@ class Loop:
                     p.grad.mul_(scale)
         if not self.in_loss:
             self.regularizer.add_gradient(weight)
-        if self.config.training.clip:
-            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.training.clip)
-        lr = apply_factor(self.optimizer, factor)
-        self.regularizer.before_step(lr * weight)
-        self.optimizer.step()
-        self.regularizer.after_step(lr * weight)
+        training = self.config.training
+        self.step_sizes = {}
+        due = training.log_updates and (self.step_number + 1) % training.log_every == 0
+        with measure_step(self.model, self.step_sizes) if due else nullcontext():
+            if training.clip:
+                torch.nn.utils.clip_grad_norm_(self.parameters, training.clip)
+            lr = apply_factor(self.optimizer, factor)
+            self.regularizer.before_step(lr * weight)
+            self.optimizer.step()
+            self.regularizer.after_step(lr * weight)
         self.step_number += 1
         if self.asgd is not None:
             self.asgd.after_step()

@@ -12,6 +12,7 @@ from typing import Any
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
 from embgeo.training.data import write_vocabulary
+from embgeo.training.data.byte_level import TOKENIZER_NAME
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.checkpoint import (
     MODEL_NAME,
@@ -125,6 +126,8 @@ def begin(config: StudySettings, dataset: Dataset, folder: Path) -> None:
         if not (folder / checkpoint.STATE_NAME).exists():
             write(folder / RUN_NAME, config.text().encode())
             write_vocabulary(dataset.vocabulary, folder / VOCABULARY_NAME)
+            if (tokenizer := getattr(dataset, "tokenizer", None)) is not None:
+                write(folder / TOKENIZER_NAME, tokenizer.encode())
 
 
 @contextmanager
@@ -168,7 +171,7 @@ def finish(session: Session, command: str) -> RunResult:
         initial_sha256=loop.initial_sha256,
         stopped_early=session.stopped,
         task=loop.task.NAME,
-        quality=loop.task.QUALITY,
+        quality=loop.task.quality(session.config),
         quantities=loop.task.QUANTITIES,
     )
     if session.world.leads:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -21,6 +23,7 @@ from embgeo.training.evaluation.windows import STATEFUL_BPTT
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel
 from embgeo.training.sections import EvaluationSettings
+from embgeo.training.study.numbers import BITS_PER_BYTE
 from embgeo.training.study.text_losses import TextLosses, merge_blocks
 
 Found = dict[str, float | None]
@@ -115,12 +118,17 @@ class Scores:
 
     def describe(self, split: str, found: Perplexity) -> Found:
         """The numbers that a result holds of a split; with the perplexity of a unigram model."""
-        counts = self.corpus.vocabulary.counts
+        counts, rows = self.corpus.vocabulary.counts, self.rows(split)
+        in_bytes: Found = {}
+        if self.corpus.row_bytes is not None:
+            length = int(self.corpus.row_bytes[rows[1:]].sum())
+            in_bytes[BITS_PER_BYTE] = found.all.total / math.log(2.0) / length if length else None
         return {
             "perplexity": found.all.perplexity,
             "loss": found.all.loss,
             "tokens": found.all.tokens,
             "rare": found.rare.perplexity,
             "popular": found.popular.perplexity,
-            "unigram": unigram_perplexity(counts, self.rows(split)),
+            "unigram": unigram_perplexity(counts, rows),
+            **in_bytes,
         }

@@ -150,7 +150,7 @@ class Session:
             raise self.diverged("the loss became NaN or infinite")
         method = self.loop.regularizer
         values |= self.penalties()
-        values |= method.numbers()
+        values |= method.numbers() | self.loop.step_sizes
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
 
     def penalties(self) -> dict[str, float]:
@@ -205,7 +205,7 @@ class Session:
             That is so of the score that decides.
         """
         known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
-        quality = self.loop.task.QUALITY
+        quality = self.loop.task.quality(self.config)
         if quality in found and known[quality] is None:
             raise self.diverged(f"there is no finite {quality} on the {split} split")
         return known

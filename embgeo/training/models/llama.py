@@ -114,6 +114,7 @@ class Llama(LanguageModel):
         states = F.dropout(rows.transpose(0, 1) * self.scale, self.dropout, self.training)
         turns = rotations(len(rows), self.head_width, rows.device)
         for block in self.blocks:
+            assert isinstance(block, LlamaBlock)
             states = states + F.dropout(block.attend(states, turns), self.dropout, self.training)
             states = states + F.dropout(block.feed(states), self.dropout, self.training)
         found = self.norm(states).transpose(0, 1).contiguous()

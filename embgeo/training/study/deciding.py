@@ -11,7 +11,7 @@ from embgeo.core.values import format_number
 from embgeo.numerics.multiple_tests import adjust_holm
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_all
-from embgeo.training.study.numbers import PERPLEXITIES
+from embgeo.training.study.numbers import BITS_PER_BYTE, PERPLEXITIES
 from embgeo.training.study.samples import SamplesByMethod, bootstrap_samples
 from embgeo.training.study.spread import (
     CONFIDENCE,
@@ -34,7 +34,7 @@ from embgeo.training.study.training import (
 )
 
 #: Scores that are not spelled like their names.
-SPELLED = {"macro_f1": "macro-F1", "bleu": "BLEU", "chrf": "chrF"}
+SPELLED = {"macro_f1": "macro-F1", "bleu": "BLEU", "chrf": "chrF", BITS_PER_BYTE: "bits per byte"}
 #: Of the minimum detectable effect.
 POWER = 0.8
 
@@ -91,7 +91,9 @@ def decide_claim(
 ) -> ClaimOutcome:
     """One claim, decided; without its reference it cannot be."""
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
-    number = quality_name(runs) if claim.number == PERPLEXITY else claim.number
+    number = claim.number
+    if number == PERPLEXITY:
+        number = score_name(runs, number)
     held = paired(
         *(select_values(side, number, claim.role) for side in sides), relative=claim.relative
     )
@@ -171,7 +173,11 @@ def quality_name(runs: Sequence[Run]) -> str:
 
     The validation split chose settings.
     """
-    score = find_quality(runs)
+    return score_name(runs, find_quality(runs))
+
+
+def score_name(runs: Sequence[Run], score: str) -> str:
+    """A score of the test split where every run has it, else of the validation split."""
     tested = bool(runs) and all(f"test.{score}" in run.numbers for run in runs)
     return f"{'test' if tested else 'valid'}.{score}"
 

@@ -12,6 +12,7 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Quantity
 
 _MERITY = "Merity et al. 2018; every language-modeling paper"
+BITS_PER_BYTE = "bits_per_byte"
 _SPLITS = {"valid": "validation", "test": "test"}
 
 
@@ -68,6 +69,16 @@ def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
             better="lower",
         ),
         _unigram_of_split(split, title),
+        Quantity(
+            f"{split}.{BITS_PER_BYTE}",
+            f"Bits per byte, {title}",
+            f"Bits that the model takes to encode a byte of the text of the {title} split. "
+            "Comparable between tokenizers, on one and the same text.",
+            "−Σ_t log₂ p(w_t | w_<t) / Σ_t bytes of w_t",
+            "Gao L. et al. 2020 (The Pile)",
+            unit="bits",
+            better="lower",
+        ),
     )
 
 
@@ -124,9 +135,9 @@ QUANTITIES: tuple[Quantity, ...] = (
 )
 
 #: Numbers of `result.json` that stand for a whole split.
-OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic", "unigram")
+OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic", "unigram", BITS_PER_BYTE)
 #: Those whose differences are taken of logarithms.
-PERPLEXITIES = tuple(name for name in OF_A_SPLIT if name != "loss")
+PERPLEXITIES = tuple(name for name in OF_A_SPLIT if name not in ("loss", BITS_PER_BYTE))
 
 #: γ and the ratio of the last singular value to the first, where the settings of a prior have none.
 GAMMA = {"exponential": 1.0, "polynomial": 0.6}

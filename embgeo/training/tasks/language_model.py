@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import nonnegative
 from embgeo.training.data import (
     Batches,
     Corpus,
@@ -18,6 +19,8 @@ from embgeo.training.data import (
     load_corpus,
     log_unigram,
 )
+from embgeo.training.data.byte_level import load_byte_level
+from embgeo.training.data.random_windows import RandomWindows
 from embgeo.training.evaluation.windows import limit_evaluation, resolve_windows
 from embgeo.training.loop.cross_entropy import cross_entropy
 from embgeo.training.loop.process import World
@@ -27,14 +30,22 @@ from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import Method
 from embgeo.training.models import LanguageModel, build, detach, model_class
 from embgeo.training.settings import StudySettings
-from embgeo.training.tasks.task import Losses, Task
+from embgeo.training.study.numbers import BITS_PER_BYTE
+from embgeo.training.tasks.task import Feed, Losses, Task
 
 #: Windows of random length are longer than usual by this at most, but for one in 10⁹.
 _LONGER = 30
 
 
 class LanguageModeling(Task):
-    """Predict each token of a text from those before it."""
+    """Predict each token of a text from those before it.
+
+    Parameters
+    ----------
+    z_loss : float
+        Weight of the mean of (ln Z)² over the positions, for Z = Σ exp(logit): it keeps logits
+        from drifting together; 0 for none. Chowdhery et al., "PaLM", 2022, §5, has 1e-4.
+    """
 
     NAME: ClassVar[str] = "lm"
     QUALITY: ClassVar[str] = "perplexity"
@@ -45,7 +56,15 @@ class LanguageModeling(Task):
         "popular",
         "cache",
         "dynamic",
+        BITS_PER_BYTE,
     )
+
+    def __init__(self, *, z_loss: float = 0.0) -> None:
+        self.z_loss = nonnegative("z_loss of [task]", z_loss)
+
+    def quality(self, config: StudySettings) -> str:
+        """Bits per byte with a tokenizer that is learned: perplexities depend on it."""
+        return self.QUALITY if config.data.bpe is None else BITS_PER_BYTE
 
     def find_model(self, name: str) -> type[LanguageModel]:
         return model_class(name)
@@ -55,11 +74,14 @@ class LanguageModeling(Task):
 
     def resolve(self, config: StudySettings) -> StudySettings:
         kind = self.find_model(config.model.name)
+        refuse_together(config)
         found = resolve_windows(limit_evaluation(config), config.training.bptt, kind)
         return replace(config, evaluation=found)
 
     def load(self, config: StudySettings) -> Corpus:
         chosen = config.data
+        if chosen.bpe is not None:
+            return load_byte_level(Path(chosen.path), chosen.bpe, tokens=chosen.tokens)
         return load_corpus(
             Path(chosen.path),
             unit=chosen.unit,
@@ -87,13 +109,17 @@ class LanguageModeling(Task):
 
     def feed(
         self, config: StudySettings, dataset: Corpus, world: World, device: torch.device
-    ) -> Batches:
-        streams = columns(dataset.train, config.training.batch)
+    ) -> Feed:
+        chosen, seed = config.training, config.seeds[0]
+        if chosen.windows == "random":
+            rows = torch.from_numpy(dataset.train).to(device)
+            return RandomWindows(rows, chosen.batch, chosen.bptt, world=world, seed=seed)
+        streams = columns(dataset.train, chosen.batch)
         return Batches(
             world.part(streams).to(device),
-            config.training.bptt,
-            random_lengths=config.training.random_lengths,
-            seed=config.seeds[0],
+            chosen.bptt,
+            random_lengths=chosen.random_lengths,
+            seed=seed,
         )
 
     def loss(
@@ -111,6 +137,8 @@ class LanguageModeling(Task):
         assert step.logits is not None
         mean = cross_entropy(step.logits, batch.targets)
         objective = mean + model.activation_penalty(output)
+        if self.z_loss:
+            objective = objective + self.z_loss * step.logits.float().logsumexp(-1).square().mean()
         if in_loss:
             objective = objective + regularizer(step)
         return Losses(mean, objective, detach(output.state))
@@ -122,7 +150,7 @@ class LanguageModeling(Task):
         return Scores(config.evaluation, dataset, device)
 
     def rehearse(self, config: StudySettings, dataset: Corpus) -> None:
-        columns(dataset.train, config.training.batch)
+        self.feed(config, dataset, World(), torch.device("cpu"))
 
     def check_model(self, config: StudySettings, model: LanguageModel) -> None:
         check_windows(model, config)
@@ -130,6 +158,21 @@ class LanguageModeling(Task):
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
         """Logits with their gradient."""
         return 2 * config.training.batch * config.training.bptt * n_tokens * 4
+
+
+def refuse_together(config: StudySettings) -> None:
+    """Refuse settings of the text and of windows that exclude each other."""
+    data, training = config.data, config.training
+    for name in ("tokenizer", "unit", "size", "min_count"):
+        if data.bpe is not None and getattr(data, name) is not None:
+            raise BadOption(
+                f"bpe of [data] learns a tokenizer, and {name} is given", way_out="leave one out"
+            )
+    if training.windows == "random" and training.random_lengths:
+        raise BadOption(
+            "random windows of [training] have one length, and random_lengths is set",
+            way_out="leave one out",
+        )
 
 
 def read_vocabulary(config: StudySettings) -> Vocabulary | None:

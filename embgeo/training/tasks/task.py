@@ -183,6 +183,10 @@ class Task:
         refuse_others(name, settings, list_defaults(model))
         return model(n_tokens, **settings)
 
+    def quality(self, config: StudySettings) -> str:  # noqa: ARG002
+        """The score that decides a comparison with these settings."""
+        return self.QUALITY
+
     def resolve(self, config: StudySettings) -> StudySettings:
         """The settings, with defaults of the task for those that are not set."""
         return config
@@ -228,8 +232,8 @@ class Task:
 
 #: Settings by table that only language models have a use for.
 OF_TEXTS = {
-    "data": ("unit", "tokenizer", "tokens"),
-    "training": ("random_lengths", "sum_over_steps"),
+    "data": ("unit", "tokenizer", "tokens", "bpe"),
+    "training": ("random_lengths", "sum_over_steps", "windows"),
     "evaluation": ("cache", "dynamic"),
 }
 
