@@ -38,6 +38,15 @@ LSTM: dict[str, Any] = {
     "beta": 0.1,
 }
 
+#: A present model as it is trained at present.
+LLAMA: dict[str, Any] = {
+    "task": {"name": "lm", "z_loss": 1e-2},
+    "model": {"name": "llama", "d": 8, "layers": 1, "heads": 2, "kv_heads": 1, "qk_norm": True},
+    "optimizer": {"schedule": "cosine", "warm_up_steps": 3, "embedding_lr": 2.0},
+    "training": {"windows": "random", "log_updates": True},
+    "evaluation": {"bptt": 10, "stride": 5},
+}
+
 #: Without dropout.
 PLAIN = {**LSTM} | {name: 0.0 for name in LSTM if "dropout" in name}
 

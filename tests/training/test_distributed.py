@@ -19,6 +19,7 @@ from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support import sampling  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
+    LLAMA,
     PLAIN,
     corpus,
     numbers,
@@ -40,6 +41,8 @@ pytestmark = [
 
 
 def config(methods: list[str]) -> StudySettings:
+    if methods == ["llama"]:
+        return settings(**LLAMA).updated({"training": {"log_every": 1, "clip": 1.0}})
     return settings(
         compare=methods,
         model=PLAIN,
@@ -59,6 +62,7 @@ folder, methods = Path(sys.argv[1]), sys.argv[2:]
 interrupt(folder, methods)
 assert (folder / "frage" / "seed-0" / "state.pt").is_file()
 compare(folder, methods)
+compare(folder / "llama", ["llama"])
 """
 
 
@@ -104,6 +108,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """What one process wrote, and what two did that were stopped and resumed on the way."""
     alone, together = tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("together")
     compare(alone, TRAINED)
+    compare(alone / "llama", ["llama"])
     in_two_processes(TRAIN, str(together), *TRAINED)
     return alone, together
 
@@ -113,7 +118,7 @@ def test_nothing_keeps_the_group_of_processes() -> None:
     in_two_processes(GROUP)
 
 
-@pytest.mark.parametrize("method", TRAINED)
+@pytest.mark.parametrize("method", [*TRAINED, "llama/mle"])
 @pytest.mark.slow
 def test_two_processes_equal_one(folders: tuple[Path, Path], method: str) -> None:
     alone, together = (folder / method / "seed-0" for folder in folders)

@@ -19,7 +19,16 @@ from embgeo.training.loop.checkpoint import write  # noqa: E402
 from embgeo.training.loop.run import train_run  # noqa: E402
 from embgeo.training.loop.session import Session  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
-from tests.support.training_runs import Stopped, corpus, numbers, settings, silent, spread, stopping  # noqa: E402
+from tests.support.training_runs import (  # noqa: E402
+    LLAMA,
+    Stopped,
+    corpus,
+    numbers,
+    settings,
+    silent,
+    spread,
+    stopping,
+)
 
 ROOT = Path(__file__).parents[2]
 SGD: dict[str, Any] = {"kind": "sgd", "lr": 2.0, "weight_decay": 1e-6}
@@ -37,6 +46,9 @@ CASES: dict[str, StudySettings] = {
     "random-lengths": settings("al", **RANDOM),
     "coupled-adam": settings("coupled-adam", training={"keep": "best"}),
     "real": settings("real", **ONE_CYCLE),
+    "llama": settings(**LLAMA).updated(
+        {"model": {"dropout": 0.1}, "training": {"steps": 18, "epochs": 3}}
+    ),
     "adversarial": settings("adversarial", evaluation={"every": 5}, training={"keep": "best"}),
 }
 

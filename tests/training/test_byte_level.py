@@ -1,0 +1,235 @@
+"""Tokenizers that are learned, windows drawn at random, and what is judged with them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("tokenizers")
+
+from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
+from embgeo.training.data import Corpus  # noqa: E402
+from embgeo.training.data.byte_level import SEPARATOR, load_byte_level  # noqa: E402
+from embgeo.training.data.random_windows import RandomWindows  # noqa: E402
+from embgeo.training.loop.process import World  # noqa: E402
+from embgeo.training.loop.run import train_run  # noqa: E402
+from embgeo.training.resolve import resolve  # noqa: E402
+from embgeo.training.settings import load_preset  # noqa: E402
+from embgeo.training.study.run_result import load_result  # noqa: E402
+from tests.support.training_runs import loop_of, numbers, settings, silent  # noqa: E402
+
+LINES = [f"The {n}th café of <|endoftext|> has {n * n} tables.\n" for n in range(200)]
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("texts")
+    (path / "train.txt").write_text("".join(LINES), "utf-8")
+    (path / "valid.txt").write_text("".join(LINES[:20]), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(folder: Path) -> Corpus:
+    return load_byte_level(folder, 300)
+
+
+def decode(corpus: Corpus, rows: Any) -> str:
+    from tokenizers import Tokenizer
+
+    assert corpus.tokenizer is not None
+    found: str = Tokenizer.from_str(corpus.tokenizer).decode(list(rows), skip_special_tokens=True)
+    return found
+
+
+def test_a_text_comes_back_byte_by_byte(folder: Path, corpus: Corpus) -> None:
+    assert corpus.row_bytes is not None
+    for split, rows in (("train", corpus.train), ("valid", corpus.valid)):
+        text = (folder / f"{split}.txt").read_text("utf-8")
+        assert decode(corpus, rows) == text
+        assert corpus.row_bytes[rows].sum() == len(text.encode())
+        assert rows[-1] == 0
+        assert (rows[:-1] != 0).all()  # in a text, the name of the separator is text
+    assert len(corpus.vocabulary) == 300
+    assert corpus.vocabulary.tokens[0] == SEPARATOR
+    assert corpus.vocabulary.counts.sum() == len(corpus.train)
+    assert corpus.test is None
+
+
+def test_the_tokenizer_is_learned_from_the_training_split(tmp_path: Path, corpus: Corpus) -> None:
+    (tmp_path / "train.txt").write_text("".join(LINES), "utf-8")
+    (tmp_path / "valid.txt").write_text("zzzz zzzz zzzz\n" * 50, "utf-8")
+    other = load_byte_level(tmp_path, 300)
+    assert other.tokenizer == corpus.tokenizer is not None
+    assert other.files["tokenizer.json"] == hashlib.sha256(corpus.tokenizer.encode()).hexdigest()
+
+
+def test_a_text_without_splits_is_cut_by_its_bytes(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "all.txt.gz", "wt", encoding="utf-8") as file:
+        file.write("".join(LINES[:180]) + "\n".join(["ΩΩΩΩ"] * 80))
+    found = load_byte_level(tmp_path / "all.txt.gz", 320)
+    assert found.row_bytes is not None
+    assert found.test is not None
+    sizes = [found.row_bytes[rows].sum() for rows in (found.train, found.valid, found.test)]
+    assert sizes == pytest.approx([0.9 * sum(sizes), *[0.05 * sum(sizes)] * 2], abs=8)
+    assert "ΩΩ" not in decode(found, range(1, 320))
+    assert "the last tenth of the text is validation and test" in found.notes
+
+
+def test_articles_of_wikitext_are_documents(tmp_path: Path) -> None:
+    article = " \n = A title = \n \n Some words . \n = = A section = = \n More words . \n"
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"wiki.{split}.tokens").write_text(article * 20, "utf-8")
+    found = load_byte_level(tmp_path, 300)
+    assert found.vocabulary.counts[0] == 21
+    assert found.name == tmp_path.name
+
+
+def test_the_first_tokens_only(folder: Path, corpus: Corpus) -> None:
+    found = load_byte_level(folder, 300, tokens=500)
+    assert found.train.tolist() == corpus.train[:500].tolist()
+    assert found.tokenizer == corpus.tokenizer
+
+
+def test_what_cannot_be_learned(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match="bpe is 100; give a whole number from 257"):
+        load_byte_level(folder, 100)
+    (tmp_path / "short.txt").write_text("short\n")
+    with pytest.raises(UnreadableFile, match="tokens for the train split are less than 100"):
+        load_byte_level(tmp_path / "short.txt", 300)
+
+
+# --- Windows ------------------------------------------------------------------------------------
+
+
+def feed(tokens: int = 103, *, world: World | None = None, seed: int = 0) -> RandomWindows:
+    rows = torch.arange(tokens)
+    return RandomWindows(rows, 4, 10, world=world or World(), seed=seed)
+
+
+def test_windows_of_an_epoch_are_disjoint_and_drawn() -> None:
+    batches = feed()
+    assert batches.steps_per_epoch == batches.windows_per_epoch == 2
+    epochs = []
+    for epoch in range(2):
+        taken = [batches.take() for _ in range(2)]
+        assert (batches.epoch, batches.offset) == (epoch + 1, 0)
+        inputs = torch.cat([window.inputs.flatten() for window in taken])
+        assert len(inputs.unique()) == len(inputs) == 80
+        assert all(torch.equal(window.targets, window.inputs + 1) for window in taken)
+        assert all(window.first and window.inputs.shape == (10, 4) for window in taken)
+        epochs.append(taken[0].inputs)
+    assert not torch.equal(*epochs)
+    assert not torch.equal(feed(seed=1).take().inputs, epochs[0])
+
+
+def test_windows_go_on_where_they_were() -> None:
+    batches, other = feed(), feed()
+    for _ in range(3):
+        batches.take()
+    other.load_state_dict(batches.state_dict())
+    for _ in range(3):
+        assert torch.equal(batches.take().inputs, other.take().inputs)
+
+
+def test_processes_share_the_windows_of_a_step() -> None:
+    whole = feed().take().inputs
+    parts = [feed(world=World(rank, 2)).take().inputs for rank in range(2)]
+    assert sorted(whole.T.tolist()) == sorted(torch.cat(parts, dim=1).T.tolist())
+
+
+def test_text_for_less_than_a_batch_of_windows() -> None:
+    feed(50)
+    with pytest.raises(BadOption, match="49 tokens are too few for 4 windows of 10"):
+        feed(49)
+
+
+# --- Settings and scores ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({"data": {"bpe": 300, "size": 10}}, "bpe of .data. learns a tokenizer, and size is given"),
+        ({"data": {"bpe": 300, "unit": "stream"}}, "and unit is given"),
+        ({"training": {"windows": "random", "random_lengths": True}}, "have one length"),
+        ({"training": {"windows": "any"}}, "windows"),
+        ({"task": {"name": "lm", "z_loss": -1.0}}, "z_loss of .task. is -1"),
+        ({"optimizer": {"embedding_lr": 0.0}}, "embedding_lr of .optimizer. is 0.0"),
+    ],
+)
+def test_settings_that_exclude_each_other(tables: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadOption, match=says) as error:
+        resolve(settings(**tables))
+    assert "\n" not in str(error.value)
+
+
+def test_z_loss_is_the_mean_of_the_squares_of_ln_z() -> None:
+    plain, added = loop_of(settings()), loop_of(settings(task={"name": "lm", "z_loss": 0.5}))
+    batch = plain.batches.take()
+    found = []
+    for loop in (plain, added):
+        loop.model.eval()
+        found.append(loop.task.loss(loop.model, batch, None, loop.regularizer, in_loss=False))
+    assert found[0].mean == found[1].mean
+    logits = plain.model.head(plain.model(batch.inputs).hidden).detach()
+    extra = sum(float(one.exp().sum().log()) ** 2 for one in logits.flatten(0, 1)) / batch.units
+    added_up = (found[1].objective - found[0].objective).item()
+    assert added_up == pytest.approx(0.5 * extra, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["mle", "untied", "factored"])
+def test_sizes_of_steps(method: str) -> None:
+    chosen = {"log_updates": True, "log_every": 2, "clip": 1e-3}
+    loop = loop_of(settings(method, training=chosen))
+    loop.step()
+    assert loop.step_sizes == {}
+    before, output = loop.matrices()
+    loop.step()
+    roles = ["input", "layers"] if output is None else ["input", "output", "layers"]
+    assert set(loop.step_sizes) == {f"{k}.{r}" for k in ("gradient", "update") for r in roles}
+    expected = (loop.matrices()[0] - before).norm() / before.norm()
+    assert loop.step_sizes["update.input"] == pytest.approx(float(expected), rel=1e-4)
+    assert loop.step_sizes["gradient.input"] > 1e-3  # before clipping
+
+
+def test_a_run_is_judged_by_bits_per_byte_and_keeps_its_tokenizer(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    tables = load_preset("tiny-llama-cpu").tables()
+    config = settings(
+        data={"bpe": 300},
+        model={"name": "llama", "d": 8, "layers": 1, "heads": 2},
+        training={**tables["training"], "steps": 2, "batch": 2, "bptt": 8, "log_every": 1},
+        evaluation={"bptt": 8, "stride": 4, "tokens": 100},
+    )
+    result = train_run(
+        config, corpus, tmp_path, measure=None, progress=silent(), command="embgeo train"
+    )
+    assert result.quality == "bits_per_byte"
+    assert result.test is None
+    assert corpus.row_bytes is not None
+    nats = result.valid["loss"] * result.valid["tokens"]
+    length = corpus.row_bytes[corpus.valid[1:100]].sum()
+    assert result.valid["bits_per_byte"] == pytest.approx(nats / math.log(2) / length)
+    assert (tmp_path / "tokenizer.json").read_text("utf-8") == corpus.tokenizer
+    lines = numbers(tmp_path)
+    assert "valid.bits_per_byte" in lines[-1]
+    assert lines[0]["update.input"] > 0
+    json.loads((tmp_path / "result.json").read_text("utf-8"))
+    assert load_result(tmp_path).quality == "bits_per_byte"
+
+
+def test_presets_of_llama_resolve() -> None:
+    for name in ("tiny-llama-cpu", "wt103-llama"):
+        found = resolve(load_preset(name))
+        assert found.model.name == "llama"
+        assert found.evaluation.stride == found.training.bptt // 2
