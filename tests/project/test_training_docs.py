@@ -94,7 +94,7 @@ def test_the_settings_that_are_shown_are_settings() -> None:
 
 
 #: Settings without a value of their own.
-OPEN = ("min_count", "tokenizer", "tokens", "every", "size", "steps")
+OPEN = ("min_count", "tokenizer", "bpe", "tokens", "every", "size", "steps")
 
 
 def test_science_shows_what_the_campaign_found() -> None:

@@ -69,16 +69,20 @@ def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
             better="lower",
         ),
         _unigram_of_split(split, title),
-        Quantity(
-            f"{split}.{BITS_PER_BYTE}",
-            f"Bits per byte, {title}",
-            f"Bits that the model takes to encode a byte of the text of the {title} split. "
-            "Comparable between tokenizers, on one and the same text.",
-            "−Σ_t log₂ p(w_t | w_<t) / Σ_t bytes of w_t",
-            "Gao L. et al. 2020 (The Pile)",
-            unit="bits",
-            better="lower",
-        ),
+        _bits_of_split(split, title),
+    )
+
+
+def _bits_of_split(split: str, title: str) -> Quantity:
+    return Quantity(
+        f"{split}.{BITS_PER_BYTE}",
+        f"Bits per byte, {title}",
+        f"Bits that the model takes to encode a byte of the text of the {title} split. "
+        "Comparable between tokenizers, on one and the same text.",
+        "−Σ_t log₂ p(w_t | w_<t) / Σ_t bytes of w_t",
+        "Gao L. et al. 2020 (The Pile)",
+        unit="bits",
+        better="lower",
     )
 
 
