@@ -234,6 +234,11 @@ class EvaluationSettings:
     stride : int, optional
         Tokens from one window to the next, for models without a state: windows overlap, and each
         token is scored once, with as much context as its window has. By default `bptt`.
+    memory, clamp : int, optional
+        For models with a memory: how many tokens it holds, and the distance that larger ones count
+        as; by default those of the training.
+    same_length : bool
+        For models with a memory: whether each token sees no more tokens than the memory holds.
     popular : float
         Share of the types, most frequent first, that count as popular.
     test : bool
@@ -247,6 +252,9 @@ class EvaluationSettings:
     tokens: int | None = checked(None, several)
     bptt: int | None = checked(None, whole)
     stride: int | None = checked(None, whole)
+    memory: int | None = checked(None, whole)
+    clamp: int | None = checked(None, whole)
+    same_length: bool = False
     popular: float = checked(0.2, share)
     test: bool = True
     cache: bool = False

@@ -38,6 +38,7 @@ STUDY_SETTINGS_NAME = "train.toml"
 PRESETS = (
     "tiny-cpu",
     "overfit-cpu",
+    "xl-cpu",
     "trec-cpu",
     "20ng-cpu",
     "imdb-cpu",
@@ -49,6 +50,7 @@ PRESETS = (
     "ptb-inan",
     "wt2-fast",
     "wt2-paper",
+    "wt103-xl-small",
     "iwslt14",
     "wmt14-base",
     "skipgram-enwik9",

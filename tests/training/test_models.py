@@ -22,6 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "awd-lstm": {"d": D, "hidden": 12},
     "vd-lstm": {"d": D, "hidden": 10},
     "transformer": {"d": D, "layers": 2, "heads": 2},
+    "transformer-xl": {"d": D, "layers": 2, "heads": 2, "memory": T},
     "rotary": {"d": D, "layers": 2, "heads": 2, "positions": "rotary"},
     "llama": {"d": D, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1, "qk_norm": True},
 }

@@ -37,7 +37,8 @@ def resolve_windows(
     Raises
     ------
     BadOption
-        A stride where a state is carried over, or one that is longer than a window.
+        A stride where a state is carried over, or one that is longer than a window; a memory
+        where there is none.
     """
     usual = STATEFUL_BPTT if kind.CARRIES_STATE else trained
     bptt = usual if found.bptt is None else found.bptt
@@ -51,4 +52,11 @@ def resolve_windows(
             f"stride of [evaluation] is {found.stride:,}, in windows of {bptt:,} tokens",
             way_out=f"give {bptt:,} at most",
         )
+    own = {"memory": found.memory, "clamp": found.clamp, "same_length": found.same_length}
+    for name, value in own.items():
+        if value and not hasattr(kind, "reading"):
+            raise BadOption(
+                f"{name} of [evaluation] is {value}, and {kind.NAME} has no memory of tokens",
+                way_out="leave it out",
+            )
     return replace(found, bptt=bptt)

@@ -18,7 +18,6 @@ from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import build
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import Dataset, Task, make_task
-from embgeo.training.tasks.task import choose_tying
 
 #: For methods, whose own settings do not depend on how large a model is.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
@@ -49,7 +48,7 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
         chosen = find_method(name, config.method)
         if chosen.coupled and config.optimizer.kind == "sgd":
             raise refuse_sgd(chosen)
-        own = {**config.model.settings, **choose_tying(chosen)}
+        own = {**config.model.settings, **chosen.model_settings}
         with torch.device("meta"):
             model = task.make_model(config.model.name, _TOKENS, own)
         task.check_model(config, model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from embgeo.training.evaluation import (
 )
 from embgeo.training.evaluation.windows import STATEFUL_BPTT
 from embgeo.training.methods import popular_rows
-from embgeo.training.models import LanguageModel
+from embgeo.training.models import LanguageModel, TransformerXL
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
 from embgeo.training.study.text_losses import TextLosses, merge_blocks
@@ -106,15 +107,20 @@ class Scores:
 
     def evaluate(self, model: LanguageModel, split: str) -> Perplexity:
         """Losses on a split, of all tokens, of rare and of popular ones, and of each window."""
-        return perplexity(
-            model,
-            self.rows(split),
-            batch=self.settings.batch,
-            bptt=self.bptt,
-            stride=self.settings.stride,
-            device=self.device,
-            popular=self.popular,
-        )
+        own = self.settings
+        reading: AbstractContextManager[None] = nullcontext()
+        if isinstance(model, TransformerXL):
+            reading = model.reading(own.memory, own.clamp, same_length=own.same_length)
+        with reading:
+            return perplexity(
+                model,
+                self.rows(split),
+                batch=own.batch,
+                bptt=self.bptt,
+                stride=own.stride,
+                device=self.device,
+                popular=self.popular,
+            )
 
     def describe(self, split: str, found: Perplexity) -> Found:
         """The numbers that a result holds of a split; with the perplexity of a unigram model."""

@@ -62,6 +62,8 @@ class Method:
         The publication; by default that of the parts.
     definition : dict
         Of a method that settings define: what their table says to make it.
+    model : dict
+        Settings of the model that the method changes.
     """
 
     name: str
@@ -74,6 +76,12 @@ class Method:
     source: str = ""
     own_deviations: tuple[str, ...] = field(default=())
     definition: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model_settings(self) -> dict[str, Any]:
+        """The settings of the model that the method decides."""
+        return {**({} if self.tied is None else {"tied": self.tied}), **self.model}
 
     @property
     def role(self) -> Role:

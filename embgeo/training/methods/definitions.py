@@ -6,6 +6,10 @@
     base = "cosreg"
     gamma = 10.0
 
+    [method.no-memory]
+    base = "mle"
+    model.memory = 0
+
     [method.both]
     parts = ["sc-exp", "adversarial"]
     sc-exp.strength = 10.0
@@ -26,7 +30,7 @@ from embgeo.training.methods import Factorization, Regularizer, Tying
 from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
 from embgeo.training.registry import find_added, list_added
 
-BASE, PARTS = "base", "parts"
+BASE, PARTS, MODEL = "base", "parts", "model"
 
 #: The tables ``[method.NAME]`` of settings, by name.
 MethodTables = Mapping[str, Mapping[str, Any]]
@@ -105,7 +109,16 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
     if key == BASE:
         known = find_known(table[BASE], f"base of {where}")
         title = f"{known.title} ({name})"
-        return replace(known, name=name, title=title, definition={BASE: known.name})
+        method = replace(known, name=name, title=title, definition={BASE: known.name})
+        if MODEL not in table:
+            return method
+        changed = table[MODEL]
+        if not isinstance(changed, Mapping) or not changed:
+            raise BadOption(f"model of {where} is not a table", way_out="write model.memory = 0")
+        # Compared with the same method on the model as configured: the change is what differs.
+        definition = {BASE: known.name, MODEL: dict(changed)}
+        model = dict(changed)
+        return replace(method, reference=known.name, definition=definition, model=model)
     return combine(name, table[PARTS])
 
 

@@ -12,6 +12,7 @@ from embgeo.training.models.embedding_model import EmbeddingModel
 from embgeo.training.models.language_model import LanguageModel, Output, detach
 from embgeo.training.models.llama import Llama
 from embgeo.training.models.transformer import Transformer
+from embgeo.training.models.transformer_xl import TransformerXL
 from embgeo.training.models.vd_lstm import VdLstm
 from embgeo.training.registry import find_added, list_added
 
@@ -23,6 +24,7 @@ __all__ = [
     "Llama",
     "Output",
     "Transformer",
+    "TransformerXL",
     "VdLstm",
     "build",
     "check_model",
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 #: Every model, in the order of help texts.
-MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer, Llama)
+MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer, TransformerXL, Llama)
 
 
 def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageModel:

@@ -197,7 +197,7 @@ class Task:
 
     def build(self, config: StudySettings, method: Method, dataset: Any) -> Any:
         """The model before its first step, from the first seed alone."""
-        settings = {**config.model.settings, **choose_tying(method)}
+        settings = {**config.model.settings, **method.model_settings}
         torch.manual_seed(config.seeds[0])
         return self.make_model(config.model.name, len(dataset.vocabulary), settings)
 
@@ -247,8 +247,3 @@ def refuse_settings(config: StudySettings, tables: Mapping[str, Sequence[str]]) 
                     f"{name} of [{table}] is not for the task {config.task.name}",
                     way_out="leave it out",
                 )
-
-
-def choose_tying(method: Method) -> dict[str, bool]:
-    """The setting of a model that a method decides."""
-    return {} if method.tied is None else {"tied": method.tied}

@@ -63,6 +63,18 @@ def test_a_second_one_has_settings_of_its_own() -> None:
     assert resolve(one) == one
 
 
+def test_a_method_on_another_model() -> None:
+    own = {"untied-cosreg": {"base": "cosreg", "model": {"tied": False}, "gamma": 3.0}}
+    config = resolve(settings(compare=["cosreg", *own], method=own))
+    found = find_method("untied-cosreg", config.method)
+    assert (found.reference, found.model_settings) == ("cosreg", {"tied": False})
+    one = config.one("untied-cosreg", 0)
+    assert one.method["untied-cosreg"]["model"] == {"tied": False}
+    assert resolve(one) == one
+    assert loop_of(config, "cosreg").matrices()[1] is None
+    assert loop_of(config, "untied-cosreg").matrices()[1] is not None
+
+
 def test_several_at_once_do_all_of_it() -> None:
     config = resolve(with_tables())
     table = config.method["both"]
@@ -103,6 +115,8 @@ def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, ot
     ("table", "message"),
     [
         ({"x": {"base": "cosrg"}}, "base of [method.x]: no method 'cosrg'; is cosreg meant? there"),
+        ({"x": {"base": "mle", "model": 3}}, "model of [method.x] is not a table"),
+        ({"x": {"base": "mle", "model": {}}}, "model of [method.x] is not a table"),
         ({"x": {"base": 3}}, "base of [method.x]: no method 3; there are mle"),
         (
             {"x": {"parts": ["sc-exp", "adversaria"]}},

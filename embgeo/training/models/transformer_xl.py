@@ -1,0 +1,247 @@
+"""Transformer-XL: attention over the window and a memory of those before it, by distance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embgeo.core.errors import BadOption
+from embgeo.training.checks import flag, require, share, whole
+from embgeo.training.models.language_model import LanguageModel, Output
+from embgeo.training.models.transformer import SPREAD, normal
+
+#: What each block got as input for the tokens of the memory, shape (B, M, d); the first block's
+#: first.
+Memory = tuple[Tensor, ...]
+
+
+class TransformerXL(LanguageModel):
+    """Blocks of attention by content and distance, each normalized after what it adds.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary.
+    d : int
+        Columns of the embedding, and features of all blocks.
+    layers : int
+    heads : int
+        Divides d.
+    feedforward : int, optional
+        Units inside of the feed-forward layers; 4·d by default.
+    memory : int
+        Tokens before a window whose states its attention sees; no gradient reaches them.
+    dropout : float
+        Of the embedded tokens, the positions, and what attention and feed-forward layers add.
+    attention_dropout : float
+    embedding_dropout : float
+        The share of tokens whose embedding is zero throughout a window.
+    tied, bias
+        See :class:`LanguageModel`.
+
+    Attributes
+    ----------
+    clamp : int or None
+        Distances from here on count as this one.
+    same_length : bool
+        Whether each token sees no more tokens than the memory holds, so that all have as much
+        context.
+
+    Raises
+    ------
+    BadOption
+        A setting outside its range.
+
+    References
+    ----------
+    Dai et al., "Transformer-XL: attentive language models beyond a fixed-length context", ACL 2019,
+    section 3 and the code at github.com/kimiyoung/transformer-xl.
+    """
+
+    NAME: ClassVar[str] = "transformer-xl"
+    SOURCE: ClassVar[str] = "Dai et al. 2019"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "a full softmax with one matrix in place of the adaptive softmax with cut-offs, whose rows "
+        "of rare tokens get other gradients",
+    )
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        d: int = 410,
+        layers: int = 4,
+        heads: int = 10,
+        feedforward: int | None = None,
+        memory: int = 150,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        embedding_dropout: float = 0.0,
+        tied: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
+        if d % whole("heads", heads) or d % 2:
+            raise BadOption(f"heads is {heads}", way_out="give a number that divides d, d even")
+        self.dropout = share("dropout", dropout)
+        fits = isinstance(memory, int) and not isinstance(memory, bool) and memory >= 0
+        require("memory", memory, fits, "give a whole number from 0")
+        self.memory = memory
+        self.clamp: int | None = None
+        self.same_length = False
+        inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
+        self.make_embedding(normal(n_tokens, d))
+        self.content_bias = nn.Parameter(normal(heads, d // heads))
+        self.distance_bias = nn.Parameter(normal(heads, d // heads))
+        attention_dropout = share("attention_dropout", attention_dropout)
+        self.blocks = nn.ModuleList(
+            RelativeBlock(d, heads, inner, self.dropout, attention_dropout)
+            for _ in range(whole("layers", layers))
+        )
+        self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
+
+    def layers_of(self, rows: Tensor, state: Memory | None) -> Output:
+        states = self.drop(rows.transpose(0, 1) * self.d**0.5)
+        memory = state or tuple(states[:, :0] for _ in self.blocks)
+        length, before = states.shape[1], memory[0].shape[1]
+        distances = self.drop(encode_distances(before + length, self.d, self.clamp, states))
+        longest = max(1, self.memory) if self.same_length else None
+        hidden = hide(length, before, longest, states.device)
+        biases = self.content_bias, self.distance_bias
+        kept = []
+        for block, seen in zip(self.blocks, memory, strict=True):
+            context = torch.cat((seen, states), dim=1)
+            kept.append(context[:, max(0, before + length - self.memory) :].detach())
+            states = block(states, context, distances, biases, hidden)
+        found = self.drop(states).transpose(0, 1).contiguous()
+        return Output(found, states.transpose(0, 1), tuple(kept))
+
+    def drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+    @contextmanager
+    def reading(
+        self, memory: int | None, clamp: int | None, *, same_length: bool
+    ) -> Iterator[None]:
+        """With another memory for as long as it lasts; None leaves the memory as it is."""
+        before = self.memory, self.clamp, self.same_length
+        self.memory = self.memory if memory is None else memory
+        self.clamp, self.same_length = clamp, same_length
+        try:
+            yield
+        finally:
+            self.memory, self.clamp, self.same_length = before
+
+
+class RelativeBlock(nn.Module):
+    """norm(x + attention(x)), and then norm(x + feed-forward(x)); shape (B, T, d)."""
+
+    def __init__(
+        self, d: int, heads: int, inner: int, dropout: float, attention_dropout: float
+    ) -> None:
+        super().__init__()
+        self.heads, self.dropout, self.attention_dropout = heads, dropout, attention_dropout
+        self.query = linear(d, d, bias=False)
+        self.key_value = linear(d, 2 * d, bias=False)
+        self.distance = linear(d, d, bias=False)
+        self.attention_out = linear(d, d, bias=False)
+        self.norm_attention = nn.LayerNorm(d)
+        self.inner_in = linear(d, inner)
+        self.inner_out = linear(inner, d)
+        self.norm_inner = nn.LayerNorm(d)
+
+    def forward(
+        self,
+        x: Tensor,
+        context: Tensor,
+        distances: Tensor,
+        biases: tuple[Tensor, Tensor],
+        hidden: Tensor,
+    ) -> Tensor:
+        attended = self.attention(x, context, distances, biases, hidden)
+        x = self.norm_attention(x + F.dropout(attended, self.dropout, self.training))
+        inner = F.dropout(F.relu(self.inner_in(x)), self.dropout, self.training)
+        added = F.dropout(self.inner_out(inner), self.dropout, self.training)
+        found: Tensor = self.norm_inner(x + added)
+        return found
+
+    def attention(
+        self,
+        x: Tensor,
+        context: Tensor,
+        distances: Tensor,
+        biases: tuple[Tensor, Tensor],
+        hidden: Tensor,
+    ) -> Tensor:
+        """Softmax of ((q + u)·k + (q + v)·r) / √width over the context (Dai et al. 2019, §3.3)."""
+        batch, length, d = x.shape
+        query = self.query(x).view(batch, length, self.heads, -1)
+        key, value = self.key_value(context).chunk(2, dim=-1)
+        key, value = (part.view(batch, -1, self.heads, d // self.heads) for part in (key, value))
+        distance = self.distance(distances).view(-1, self.heads, d // self.heads)
+        content_bias, distance_bias = biases
+        by_distance = torch.einsum("bthw,jhw->bhtj", query + distance_bias, distance)
+        scores = shift(by_distance) * (d // self.heads) ** -0.5
+        seen = F.scaled_dot_product_attention(
+            (query + content_bias).transpose(1, 2),
+            key.transpose(1, 2),
+            value.transpose(1, 2),
+            attn_mask=scores.masked_fill(hidden, -torch.inf),
+            dropout_p=self.attention_dropout if self.training else 0.0,
+        )
+        found: Tensor = self.attention_out(seen.transpose(1, 2).reshape(batch, length, d))
+        return found
+
+
+def encode_distances(length: int, d: int, clamp: int | None, like: Tensor) -> Tensor:
+    """Sines and cosines of the distances length − 1 to 0, shape (length, d)."""
+    distances = torch.arange(length - 1, -1, -1, device=like.device, dtype=torch.float32)
+    if clamp is not None:
+        distances = distances.clamp(max=clamp)
+    k = torch.arange(0, d, 2, device=like.device, dtype=torch.float32)
+    angles = torch.outer(distances, 10_000.0 ** (-k / d))
+    return torch.cat((angles.sin(), angles.cos()), dim=-1).to(like.dtype)
+
+
+def shift(scores: Tensor) -> Tensor:
+    """From distances to places: column j of row t moves to where that distance stands.
+
+    Parameters
+    ----------
+    scores : Tensor
+        Shape (B, H, T, L): column j holds distance L − 1 − j.
+
+    Returns
+    -------
+    Tensor
+        Same shape: column j of row t holds distance (L − T + t) − j of token j; what lies ahead of
+        the token is arbitrary.
+    """
+    batch, heads, length, context = scores.shape
+    padded = F.pad(scores, (1, 0)).view(batch, heads, context + 1, length)
+    return padded[:, :, 1:].view(batch, heads, length, context)
+
+
+def hide(length: int, before: int, longest: int | None, device: torch.device) -> Tensor:
+    """What each token of a window does not see, shape (T, before + T): what comes after it.
+
+    And all but the `longest` last tokens up to itself.
+    """
+    places = torch.arange(before + length, device=device)
+    distance = (before + torch.arange(length, device=device)).unsqueeze(1) - places
+    found = distance < 0
+    return found if longest is None else found | (distance >= longest)
+
+
+def linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+    """A layer with normally distributed weights and a bias of zeros, if any."""
+    layer = nn.Linear(inputs, outputs, bias=bias, device="meta")
+    layer.weight = nn.Parameter(normal(outputs, inputs, SPREAD))
+    if bias:
+        layer.bias = nn.Parameter(torch.zeros(outputs))
+    return layer
