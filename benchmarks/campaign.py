@@ -134,6 +134,19 @@ CAMPAIGNS = {
         "multi30k-cpu",
         3,
     ),
+    "tiny-llama": Campaign(
+        "a present language model, judged by bits per byte: minutes a run on two cores",
+        "tiny-llama-cpu",
+        3,
+        "mle,coupled-adam,cosreg",
+    ),
+    "tiny-llama-untied": Campaign(
+        "the same with two matrices",
+        "tiny-llama-cpu",
+        3,
+        "mle,coupled-adam,cosreg",
+        {"model.tied": False},
+    ),
 }
 
 

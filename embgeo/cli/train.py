@@ -43,9 +43,9 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Settings: tiny-cpu (by default), overfit-cpu, ptb-inan, wt2-fast or wt2-paper; "
-            "to classify documents, trec-cpu, 20ng-cpu or imdb-cpu; images, digits-cpu; for word "
-            "vectors, skipgram-cpu."
+            help="Settings: tiny-cpu (by default), overfit-cpu, tiny-llama-cpu, ptb-inan, wt2-fast "
+            "or wt2-paper; to classify documents, trec-cpu, 20ng-cpu or imdb-cpu; images, "
+            "digits-cpu; for word vectors, skipgram-cpu."
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML settings; override the preset.")] = None,

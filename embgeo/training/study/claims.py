@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.training.study import published
-from embgeo.training.study.published import PaperClaim
-from embgeo.training.study.training import Role
+from embgeo.training.study.claim import (
+    PERPLEXITY,
+    TRANSLATION,
+    Claim,
+    claim_bleu,
+    claim_perplexity,
+)
 from embgeo.training.study.word_similarity import SETS
 
-#: Stands for the test perplexity where every run has one, else for that of the validation split.
-PERPLEXITY = "perplexity"
 TIME = "training.microseconds_per_token"
-CLASSIFICATION, TRANSLATION, SKIP_GRAM = "classification", "translation", "skipgram"
+CLASSIFICATION, SKIP_GRAM = "classification", "skipgram"
 #: The tasks whose models predict tokens.
 TOKENS = ("lm", TRANSLATION)
 
@@ -22,95 +22,14 @@ GAO = "Gao et al. 2019"
 WANG = "Wang et al. 2020"
 GONG = "Gong et al. 2018"
 INAN = "Inan et al. 2017"
+STOLLENWERK = "Stollenwerk & Stollenwerk 2025"
 
 SPECTRUM_CONTROL = ("sc-exp", "sc-poly")
-#: Not "untied": next to that, tying would count as the method's doing.
-BASELINE = "mle"
+
 #: What spectrum control and its rivals are made of, without their penalty.
 FACTORED = "factored"
 #: The papers on tying hold their methods against a model with two matrices.
 UNTIED = "untied"
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Something that a paper says of a method.
-
-    Attributes
-    ----------
-    source : str
-        Where it is said.
-    methods : tuple of str
-        Of each of them that was trained, the claim is looked at.
-    number : str
-        Name of the number that decides, or `PERPLEXITY`.
-    change : {"lower", "higher"}
-        Where the method is said to move it.
-    against : str
-        The method that it is compared with; without that one the claim cannot be decided.
-    relative : bool
-        Differences are those of logarithms: for perplexities and times.
-    factor : float
-        Where `relative`: the number is said to be below (above) this many times the other.
-    role : Role or None
-        The matrix whose number it is, that which the methods act on; None for numbers of a model
-        as a whole.
-    sanity : bool
-        Whether the method minimizes this very number: then the claim says that it works as built,
-        and is not counted among the tests.
-    tasks : tuple of str
-        The tasks that it is about.
-    """
-
-    key: str
-    text: str
-    source: str
-    methods: tuple[str, ...]
-    number: str
-    change: Literal["lower", "higher"]
-    against: str = BASELINE
-    relative: bool = False
-    factor: float = 1.0
-    published: tuple[PaperClaim, ...] = ()
-    role: Role | None = None
-    sanity: bool = False
-    tasks: tuple[str, ...] = ("lm",)
-
-
-def _perplexity(
-    key: str,
-    text: str,
-    source: str,
-    methods: tuple[str, ...],
-    reported: PaperClaim,
-    against: str = BASELINE,
-    change: Literal["lower", "higher"] = "lower",
-) -> Claim:
-    return Claim(
-        key, text, source, methods, PERPLEXITY, change, against, True, published=(reported,)
-    )
-
-
-def _bleu(
-    key: str,
-    text: str,
-    source: str,
-    methods: tuple[str, ...],
-    reported: tuple[PaperClaim, ...],
-    against: str = BASELINE,
-) -> Claim:
-    return Claim(
-        key,
-        f"{text} improves translation (BLEU)",
-        source,
-        methods,
-        "test.bleu",
-        "higher",
-        against,
-        published=reported,
-        tasks=(TRANSLATION,),
-    )
-
 
 #: Scores that FRAGE improves: name, what it is of, table, numbers, task.
 _FRAGE = (
@@ -154,7 +73,7 @@ CLAIMS: tuple[Claim, ...] = (
         role="output",
         tasks=TOKENS,
     ),
-    _perplexity(
+    claim_perplexity(
         "cosreg-perplexity",
         "CosReg improves perplexity",
         f"{GAO}, Table 1",
@@ -209,7 +128,7 @@ CLAIMS: tuple[Claim, ...] = (
         against=FACTORED,
         tasks=TOKENS,
     ),
-    _perplexity(
+    claim_perplexity(
         "sc-perplexity",
         "Spectrum control improves perplexity (the exponential prior)",
         f"{WANG}, Table 1",
@@ -217,7 +136,7 @@ CLAIMS: tuple[Claim, ...] = (
         published.SPECTRUM_CONTROL,
         against=FACTORED,
     ),
-    _perplexity(
+    claim_perplexity(
         "sc-perplexity-polynomial",
         "Spectrum control improves perplexity (the polynomial prior)",
         f"{WANG}, Table 8",
@@ -225,7 +144,7 @@ CLAIMS: tuple[Claim, ...] = (
         published.SPECTRUM_CONTROL_POLYNOMIAL,
         against=FACTORED,
     ),
-    _perplexity(
+    claim_perplexity(
         "sc-over-cosreg",
         "Spectrum control improves perplexity more than CosReg does",
         f"{WANG}, Table 1",
@@ -278,14 +197,14 @@ CLAIMS: tuple[Claim, ...] = (
         role="input",
         tasks=TOKENS,
     ),
-    _perplexity(
+    claim_perplexity(
         "frage-perplexity",
         "FRAGE improves perplexity",
         f"{GONG}, Table 2",
         ("frage",),
         published.FRAGE,
     ),
-    _perplexity(
+    claim_perplexity(
         "al-perplexity",
         "The augmented loss (AL) improves perplexity",
         f"{INAN}, Table 1",
@@ -293,7 +212,7 @@ CLAIMS: tuple[Claim, ...] = (
         published.AL,
         against=UNTIED,
     ),
-    _perplexity(
+    claim_perplexity(
         "re-perplexity",
         "Reusing the embedding (RE) improves perplexity",
         f"{INAN}, Table 1",
@@ -301,7 +220,7 @@ CLAIMS: tuple[Claim, ...] = (
         published.RE,
         against=UNTIED,
     ),
-    _perplexity(
+    claim_perplexity(
         "real-perplexity",
         "Both together (REAL) improve perplexity",
         f"{INAN}, Table 1",
@@ -309,7 +228,7 @@ CLAIMS: tuple[Claim, ...] = (
         published.REAL,
         against=UNTIED,
     ),
-    _perplexity(
+    claim_perplexity(
         "real-over-al",
         "REAL is better than the augmented loss alone",
         f"{INAN}, Table 1",
@@ -317,7 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
         published.REAL_OVER_AL,
         against="al",
     ),
-    _perplexity(
+    claim_perplexity(
         "real-over-re",
         "REAL is better than reusing the embedding alone",
         f"{INAN}, Table 1",
@@ -335,7 +254,7 @@ CLAIMS: tuple[Claim, ...] = (
         against=UNTIED,
         published=(published.SUBSPACE,),
     ),
-    _perplexity(
+    claim_perplexity(
         "spectral-norm-perplexity",
         "Spectral normalization alone is worse than plain training",
         f"{WANG}, Table 6",
@@ -344,7 +263,7 @@ CLAIMS: tuple[Claim, ...] = (
         change="higher",
         against=FACTORED,
     ),
-    _perplexity(
+    claim_perplexity(
         "d-optimal-perplexity",
         "Spectral normalization with the D-optimal regularizer is worse than plain training",
         f"{WANG}, Table 6",
@@ -353,7 +272,7 @@ CLAIMS: tuple[Claim, ...] = (
         change="higher",
         against=FACTORED,
     ),
-    _perplexity(
+    claim_perplexity(
         "adversarial-perplexity",
         "The adversarial softmax improves perplexity",
         "Wang D. et al. 2019",
@@ -363,14 +282,32 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "coupled-adam-cosine",
         "Coupled Adam removes the common direction: the mean cosine falls",
-        "Stollenwerk & Stollenwerk 2025",
+        STOLLENWERK,
         ("coupled-adam",),
         cosine.MEAN.name,
         "lower",
         role="input",
     ),
-    _bleu("cosreg-bleu", "CosReg", f"{GAO}, Table 2", ("cosreg",), published.COSREG_BLEU),
-    _bleu(
+    Claim(
+        "coupled-adam-isotropy",
+        "Coupled Adam spreads the rows over all directions: I1 rises, at a mean norm of 1",
+        f"{STOLLENWERK}, abstract, in Wang et al.'s measure",
+        ("coupled-adam",),
+        isotropy.I1_UNIT.name,
+        "higher",
+        role="input",
+    ),
+    Claim(
+        "coupled-adam-perplexity",
+        "Coupled Adam improves perplexity, on large enough datasets",
+        f"{STOLLENWERK}, abstract",
+        ("coupled-adam",),
+        PERPLEXITY,
+        "lower",
+        relative=True,
+    ),
+    claim_bleu("cosreg-bleu", "CosReg", f"{GAO}, Table 2", ("cosreg",), published.COSREG_BLEU),
+    claim_bleu(
         "sc-bleu",
         "Spectrum control (the exponential prior)",
         f"{WANG}, Tables 4, 5 and 8",
@@ -378,7 +315,7 @@ CLAIMS: tuple[Claim, ...] = (
         published.SPECTRUM_CONTROL_BLEU,
         FACTORED,
     ),
-    _bleu(
+    claim_bleu(
         "sc-bleu-polynomial",
         "Spectrum control (the polynomial prior)",
         f"{WANG}, Table 8",
@@ -386,8 +323,8 @@ CLAIMS: tuple[Claim, ...] = (
         published.SPECTRUM_CONTROL_POLYNOMIAL_BLEU,
         FACTORED,
     ),
-    _bleu("frage-bleu", "FRAGE", f"{GONG}, Table 3", ("frage",), published.FRAGE_BLEU),
-    _bleu(
+    claim_bleu("frage-bleu", "FRAGE", f"{GONG}, Table 3", ("frage",), published.FRAGE_BLEU),
+    claim_bleu(
         "adversarial-bleu",
         "The adversarial softmax",
         f"{WANG}, Table 4",
