@@ -73,6 +73,15 @@ def test_plain_values_are_those_of_python(value: object) -> None:
         assert read(pickle.dumps(value, protocol=protocol)) == value
 
 
+@pytest.mark.parametrize("opcode", [b"\x8d", b"\x8e", b"\x96"])
+def test_lengths_of_eight_bytes(opcode: bytes) -> None:
+    """Python writes them beyond 4 GiB alone."""
+    program = b"\x80\x04" + opcode + (3).to_bytes(8, "little") + b"abcK\x07\x86."
+    text, number = pickle.loads(program)
+    found, other = read(program)  # type: ignore[misc]
+    assert (found if isinstance(text, str) else bytes(found), other) == (text, number)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_shared_and_cyclic_objects_stay_so(protocol: int) -> None:
     inner: list[Any] = [1]

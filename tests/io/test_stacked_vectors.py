@@ -125,3 +125,14 @@ def test_joblib_is_named(tmp_path: Path) -> None:
     for name in ("a.joblib", "b.joblib"):
         with pytest.raises(UnreadableFile, match=r"joblib.*numpy\.save"):
             embgeo.load(tmp_path / name)
+
+
+def test_vectors_of_a_large_share_of_the_file_are_no_repetition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit follows the size of the file, wherever it is above the free bytes."""
+    monkeypatch.setattr("embgeo.io.pickle.contents.RATIO_FREE_BYTES", 1)
+    np.testing.assert_array_equal(embgeo.load(pickled(tmp_path, table(W))).data, W)
+    row = np.arange(400.0)
+    with pytest.raises(UnreadableFile, match="same bytes over and over"):
+        embgeo.load(pickled(tmp_path, [row] * 2000))
