@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 
 from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
 from embgeo.core.arguments import refuse_name
-from embgeo.core.malloc import keep_freed_memory
 
 #: Command → what the list of commands says about it, which is the first line of its help. A new
 #: command is a file of that name, with a function of that name, and a line here.
@@ -123,7 +122,6 @@ def main() -> None:
         # Tokens are arbitrary text: what the terminal cannot show is shown escaped.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    keep_freed_memory()
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

@@ -124,7 +124,7 @@ def keep_freed_memory() -> None:
 
     glibc gives back what exceeds twice the largest mapped array that was freed, of up to 32 MiB,
     and clearing the pages anew for each block takes a tenth of a pass (mallopt(3)). This array is
-    never written to, and elsewhere nothing comes of it.
+    never written to; other allocators are left as they are.
     """
     np.empty(2**25 - 2**13, dtype=np.uint8)
 
