@@ -12,6 +12,7 @@ from embgeo.comparison.bends import bend
 from embgeo.comparison.comparison import load_comparison
 from embgeo.comparison.identity import find_same
 from embgeo.comparison.outliers import find_outliers
+from embgeo.comparison.pairs import ComparisonInput
 from embgeo.comparison.steps import from_names, steps_of
 from embgeo.comparison.track import Bend
 from embgeo.core.errors import BadOption
@@ -323,6 +324,17 @@ def test_equal_bytes_in_other_blocks_are_seen(monkeypatch):
     other[-1, -1] += 1e-9
     found = find_same([entered(one, f"W{i}") for i, one in enumerate((W, other, W.copy()))])
     assert found == (None, None, 0)
+
+
+def test_the_same_matrix_in_files_of_unlike_hashes_is_seen():
+    """By its bytes where they are there; without them by the hash, if there is one."""
+    W = gaussian(204, n=20)
+    inputs = [entered(W, name) for name in ("a", "b", "c", "d")]
+    for one, sha256 in zip(inputs, ("1", "2", "1", None), strict=True):
+        one.member.analysis.provenance["sha256"] = sha256
+    assert find_same(inputs) == (None, 0, 0, 0)
+    saved = [ComparisonInput(one.member) for one in (*inputs, inputs[-1])]
+    assert find_same(saved) == (None, None, 0, None, None)
 
 
 def test_walks_and_smooth_curves_have_no_outliers():
