@@ -14,9 +14,9 @@ from embgeo.core.quantities import frequency as q
 from embgeo.core.quantities import isotropy, spectrum
 from embgeo.metrics import neighbors
 from embgeo.metrics.neighbors import find_edge_slope
-from embgeo.metrics.popularity import EDGE_PART
-from embgeo.metrics.probe import with_fit
-from embgeo.numerics.scores import error_of, share_of_noise
+from embgeo.metrics.popularity import EDGE_PART, Popularity
+from embgeo.metrics.probe import influence_of_edge, with_fit
+from embgeo.numerics.scores import auc, error_of, share_of_noise
 
 RARITIES = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
 
@@ -74,6 +74,19 @@ def test_the_slope_at_the_edge_is_that_between_two_shares(monkeypatch: pytest.Mo
         change = measure_rarities(moved)[place] - now[place]
         assert found[place] == pytest.approx(change / (0.2 - moved), rel=1e-9)
     assert EDGE_PART == 4
+
+
+def test_the_part_of_a_token_in_the_edge_is_the_literal_one() -> None:
+    """−dA/ds·(p_i − s)/√(M·n), with A of the same scores where the share s is moved both ways."""
+    m, edge = 60, 20
+    counts = np.arange(m, 0.0, -1.0)
+    known = Popularity(np.arange(m), np.arange(m) < edge, counts, np.log1p(counts), "")
+    score = np.random.default_rng(4).standard_normal(m) + np.arange(m) / 20
+    step = edge // EDGE_PART
+    areas = [auc(score, np.arange(m) >= moved)[0] for moved in (edge - step, edge + step)]
+    slope = (areas[1] - areas[0]) / (2 * step / m)
+    expected = -slope * (known.popular - edge / m) / m
+    np.testing.assert_allclose(influence_of_edge(auc, score, known, np.arange(m)), expected)
 
 
 @pytest.fixture(scope="module")
