@@ -134,6 +134,22 @@ def test_hdf5_shapes_types_and_words(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
+@pytest.mark.parametrize("precision", [8, 12])
+def test_hdf5_numbers_of_fewer_bits_than_their_bytes(tmp_path: Path, precision: int) -> None:
+    """h5py calls them int16, and the library converts them; they cannot be mapped."""
+    import h5py
+
+    path, W = tmp_path / "a.h5", np.arange(-6, 6, dtype="<i2").reshape(4, 3)
+    kind = h5py.h5t.STD_I16LE.copy()
+    kind.set_precision(precision)
+    kind.set_offset(2)
+    with h5py.File(path, "w") as file:
+        space = h5py.h5s.create_simple(W.shape)
+        h5py.h5d.create(file.id, b"w", kind, space).write(space, space, W)
+    (tensor,) = open_checkpoint(path).tensors
+    np.testing.assert_array_equal(tensor.open(), W)
+
+
 def test_pandas_frame(tmp_path: Path) -> None:
     """As pandas' fixed format lays a frame out: labels of fixed width, numbers in a block."""
     h5py = needs("h5py")

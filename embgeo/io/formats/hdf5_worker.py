@@ -77,7 +77,7 @@ def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
                 "shape": dataset.shape,
                 "dtype": "words" if words else number_name(dataset),
                 "swapped": not dtype.isnative,
-                "offset": None if dataset.chunks else dataset.id.get_offset(),
+                "offset": dataset.id.get_offset() if is_stored_plainly(dataset) else None,
                 "alias_of": alias_of,
             }
         )
@@ -169,6 +169,16 @@ def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
     if dataset.chunks and math.prod(dataset.chunks) * dataset.dtype.itemsize > _LARGEST_CHUNK:
         return "its chunks are implausibly large"
     return ""
+
+
+def is_stored_plainly(dataset: h5py.Dataset) -> bool:
+    """Whether its bytes are those of the array: in one piece, and of exactly numpy's type.
+
+    HDF5 knows floats of any bias and normalization and integers of fewer bits than their bytes
+    hold, which h5py gives as the numpy type of that size; reading converts them.
+    """
+    stored = dataset.id.get_type()
+    return not dataset.chunks and bool(stored == h5py.h5t.py_create(dataset.dtype, logical=True))
 
 
 def is_words(dataset: h5py.Dataset) -> bool:
