@@ -12,7 +12,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from benchmarks import campaign, regularizer_cost, training_step, translation_step  # noqa: E402
+from benchmarks import (  # noqa: E402
+    campaign,
+    llama_step,
+    regularizer_cost,
+    training_step,
+    translation_step,
+)
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
@@ -53,6 +59,15 @@ def test_translation_is_that_of_torch_and_another_one_is_noticed(
     monkeypatch.setattr(translation_step.Peer, "embed", lambda self, rows: self.embedding(rows))
     with pytest.raises(SystemExit, match="of ours and of the peer are"):
         translation_step.check(size, "cpu")
+
+
+def test_llama_is_that_of_plain_torch_and_another_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    llama_step.check(llama_step.SIZES["tiny"], "cpu")
+    monkeypatch.setattr(llama_step, "turn", lambda x, _: x)
+    with pytest.raises(SystemExit, match="of ours and of the peer are"):
+        llama_step.check(llama_step.SIZES["tiny"], "cpu")
 
 
 def test_another_model_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +157,7 @@ def test_the_settings_of_a_campaign_are_settings(name: str) -> None:
     own = campaign.CAMPAIGNS[name]
     request = TrainRequest("text", own.compare, own.preset, settings=dict(own.settings))
     found = resolve(request.resolve())
-    if found.task.name != "lm":
+    if found.task.name != "lm" or found.data.bpe:
         assert found.training.steps or found.training.epochs > 1
         return
     assert found.training.keep == "best"
