@@ -43,8 +43,8 @@ DEADLINE = 30
 MOST_MEMORY = 3 * 2**30
 #: Larger arrays, which views can make of small files, are compared by type and shape alone.
 _READ_BYTES = 2**24
-#: Of the library's message, and outcomes of a format that are looked at.
-_LONGEST, _LISTED = 64, 400
+#: Of the library's message, and outcomes of a format that are listed.
+_LONGEST, _LISTED = 64, 10
 _SAME, _LEFT_OUT = "same", "same, and embgeo leaves out others with a note"
 
 Outcome = tuple[str, str, str]
@@ -223,12 +223,14 @@ def describe(found: dict[str, Counter[Outcome]]) -> str:
         cells = " | ".join(f"{counts[column]:,}" for column in KINDS)
         lines.append(f"| {name} | {counts.total():,} | {cells} |")
     for column in KINDS[2:]:
-        rows = [
-            f"| {name} | {times:,} | {' | '.join(part.replace('|', '/') for part in outcome)} |"
-            for name, outcomes in found.items()
-            for outcome, times in outcomes.most_common(_LISTED)
-            if kind(outcome) == column
-        ]
+        rows = []
+        for name, outcomes in found.items():
+            ours = [one for one in outcomes.most_common() if kind(one[0]) == column]
+            for outcome, times in ours[:_LISTED]:
+                cells = " | ".join(part.replace("|", "/") for part in outcome)
+                rows.append(f"| {name} | {times:,} | {cells} |")
+            if rest := sum(times for _, times in ours[_LISTED:]):
+                rows.append(f"| {name} | {rest:,} | others | | |")
         if rows:
             heading = "| format | times | embgeo | the library | |\n|---|---|---|---|---|"
             lines += ["", f"{column[0].upper()}{column[1:]}:", "", heading, *rows]
