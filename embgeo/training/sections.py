@@ -228,9 +228,9 @@ class EvaluationSettings:
         run whose `steps` are given, as many as a quarter of the tokens that it trains on, and
         20,000 at least.
     bptt : int, optional
-        Tokens of a window: 70 for models that carry a state over, for which it changes nothing.
-        Models without a state see their window alone; for them it is `bptt` of the training,
-        since they have learned nothing of positions beyond.
+        Tokens of a window: 70 for recurrent models, for which it changes nothing. Others see their
+        window alone, or a memory next to it; for them it is `bptt` of the training, since they
+        have learned nothing of positions beyond.
     stride : int, optional
         Tokens from one window to the next, for models without a state: windows overlap, and each
         token is scored once, with as much context as its window has. By default `bptt`.
@@ -252,7 +252,7 @@ class EvaluationSettings:
     tokens: int | None = checked(None, several)
     bptt: int | None = checked(None, whole)
     stride: int | None = checked(None, whole)
-    memory: int | None = checked(None, whole)
+    memory: int | None = checked(None, natural)
     clamp: int | None = checked(None, whole)
     same_length: bool = False
     popular: float = checked(0.2, share)

@@ -47,6 +47,18 @@ LLAMA: dict[str, Any] = {
     "evaluation": {"bptt": 10, "stride": 5},
 }
 
+#: Windows of ten tokens, with the six before.
+XL: dict[str, Any] = {
+    "model": {
+        "name": "transformer-xl",
+        "d": 8,
+        "layers": 2,
+        "heads": 2,
+        "feedforward": 16,
+        "memory": 6,
+    },
+}
+
 #: Without dropout.
 PLAIN = {**LSTM} | {name: 0.0 for name in LSTM if "dropout" in name}
 

@@ -14,7 +14,13 @@ from embgeo.core.quantities import QUANTITIES as ANALYZED
 from embgeo.training.study.claim import PERPLEXITY, Claim
 from embgeo.training.study.claims import CLAIMS
 from embgeo.training.study.convergence import judge_learning
-from embgeo.training.study.deciding import count_verdicts, decide_claims, quality_name, signed
+from embgeo.training.study.deciding import (
+    count_verdicts,
+    decide_claims,
+    put_first,
+    quality_name,
+    signed,
+)
 from embgeo.training.study.document_outcomes import list_quantities
 from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
@@ -195,6 +201,24 @@ def test_published_numbers_are_those_of_the_tables() -> None:
             # Accuracies are printed in percent.
             held |= {round(value / 100.0, 4) for value in held if value is not None}
             assert {reported.before, reported.after} <= held, claim.key
+
+
+@pytest.mark.parametrize(
+    ("key", "trained", "first"),
+    [
+        ("sc-perplexity-polynomial", ("transformer-xl", "wikitext-103"), 30.4),
+        ("sc-perplexity-polynomial", ("awd-lstm", "wikitext-2"), 66.0),
+        ("sc-time", ("transformer-xl", "wikitext-2"), 2681.0),
+        ("frage-perplexity", ("awd-lstm-mos", "ptb"), 55.97),
+        ("frage-perplexity", ("awd-lstm-mos", "wikitext-2"), 63.33),
+        ("frage-perplexity", ("vd-lstm", "drawn"), 67.1),
+    ],
+)
+def test_numbers_of_the_same_model_and_corpus_come_first(
+    key: str, trained: tuple[str, str], first: float
+) -> None:
+    (claim,) = (one for one in CLAIMS if one.key == key)
+    assert put_first(claim, {"lm"}, trained).published[0].before == first
 
 
 def test_without_runs_nothing_is_decided() -> None:

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F  # noqa: E402
 
-from embgeo.training.loop.cross_entropy import cross_entropy  # noqa: E402
+from embgeo.training.loop.cross_entropy import cross_entropy, cross_entropy_in_parts  # noqa: E402
 
 
 def drawn(*shape: int, dtype: Any = torch.float64) -> tuple[Any, Any]:
@@ -30,6 +30,21 @@ def test_value_and_gradient(shape: tuple[int, ...], scale: float) -> None:
     ours = torch.autograd.grad(found, logits)[0]
     theirs = torch.autograd.grad(expected, logits)[0]
     assert torch.allclose(ours, theirs, rtol=1e-10, atol=1e-15)
+
+
+def test_parts_are_the_whole() -> None:
+    torch.manual_seed(0)
+    head = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(5, 9)).double()
+    head[0].eval()
+    hidden, targets = torch.randn(4, 3, 5, dtype=torch.float64), torch.randint(0, 9, (4, 3))
+    found = []
+    for loss in (
+        cross_entropy(head(hidden), targets),
+        cross_entropy_in_parts(head, hidden, targets, 5),
+    ):
+        found.append((loss, *torch.autograd.grad(2.0 * loss, head.parameters())))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
 def test_large_logits() -> None:

@@ -21,6 +21,7 @@ from tests.support.processes import in_two_processes  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LLAMA,
     PLAIN,
+    XL,
     corpus,
     numbers,
     run_all,
@@ -34,6 +35,9 @@ METHODS = ["mle", "cosreg", "sc-exp", "frage", "al"]
 #: Ordinary runs take the two with the most to count.
 TRAINED = METHODS if sampling.AT_NIGHT else ["cosreg", "frage"]
 
+#: Other models, without dropout.
+OTHERS = {"llama": LLAMA, "transformer-xl": {"model": {**XL["model"], "dropout": 0.0}}}
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it"),
@@ -41,8 +45,9 @@ pytestmark = [
 
 
 def config(methods: list[str]) -> StudySettings:
-    if methods == ["llama"]:
-        return settings(**LLAMA).updated({"training": {"log_every": 1, "clip": 1.0}})
+    if methods[0] in OTHERS:
+        other = settings(**OTHERS[methods[0]])
+        return other.updated({"training": {"log_every": 1, "clip": 1.0}})
     return settings(
         compare=methods,
         model=PLAIN,
@@ -62,7 +67,8 @@ folder, methods = Path(sys.argv[1]), sys.argv[2:]
 interrupt(folder, methods)
 assert (folder / "frage" / "seed-0" / "state.pt").is_file()
 compare(folder, methods)
-compare(folder / "llama", ["llama"])
+for name in ("llama", "transformer-xl"):
+    compare(folder / name, [name])
 """
 
 
@@ -108,7 +114,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """What one process wrote, and what two did that were stopped and resumed on the way."""
     alone, together = tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("together")
     compare(alone, TRAINED)
-    compare(alone / "llama", ["llama"])
+    for name in OTHERS:
+        compare(alone / name, [name])
     in_two_processes(TRAIN, str(together), *TRAINED)
     return alone, together
 
@@ -118,7 +125,7 @@ def test_nothing_keeps_the_group_of_processes() -> None:
     in_two_processes(GROUP)
 
 
-@pytest.mark.parametrize("method", [*TRAINED, "llama/mle"])
+@pytest.mark.parametrize("method", [*TRAINED, *(f"{name}/mle" for name in OTHERS)])
 @pytest.mark.slow
 def test_two_processes_equal_one(folders: tuple[Path, Path], method: str) -> None:
     alone, together = (folder / method / "seed-0" for folder in folders)

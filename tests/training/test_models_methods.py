@@ -33,6 +33,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "awd-lstm": {"d": D, "hidden": 12},
     "vd-lstm": {"d": D, "hidden": 10},
     "transformer": {"d": D, "layers": 2, "heads": 2, "bias": True},
+    "transformer-xl": {"d": D, "layers": 1, "heads": 2, "feedforward": 16, "memory": 4},
 }
 METHODS: list[Any] = [method for method in REGULARIZERS if issubclass(method, Regularizer)]
 COUNTS = (1000.0 / torch.arange(1, N + 1)).round()

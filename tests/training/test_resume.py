@@ -21,6 +21,7 @@ from embgeo.training.loop.session import Session  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LLAMA,
+    XL,
     Stopped,
     corpus,
     numbers,
@@ -46,6 +47,7 @@ CASES: dict[str, StudySettings] = {
     "random-lengths": settings("al", **RANDOM),
     "coupled-adam": settings("coupled-adam", training={"keep": "best"}),
     "real": settings("real", **ONE_CYCLE),
+    "transformer-xl": settings(**XL),
     "llama": settings(**LLAMA).updated(
         {"model": {"dropout": 0.1}, "training": {"steps": 18, "epochs": 3}}
     ),

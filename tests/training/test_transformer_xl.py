@@ -155,4 +155,4 @@ def test_other_models_have_no_memory(own: dict[str, Any]) -> None:
     settings = EvaluationSettings(**own)
     with pytest.raises(BadOption, match="transformer has no memory of tokens"):
         resolve_windows(settings, 20, Transformer)
-    assert resolve_windows(settings, 20, TransformerXL).bptt == 70
+    assert resolve_windows(settings, 20, TransformerXL).bptt == 20

@@ -52,7 +52,15 @@ class KnownCorpus:
     titles: bool = False
 
 
+#: Of those with files of the same names, the largest first.
 PUBLISHED = (
+    KnownCorpus(
+        "wikitext-103",
+        ("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
+        (103_227_021, 217_646, 245_569),
+        267_735,
+        empty_lines=True,
+    ),
     KnownCorpus(
         "wikitext-2",
         ("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
@@ -109,11 +117,13 @@ def find_layout(path: Path) -> CorpusLayout:
         return CorpusLayout(name, {"all": [path]})
     name = path.name or path.resolve().name
     texts, notes = _texts(path)
-    for published in PUBLISHED:
-        files = [path / file for file in published.files]
-        if set(files) <= set(texts):
-            splits = {split: [file] for split, file in zip(SPLITS, files, strict=True)}
-            return CorpusLayout(name, splits, published, notes)
+    known = [one for one in PUBLISHED if {path / file for file in one.files} <= set(texts)]
+    if known:
+        size = (path / known[0].files[0]).stat().st_size
+        # A token takes two bytes at least: the training split tells a corpus from a smaller one.
+        published = next((one for one in known if size >= 2 * one.tokens[0]), known[-1])
+        files = [[path / file] for file in published.files]
+        return CorpusLayout(name, dict(zip(SPLITS, files, strict=True)), published, notes)
     found: dict[str, list[Path]] = {}
     for text in texts:
         found.setdefault(_split_of(text.relative_to(path)), []).append(text)

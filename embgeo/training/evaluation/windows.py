@@ -27,7 +27,7 @@ def limit_evaluation(config: StudySettings) -> EvaluationSettings:
 def resolve_windows(
     found: EvaluationSettings, trained: int, kind: type[LanguageModel]
 ) -> EvaluationSettings:
-    """The windows of an evaluation: for a model without a state, those of its training.
+    """The windows of an evaluation: those of the training where they limit what a token sees.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def resolve_windows(
         A stride where a state is carried over, or one that is longer than a window; a memory
         where there is none.
     """
-    usual = STATEFUL_BPTT if kind.CARRIES_STATE else trained
+    usual = trained if kind.WINDOWED or not kind.CARRIES_STATE else STATEFUL_BPTT
     bptt = usual if found.bptt is None else found.bptt
     if found.stride is not None and kind.CARRIES_STATE:
         raise BadOption(

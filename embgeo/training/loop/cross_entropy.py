@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+#: Logits of a batch that are made at once: 1 GiB in float32, and their gradient as much.
+AT_ONCE = 2**28
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -27,6 +32,40 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     flat = flat.float() if flat.element_size() < 4 else flat
     found: Tensor = CrossEntropy.apply(flat, targets.flatten())  # type: ignore[no-untyped-call]
     return found
+
+
+def cross_entropy_in_parts(
+    head: Callable[[Tensor], Tensor], hidden: Tensor, targets: Tensor, positions: int
+) -> Tensor:
+    """Mean cross-entropy of ``head(hidden)``, with the logits of some positions at a time.
+
+    They are made again in the backward pass, which takes a third more time of the output layer.
+
+    Parameters
+    ----------
+    head : callable
+        From states of shape (…, d) to logits of shape (…, N).
+    hidden : Tensor
+        Shape (…, d).
+    targets : Tensor of int64
+        Shape (…).
+    positions : int
+        How many at a time.
+    """
+
+    def add(states: Tensor, expected: Tensor) -> Tensor:
+        return cross_entropy(head(states), expected) * len(expected)
+
+    at_once = max(1, positions)
+    total = torch.zeros((), device=hidden.device)
+    parts = zip(
+        torch.split(hidden.flatten(0, -2), at_once),
+        torch.split(targets.flatten(), at_once),
+        strict=True,
+    )
+    for states, expected in parts:
+        total = total + checkpoint(add, states, expected, use_reentrant=False)
+    return total / targets.numel()
 
 
 class CrossEntropy(torch.autograd.Function):

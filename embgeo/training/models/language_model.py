@@ -54,16 +54,24 @@ class LanguageModel(EmbeddingModel):
     ----------
     CARRIES_STATE : bool
         Whether a window sees those before it.
+    WINDOWED : bool
+        Whether how far a token sees depends on the length of windows, although a state is carried.
     longest : int, optional
         How many tokens a window may have; None: as many as one likes.
     """
 
     CARRIES_STATE: ClassVar[bool] = True
+    WINDOWED: ClassVar[bool] = False
 
     def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float) -> None:
         super().__init__(n_tokens, d)
         self.embedding_dropout = share("embedding_dropout", embedding_dropout)
         self.longest: int | None = None
+
+    @property
+    def logits_per_state(self) -> int:
+        """Numbers that `head` makes of a state on its way to the logits, and keeps."""
+        return self.n_tokens
 
     @torch.no_grad()
     def start_bias(self, log_probabilities: Tensor) -> None:

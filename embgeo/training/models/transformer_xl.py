@@ -69,6 +69,7 @@ class TransformerXL(LanguageModel):
         "a full softmax with one matrix in place of the adaptive softmax with cut-offs, whose rows "
         "of rare tokens get other gradients",
     )
+    WINDOWED: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from embgeo.core.values import Quantity, Series, format_number
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, describe_methods
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
-from embgeo.training.study.run_result import FinishedRun
+from embgeo.training.study.run_result import FinishedRun, RunResult
 from embgeo.training.study.samples import Samples
 from embgeo.training.study.training import Run, StudyMethod, Training
 from embgeo.training.study.warnings import warn_of_methods
@@ -56,7 +56,7 @@ def assemble_study(
         quantities=quantities(trained, runs),
         methods=tuple(complete_method(method, trained) for method in methods),
         runs=runs,
-        outcomes=decide_claims(runs, samples=group_samples(trained)),
+        outcomes=decide_claims(runs, samples=group_samples(trained), trained=name_trained(first)),
         warnings=warn_of_methods(runs),
         notes=(
             *(f"{one}; no number here knows it" for one in lost),
@@ -65,6 +65,13 @@ def assemble_study(
         ),
     )
     return replace(training, sentences=describe_methods(training))
+
+
+def name_trained(result: RunResult) -> tuple[str, str]:
+    """Model and corpus, as published numbers name them."""
+    model = result.settings.get("model", {})
+    mixture = "-mos" if model.get("experts", 1) > 1 else ""
+    return f"{model.get('name', '')}{mixture}", str(result.corpus.get("name", ""))
 
 
 def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:

@@ -65,14 +65,12 @@ def claim_perplexity(
     text: str,
     source: str,
     methods: tuple[str, ...],
-    reported: PaperClaim,
+    reported: tuple[PaperClaim, ...],
     against: str = BASELINE,
     change: Literal["lower", "higher"] = "lower",
 ) -> Claim:
     """A claim about the perplexity of language models, whose differences are of logarithms."""
-    return Claim(
-        key, text, source, methods, PERPLEXITY, change, against, True, published=(reported,)
-    )
+    return Claim(key, text, source, methods, PERPLEXITY, change, against, True, published=reported)
 
 
 def claim_bleu(

@@ -277,7 +277,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The adversarial softmax improves perplexity",
         "Wang D. et al. 2019",
         ("adversarial",),
-        published.ADVERSARIAL,
+        (published.ADVERSARIAL,),
     ),
     Claim(
         "coupled-adam-cosine",

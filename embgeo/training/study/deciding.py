@@ -13,6 +13,7 @@ from embgeo.training.study.claim import PERPLEXITY, Claim
 from embgeo.training.study.claims import CLAIMS
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.numbers import BITS_PER_BYTE, PERPLEXITIES
+from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.samples import SamplesByMethod, bootstrap_samples
 from embgeo.training.study.spread import (
     CONFIDENCE,
@@ -41,7 +42,10 @@ POWER = 0.8
 
 
 def decide_claims(
-    runs: Sequence[Run], claims: Sequence[Claim] = CLAIMS, samples: SamplesByMethod | None = None
+    runs: Sequence[Run],
+    claims: Sequence[Claim] = CLAIMS,
+    samples: SamplesByMethod | None = None,
+    trained: tuple[str, str] = ("", ""),
 ) -> tuple[ClaimOutcome, ...]:
     """Every claim about a method that was trained, in the order of the claims.
 
@@ -49,21 +53,27 @@ def decide_claims(
     ----------
     samples : mapping, optional
         For intervals over the text or over documents.
+    trained : pair of str
+        Names of the model and of the corpus, whose published numbers come first.
     """
-    trained, tasks = {run.method for run in runs}, {run.task for run in runs}
+    methods, tasks = {run.method for run in runs}, {run.task for run in runs}
     found = [
-        decide_claim(put_first(claim, tasks), method, runs, samples or {})
+        decide_claim(put_first(claim, tasks, trained), method, runs, samples or {})
         for claim in claims
         for method in claim.methods
-        if method in trained and method != claim.against and tasks.intersection(claim.tasks)
+        if method in methods and method != claim.against and tasks.intersection(claim.tasks)
     ]
     return adjust_claims(found)
 
 
-def put_first(claim: Claim, tasks: set[str]) -> Claim:
-    """The claim with the published numbers of these tasks before those of others."""
-    ordered = sorted(claim.published, key=lambda one: one.task not in tasks)
-    return replace(claim, published=tuple(ordered))
+def put_first(claim: Claim, tasks: set[str], trained: tuple[str, str]) -> Claim:
+    """The claim with published numbers of these tasks first, then of this model and corpus."""
+
+    def differs(one: PaperClaim) -> tuple[bool, ...]:
+        same = (ours == theirs for ours, theirs in zip(trained, one.trained, strict=True))
+        return (one.task not in tasks, *(not each for each in same))
+
+    return replace(claim, published=tuple(sorted(claim.published, key=differs)))
 
 
 def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:

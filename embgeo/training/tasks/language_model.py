@@ -22,12 +22,13 @@ from embgeo.training.data import (
 from embgeo.training.data.byte_level import load_byte_level
 from embgeo.training.data.random_windows import RandomWindows
 from embgeo.training.evaluation.windows import limit_evaluation, resolve_windows
-from embgeo.training.loop.cross_entropy import cross_entropy
+from embgeo.training.loop.cross_entropy import AT_ONCE, cross_entropy, cross_entropy_in_parts
 from embgeo.training.loop.process import World
 from embgeo.training.loop.scores import Scores
 from embgeo.training.loop.start import find_start, read_start_vocabulary, start_from
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import Method
+from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import LanguageModel, build, detach, model_class
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
@@ -132,12 +133,17 @@ class LanguageModeling(Task):
         in_loss: bool,
     ) -> Losses:
         output = model(batch.inputs, carry)
-        step = Step(output.hidden, model.head(output.hidden), batch.targets, batch.inputs)
-        step.logits = regularizer.logits(step)
-        assert step.logits is not None
-        mean = cross_entropy(step.logits, batch.targets)
+        step = Step(output.hidden, None, batch.targets, batch.inputs)
+        positions = AT_ONCE // model.logits_per_state
+        if batch.targets.numel() > positions and not self.z_loss and not needs_logits(regularizer):
+            mean = cross_entropy_in_parts(model.head, output.hidden, batch.targets, positions)
+        else:
+            step.logits = model.head(output.hidden)
+            step.logits = regularizer.logits(step)
+            mean = cross_entropy(step.logits, batch.targets)
         objective = mean + model.activation_penalty(output)
         if self.z_loss:
+            assert step.logits is not None
             objective = objective + self.z_loss * step.logits.float().logsumexp(-1).square().mean()
         if in_loss:
             objective = objective + regularizer(step)
@@ -156,8 +162,19 @@ class LanguageModeling(Task):
         check_windows(model, config)
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
-        """Logits with their gradient."""
-        return 2 * config.training.batch * config.training.bptt * n_tokens * 4
+        """Logits with their gradient; of some positions at a time where there are many."""
+        found = config.training.batch * config.training.bptt * n_tokens
+        whole = self.z_loss or any(
+            needs_logits(part)
+            for name in config.compare
+            for part in find_method(name, config.method).parts
+        )
+        return 2 * (found if whole else min(found, AT_ONCE)) * 4
+
+
+def needs_logits(method: Regularizer | type[Regularizer]) -> bool:
+    """Whether a method looks at the logits or changes them."""
+    return "logits" in method.NEEDS
 
 
 def refuse_together(config: StudySettings) -> None:
