@@ -22,6 +22,7 @@ import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.training.data.images import find_digits, load_images
 from embgeo.training.loop.run import train_run
+from embgeo.training.methods.definitions import find_method
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task
@@ -100,6 +101,13 @@ def test_the_network_is_that_of_loops() -> None:
     found = model(images, torch.tensor([20, 20])).detach().numpy()
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert model.decoder.weight is model.embedding.weight
+
+
+def test_a_method_may_change_the_network(place: Path) -> None:
+    wide = {"base": "mle", "model": {"d": 9}}
+    config = settings(place, compare=["wide"], method={"wide": wide})
+    task = make_task(config)
+    assert task.build(config, find_method("wide", config.method), task.load(config)).d == 9
 
 
 def test_idx_files_are_read_as_they_are(place: Path) -> None:

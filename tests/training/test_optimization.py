@@ -148,6 +148,13 @@ def test_embeddings_may_have_a_rate_of_their_own(name: str, decay: str) -> None:
     assert loop.optimizer.param_groups[0]["initial_lr"] == 0.01
 
 
+def test_methods_step_at_the_rate_of_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, rates = loop_of(settings(optimizer={"embedding_lr": 3.0})), []
+    monkeypatch.setattr(loop.regularizer, "after_step", rates.append)
+    loop.step()
+    assert rates == [pytest.approx(0.01 * 3.0)]
+
+
 def test_weights_of_embeddings_may_decay_without_their_biases() -> None:
     loop = loop_of(settings(optimizer={"weight_decay": 0.3, "decay": "weights"}))
     decayed, spared = loop.optimizer.param_groups

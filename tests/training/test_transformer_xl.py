@@ -11,8 +11,10 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.evaluation.windows import resolve_windows  # noqa: E402
+from embgeo.training.loop.scores import Scores  # noqa: E402
 from embgeo.training.models import Transformer, TransformerXL, detach  # noqa: E402
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
+from tests.support.training_runs import corpus  # noqa: E402
 
 N, D, HEADS = 20, 8, 2
 
@@ -125,6 +127,19 @@ def test_reading_with_another_memory() -> None:
         assert not torch.allclose(slow(model, ids[5:, 0], kept, longest=6)[0], expected)
         assert not torch.allclose(slow(model, ids[5:, 0], kept, clamp=2)[0], expected)
     assert (model.memory, model.clamp, model.same_length) == (3, None, False)
+
+
+def test_a_cache_reads_with_the_memory_of_the_evaluation() -> None:
+    model, text = made(memory=1).float(), corpus(n=N)
+
+    def cached(memory: int | None) -> Any:
+        chosen = EvaluationSettings(cache=True, memory=memory)
+        return Scores(chosen, text, torch.device("cpu")).adapted(model, "valid")
+
+    usual, other = cached(None), cached(8)
+    assert usual != other
+    model.memory = 8
+    assert cached(None) == other
 
 
 def test_no_gradient_reaches_the_memory() -> None:

@@ -258,13 +258,15 @@ class Loop:
                     p.grad.mul_(scale)
         if not self.in_loss:
             self.regularizer.add_gradient(weight)
-        training = self.config.training
+        training, chosen = self.config.training, self.config.optimizer
         self.step_sizes = {}
         due = training.log_updates and (self.step_number + 1) % training.log_every == 0
         with measure_step(self.model, self.step_sizes) if due else nullcontext():
             if training.clip:
                 torch.nn.utils.clip_grad_norm_(self.parameters, training.clip)
             lr = apply_factor(self.optimizer, factor)
+            if chosen.embedding_lr is not None and chosen.lr is not None:
+                lr = chosen.lr * chosen.embedding_lr * factor  # methods step on embeddings
             self.regularizer.before_step(lr * weight)
             self.optimizer.step()
             self.regularizer.after_step(lr * weight)

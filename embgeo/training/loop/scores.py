@@ -86,6 +86,10 @@ class Scores:
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
         """Perplexities of a model that goes on learning from the split as it reads it."""
+        with self.reading(model):
+            return self._adapted(model, split)
+
+    def _adapted(self, model: LanguageModel, split: str) -> Found:
         rows, name = self.rows(split), self.corpus.name
         found: Found = {}
         if self.settings.cache:
@@ -107,20 +111,23 @@ class Scores:
 
     def evaluate(self, model: LanguageModel, split: str) -> Perplexity:
         """Losses on a split, of all tokens, of rare and of popular ones, and of each window."""
-        own = self.settings
-        reading: AbstractContextManager[None] = nullcontext()
-        if isinstance(model, TransformerXL):
-            reading = model.reading(own.memory, own.clamp, same_length=own.same_length)
-        with reading:
+        with self.reading(model):
             return perplexity(
                 model,
                 self.rows(split),
-                batch=own.batch,
+                batch=self.settings.batch,
                 bptt=self.bptt,
-                stride=own.stride,
+                stride=self.settings.stride,
                 device=self.device,
                 popular=self.popular,
             )
+
+    def reading(self, model: LanguageModel) -> AbstractContextManager[None]:
+        """The memory of the settings, for models that have one."""
+        if not isinstance(model, TransformerXL):
+            return nullcontext()
+        own = self.settings
+        return model.reading(own.memory, own.clamp, same_length=own.same_length)
 
     def describe(self, split: str, found: Perplexity) -> Found:
         """The numbers that a result holds of a split; with the perplexity of a unigram model."""

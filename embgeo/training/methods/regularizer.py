@@ -177,7 +177,7 @@ class Regularizer(nn.Module):
         Parameters
         ----------
         lr : float, optional
-            The learning rate of the step, for methods that take a step of their own.
+            The embedding's learning rate, for methods that take a step of their own.
         """
 
     def after_step(self, lr: float | None = None) -> None:
@@ -186,7 +186,7 @@ class Regularizer(nn.Module):
         Parameters
         ----------
         lr : float, optional
-            The learning rate of the step, for methods that take a step of their own.
+            The embedding's learning rate, for methods that take a step of their own.
 
         Raises
         ------

@@ -85,10 +85,11 @@ class ClassificationTask(Task):
             size=SIZE if chosen.size is None else chosen.size,
         )
 
-    def build(self, config: StudySettings, method: Method, dataset: LabeledCorpus) -> Rcnn:  # noqa: ARG002
-        refuse_others(config.model.name, config.model.settings, list_defaults(Rcnn))
+    def build(self, config: StudySettings, method: Method, dataset: LabeledCorpus) -> Rcnn:
+        settings = {**config.model.settings, **method.model_settings}
+        refuse_others(config.model.name, settings, list_defaults(Rcnn))
         torch.manual_seed(config.seeds[0])
-        return Rcnn(len(dataset.vocabulary), len(dataset.classes), **config.model.settings)
+        return Rcnn(len(dataset.vocabulary), len(dataset.classes), **settings)
 
     def feed(
         self, config: StudySettings, dataset: LabeledCorpus, world: World, device: torch.device

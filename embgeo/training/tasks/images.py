@@ -49,10 +49,11 @@ class ImageTask(ClassificationTask):
         refuse_settings(config, OF_TEXTS | {"data": (*OF_TEXTS["data"], "min_count", "size")})
         return load_images(Path(config.data.path), self.fold)
 
-    def build(self, config: StudySettings, method: Method, dataset: ImageCorpus) -> Cnn:  # type: ignore[override]  # noqa: ARG002
-        refuse_others(config.model.name, config.model.settings, list_defaults(Cnn))
+    def build(self, config: StudySettings, method: Method, dataset: ImageCorpus) -> Cnn:  # type: ignore[override]
+        settings = {**config.model.settings, **method.model_settings}
+        refuse_others(config.model.name, settings, list_defaults(Cnn))
         torch.manual_seed(config.seeds[0])
-        return Cnn(len(dataset.classes), dataset.shape, **config.model.settings)
+        return Cnn(len(dataset.classes), dataset.shape, **settings)
 
     def describe_step(self, batch: DocumentBatch) -> Step:
         return Step(targets=batch.classes)
