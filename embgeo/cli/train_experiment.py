@@ -62,6 +62,9 @@ def make_gao_figure(
     from embgeo.workflows import figures, gao_figure
 
     task = gao_figure.prepare_gao_figure(**arguments)
+    if dry_run and json_:
+        print_json({"panels": task.sources.panels, "folder": str(task.folder)})
+        return
     if dry_run:
         print_lines(f"{', '.join(task.sources.panels)} into {task.folder}; nothing was written")
         return

@@ -109,6 +109,12 @@ def prepare_gao_figure(
             way_out=f"give {argument('settings', 'translation=RUNS')} or translation_data=FOLDER, "
             "and the same of words",
         )
+    if sources.words_data and not (sources.words or sources.wordsim):
+        raise BadOption(
+            "words_data is given without sets of word similarity",
+            where=argument("settings"),
+            way_out=f"give {argument('settings', 'wordsim=FOLDER')}, too",
+        )
     return GaoTask(sources, seeds or 1, Path(out or NAME), device, command)
 
 

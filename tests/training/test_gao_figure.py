@@ -104,6 +104,7 @@ def test_finished_runs_are_taken_with_their_seeds(
         (["--set", "class=w2v"], "is classes meant?"),
         (["--data", "w2v"], "has data of three tasks"),
         (["--set", "words=", "--set", "translation="], "nothing to compare the classes with"),
+        (["--set", "words=", "--set", "words_data=w2v"], "give --set wordsim=FOLDER, too"),
     ],
 )
 def test_mistakes(extra: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
