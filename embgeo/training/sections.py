@@ -236,7 +236,7 @@ class EvaluationSettings:
         token is scored once, with as much context as its window has. By default `bptt`.
     memory, clamp : int, optional
         For models with a memory: how many tokens it holds, and the distance that larger ones count
-        as; by default those of the training.
+        as; by default those of the training. A model trained with a memory of 0 keeps it.
     same_length : bool
         For models with a memory: whether each token sees no more tokens than the memory holds.
     popular : float

@@ -129,6 +129,16 @@ def test_reading_with_another_memory() -> None:
     assert (model.memory, model.clamp, model.same_length) == (3, None, False)
 
 
+@torch.no_grad()
+def test_a_model_without_a_memory_reads_without_one() -> None:
+    model, ids = made(memory=0), tokens(5)
+    expected = model(ids).raw
+    with model.reading(6, None, same_length=True):
+        output = model(ids)
+    torch.testing.assert_close(output.raw, expected)
+    assert [part.shape[1] for part in output.state] == [0, 0]
+
+
 def test_a_cache_reads_with_the_memory_of_the_evaluation() -> None:
     model, text = made(memory=1).float(), corpus(n=N)
 

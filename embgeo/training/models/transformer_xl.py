@@ -129,10 +129,13 @@ class TransformerXL(LanguageModel):
     def reading(
         self, memory: int | None, clamp: int | None, *, same_length: bool
     ) -> Iterator[None]:
-        """With another memory for as long as it lasts; None leaves the memory as it is."""
+        """With another memory for as long as it lasts; None leaves the memory as it is.
+
+        A model that was trained without a memory reads without one.
+        """
         before = self.memory, self.clamp, self.same_length
-        self.memory = self.memory if memory is None else memory
-        self.clamp, self.same_length = clamp, same_length
+        self.memory = self.memory if memory is None or self.memory == 0 else memory
+        self.clamp, self.same_length = clamp, same_length and self.memory > 0
         try:
             yield
         finally:
