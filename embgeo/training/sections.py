@@ -237,7 +237,7 @@ class EvaluationSettings:
     memory, clamp : int, optional
         For models with a memory: how many tokens it holds, and the distance that larger ones count
         as; by default those of the training. A model trained with a memory of 0 keeps it.
-    same_length : bool
+    same_length : bool, optional
         For models with a memory: whether each token sees no more tokens than the memory holds.
     popular : float
         Share of the types, most frequent first, that count as popular.
@@ -254,7 +254,7 @@ class EvaluationSettings:
     stride: int | None = checked(None, whole)
     memory: int | None = checked(None, natural)
     clamp: int | None = checked(None, whole)
-    same_length: bool = False
+    same_length: bool | None = None
     popular: float = checked(0.2, share)
     test: bool = True
     cache: bool = False

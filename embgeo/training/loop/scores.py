@@ -127,7 +127,7 @@ class Scores:
         if not isinstance(model, TransformerXL):
             return nullcontext()
         own = self.settings
-        return model.reading(own.memory, own.clamp, same_length=own.same_length)
+        return model.reading(own.memory, own.clamp, same_length=bool(own.same_length))
 
     def describe(self, split: str, found: Perplexity) -> Found:
         """The numbers that a result holds of a split; with the perplexity of a unigram model."""

@@ -1,0 +1,153 @@
+"""Make the pictures of the documentation anew: ``python docs/make_pictures.py``.
+
+Needs Chromium and ``embgeo[train]``; takes a minute or two. ``docs/pictures.json`` then holds what
+the pictures show, and a test compares it with what embgeo shows now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from embgeo.cli.app import run
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+RECORD = DOCS / "pictures.json"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+SIZE = (1440, 900)
+#: Made of runs that take hours, by the commands next to them.
+OF_CAMPAIGNS = ("gao-figure-1.png",)
+#: Colors of a screenshot as a PNG with a palette.
+COLORS = 128
+_COUNTS = "--counts fixtures/vocab_counts.tsv"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, and the commands that make it; OUT stands for an empty folder.
+
+    The first command's output is what the record keeps. With `page`, the picture is the first
+    screen of that file, else the file `drawn`.
+    """
+
+    name: str
+    commands: Sequence[str]
+    page: str = ""
+    drawn: str = ""
+
+
+PICTURES = (
+    Picture(
+        "report.png",
+        [f"analyze fixtures/baseline.pt {_COUNTS} -o OUT/baseline.embgeo"],
+        page="baseline.embgeo/report.html",
+    ),
+    Picture(
+        "diff.png",
+        [f"diff fixtures/baseline.pt fixtures/cosreg.safetensors {_COUNTS} -o OUT/diff.embgeo"],
+        page="diff.embgeo/report.html",
+    ),
+    Picture(
+        "training.png",
+        ["train --data fixtures/pydocs.txt.gz --compare mle,cosreg,sc-exp -o OUT/pydocs.runs"],
+        page="pydocs.runs/report.html",
+    ),
+    Picture(
+        "tutorials/figure1.png",
+        [
+            f"analyze fixtures/baseline.pt {_COUNTS} -o OUT/a.embgeo",
+            f"analyze fixtures/cosreg.safetensors {_COUNTS} -q -o OUT/b.embgeo",
+            "figures OUT/a.embgeo OUT/b.embgeo --label MLE --label CosReg --figure figure1 "
+            "--annotate the --venue iclr --format png -o OUT",
+        ],
+        drawn="figure1.png",
+    ),
+)
+
+
+def run_commands(picture: Picture, out: Path) -> list[str]:
+    """Run the commands of a picture; the lines of the first, without those that name files."""
+    shown = io.StringIO()
+    for at, command in enumerate(picture.commands):
+        stream = shown if at == 0 else io.StringIO()
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(io.StringIO()):
+            code = run(shlex.split(command.replace("OUT", str(out))))
+        if code != 0:
+            raise SystemExit(f"embgeo {command} ended with {code}")
+    return [line for line in shown.getvalue().splitlines() if str(out) not in line]
+
+
+def hash_look() -> str:
+    """SHA-256 of the templates, scripts and styles of pages."""
+    digest = hashlib.sha256()
+    for folder in ("templates", "static"):
+        for file in sorted(files("embgeo.report").joinpath(folder).iterdir(), key=str):
+            if file.is_file():
+                digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def take_screenshot(page: Path, target: Path) -> None:
+    """The first screen of a page, as a PNG with a palette."""
+    from PIL import Image
+
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise SystemExit("needs Chromium on the PATH")
+    subprocess.run(
+        [
+            browser,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--force-prefers-reduced-motion",
+            "--virtual-time-budget=5000",
+            f"--window-size={SIZE[0]},{SIZE[1]}",
+            f"--screenshot={target}",
+            page.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    Image.open(target).convert("RGB").quantize(COLORS).save(target, optimize=True)
+
+
+def make(picture: Picture) -> list[str]:
+    """Write a picture; what it shows, as lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        lines = run_commands(picture, out)
+        target = DOCS / picture.name
+        if picture.page:
+            take_screenshot(out / picture.page, target)
+        else:
+            shutil.copy(out / picture.drawn, target)
+    return lines
+
+
+def main() -> None:
+    """Make all pictures, or those that are named."""
+    chosen = [picture for picture in PICTURES if picture.name in sys.argv[1:]] or PICTURES
+    record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"shown": {}}
+    record["look"] = hash_look()
+    for picture in chosen:
+        print(picture.name)
+        record["shown"][picture.name] = make(picture)
+    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
