@@ -54,7 +54,8 @@ class Clock:
     began: list[tuple[str, float]] = field(default_factory=list)
 
     def start(self, what: str, _rows: int) -> None:
-        self.began.append((what, time.perf_counter()))
+        name = what.partition(" ")[2]  # without the count of stages
+        self.began.append((name, time.perf_counter()))
 
     def seconds(self) -> dict[str, float]:
         ends = [*(at for _, at in self.began[1:]), time.perf_counter()]

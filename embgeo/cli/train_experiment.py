@@ -53,13 +53,9 @@ def make_gao_figure(
     arguments: Mapping[str, Any], *, resume: bool, dry_run: bool, json_: bool, quiet: bool
 ) -> None:
     """Train what is missing of Figure 1 of Gao et al., and write its picture and its page."""
-    from embgeo.charts import gao_figure as chart
-    from embgeo.io.bounded.saved import write_text
-    from embgeo.report import gao_figure as page
     from embgeo.report.text.columns import align
-    from embgeo.result.analysis import REPORT_NAME
     from embgeo.training.study import gao_figure as study
-    from embgeo.workflows import figures, gao_figure
+    from embgeo.workflows import gao_figure
 
     task = gao_figure.prepare_gao_figure(**arguments)
     if dry_run and json_:
@@ -71,24 +67,13 @@ def make_gao_figure(
     with monitor_runs(quiet) as monitor:
         record, subjects = gao_figure.make_gao_figure(task, resume=resume, monitor=monitor)
         monitor.progress.start("figures", 0)
-        made = figures.draw(
-            [subject.analysis for subject in subjects if subject.analysis is not None],
-            figure=chart.CHART.name,
-            format=("pdf", "svg"),
-            label=[subject.label for subject in subjects],
-            command=printable(task.command),
-        )
-        write_set(task.folder / FIGURES, made.files)
-    spec = chart.CHART.specify(subjects)
-    assert spec is not None  # there are two panels at least
-    write_text(task.folder / REPORT_NAME, page.render(record, spec))
+        figure, page = gao_figure.write_figure_and_page(task, record, subjects)
     if json_:
         print_json(study.GAO_FIGURE.to_json(record))
     elif not quiet:
         print_lines(*align(study.tabulate_panels(record.matrices)))
         print_lines(*(f"{one.verdict}: {one.text}; {one.reason}" for one in record.outcomes))
-        print_lines(f"figure: {task.folder / FIGURES / chart.CHART.name}.pdf")
-        print_lines(f"report: {task.folder / REPORT_NAME}")
+        print_lines(f"figure: {figure}", f"report: {page}")
 
 
 def plan_text(sweep: SettingSweep) -> str:

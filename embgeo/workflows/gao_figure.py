@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.visible import printable
+from embgeo.io.bounded.saved import write_text
 from embgeo.io.bounded.settings import parse_table
-from embgeo.result.analysis import Analysis, load_analysis
+from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.gao_figure import (
     DEVIATIONS,
@@ -23,6 +25,7 @@ from embgeo.training.study.gao_figure import (
     decide_limits,
 )
 from embgeo.training.study.run_result import RESULT_NAME, is_finished, load_result
+from embgeo.workflows.folders import write_set
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import as_tables, check_runs_folder
 
@@ -159,6 +162,29 @@ def make_gao_figure(
     record = replace(record, matrices=tuple(matrices), outcomes=decide_limits(matrices))
     GAO_FIGURE.save(record, task.folder)
     return record, subjects
+
+
+def write_figure_and_page(
+    task: GaoTask, record: GaoFigure, subjects: Sequence[Subject]
+) -> tuple[Path, Path]:
+    """Draw the figure, write it and the page into the folder; their paths."""
+    from embgeo.charts import gao_figure as chart
+    from embgeo.report import gao_figure as page
+    from embgeo.workflows import figures
+
+    made = figures.draw(
+        [subject.analysis for subject in subjects if subject.analysis is not None],
+        figure=chart.CHART.name,
+        format=("pdf", "svg"),
+        label=[subject.label for subject in subjects],
+        command=printable(task.command),
+    )
+    folder = task.folder / "figures"
+    write_set(folder, made.files)
+    spec = chart.CHART.specify(subjects)
+    assert spec is not None  # there are two panels at least
+    write_text(task.folder / REPORT_NAME, page.render(record, spec))
+    return folder / f"{chart.CHART.name}.pdf", task.folder / REPORT_NAME
 
 
 def measure_panel(

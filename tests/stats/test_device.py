@@ -143,8 +143,9 @@ def test_progress_hears_of_every_row():
     heard = {"all": 0}
 
     def start(what, rows):
-        heard[what] = -rows
-        heard["now"] = what
+        name = what.partition(" ")[2]  # without the count of stages
+        heard[name] = -rows
+        heard["now"] = name
 
     def advance(rows):
         heard[heard["now"]] += rows

@@ -252,7 +252,7 @@ class Own(LanguageModeling):
 """
 
 
-@pytest.mark.parametrize(("name", "known"), [("own", "width"), ("lm", "none")])
+@pytest.mark.parametrize(("name", "known"), [("own", "width"), ("lm", "z_loss")])
 def test_a_setting_that_a_task_does_not_have_is_refused(
     name: str, known: str, tmp_path: Path
 ) -> None:
