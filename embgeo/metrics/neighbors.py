@@ -46,12 +46,12 @@ BoolArray = npt.NDArray[np.bool_]
 FAMILY = "frequency"
 
 
-def absent(facts: Facts) -> str:
-    return explain_absence(facts)
+def absent(facts: Facts, options: Options) -> str:
+    return "" if options.asked else explain_absence(facts)
 
 
 def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:
-    if explain_absence(facts) or facts.m <= options.neighbors:
+    if facts.m <= options.neighbors:
         return []
     wanted: list[Statistic] = [*search_queries(facts, options, reader)]
     index, others = find_asked_pairs(facts, options)
@@ -89,8 +89,14 @@ def compute(
             q.NEIGHBOR_RARITY_RARE.undefined(reason),
             q.NEIGHBOR_RARITY_POPULAR.undefined(reason),
         ]
-    known = rank_by_frequency(facts, options)
     found = find_searched(shared)
+    known = None if explain_absence(facts) else rank_by_frequency(facts, options)
+    shown = choose_shown_rows(facts, options, known)
+    ranked = any(others for _, others in options.asked)
+    closer = shared.find(CloserRows, "closer rows") if ranked else None
+    if known is None:
+        tables = [make_neighbor_table(facts, found, shown, None, k)]
+        return [*tables, make_rank_table(facts, closer, None)] if closer else [*tables]
     asked = (
         find_all_neighbors(facts, options, reader, shared)
         if options.neighbors_of == "all"
@@ -101,11 +107,9 @@ def compute(
     values: list[Value] = [
         *measure_rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
         *measure_rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
-        make_neighbor_table(facts, found, choose_shown_rows(facts, options, known), is_rare, k),
+        make_neighbor_table(facts, found, shown, is_rare, k),
     ]
-    if any(others for _, others in options.asked):
-        values.append(make_rank_table(facts, shared.find(CloserRows, "closer rows"), is_rare))
-    return values
+    return [*values, make_rank_table(facts, closer, is_rare)] if closer else values
 
 
 def measure_rarity(
@@ -204,30 +208,30 @@ def influence_of_tokens(
     return parts, noise, float(np.sqrt(max(variance, 0.0)))
 
 
-#: Column of the nearest neighbor in the table of neighbors.
-FIRST_NEIGHBOR = 3
-
-
 def make_neighbor_table(
-    facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray, k: int
+    facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray | None, k: int
 ) -> Table:
+    """Without classes the columns of class and count are left out, and nothing is marked."""
     body: list[tuple[Cell, ...]] = []
     rare: list[tuple[int, int]] = []
+    what = "rank" if facts.is_ranked else "count"
+    before = ("token",) if is_rare is None else ("token", "class", what)
     for place, row in enumerate(map(int, rows)):
         neighbors = found.neighbors[int(np.searchsorted(found.index, row)), :k]
-        count = facts.count(row)
-        if facts.is_ranked and facts.frequency is not None:
-            count = facts.n + 1 - int(facts.frequency.counts[row])
-        kind = "rare" if is_rare[row] else "popular"
-        body.append((facts.token(row), kind, count, *(facts.token(int(i)) for i in neighbors)))
-        rare += [(place, FIRST_NEIGHBOR + int(i)) for i in np.flatnonzero(is_rare[neighbors])]
-    what = "rank" if facts.is_ranked else "count"
-    columns = ("token", "class", what, *(f"neighbor {i + 1}" for i in range(k)))
-    note = "nearest first; * rare"
+        cells: list[Cell] = [facts.token(row)]
+        if is_rare is not None:
+            count = facts.count(row)
+            if facts.is_ranked and facts.frequency is not None:
+                count = facts.n + 1 - int(facts.frequency.counts[row])
+            cells += ["rare" if is_rare[row] else "popular", count]
+            rare += [(place, len(before) + int(i)) for i in np.flatnonzero(is_rare[neighbors])]
+        body.append((*cells, *(facts.token(int(i)) for i in neighbors)))
+    columns = (*before, *(f"neighbor {i + 1}" for i in range(k)))
+    note = "nearest first" if is_rare is None else "nearest first; * rare"
     return Table(q.NEIGHBORS, columns, tuple(body), note=note, rare=tuple(rare))
 
 
-def make_rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray) -> Table:
+def make_rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray | None) -> Table:
     body = tuple(
         (
             facts.token(int(row)),
@@ -239,7 +243,9 @@ def make_rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray) -> Tab
             closer.index, closer.others, closer.cosines, closer.closer, strict=True
         )
     )
+    columns = ("token", "neighbor", "cosine", "rank")
+    if is_rare is None:
+        return Table(q.NEIGHBOR_RANKS, columns, body)
     named = np.stack([closer.index, closer.others], axis=1)
     rare = tuple((int(row), int(column)) for row, column in np.argwhere(is_rare[named]))
-    columns = ("token", "neighbor", "cosine", "rank")
     return Table(q.NEIGHBOR_RANKS, columns, body, note="* rare", rare=rare)

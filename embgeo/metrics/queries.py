@@ -42,11 +42,10 @@ def list_queries(facts: Facts, options: Options) -> IntArray:
     if facts.m <= options.neighbors:
         return NO_ROWS
     rows = [draw_hub_queries(facts, options)]
-    if not explain_absence(facts):
-        known = rank_by_frequency(facts, options)
-        rows.append(choose_shown_rows(facts, options, known))
-        if options.neighbors_of == "sample":  # all rows are asked by themselves
-            rows += draw_class_queries(facts, options, known)
+    known = None if explain_absence(facts) else rank_by_frequency(facts, options)
+    rows.append(choose_shown_rows(facts, options, known))
+    if known and options.neighbors_of == "sample":  # all rows are asked by themselves
+        rows += draw_class_queries(facts, options, known)
     return np.unique(np.concatenate(rows))
 
 
@@ -79,11 +78,13 @@ def draw_class_queries(
     return draw(popular), draw(rare)
 
 
-def choose_shown_rows(facts: Facts, options: Options, known: Popularity) -> IntArray:
-    """Rows whose neighbors are listed: the asked tokens, else a few drawn from each class."""
+def choose_shown_rows(facts: Facts, options: Options, known: Popularity | None) -> IntArray:
+    """Rows whose neighbors are listed: the asked tokens, else a few drawn from each known class."""
     if options.asked:
         row = map_tokens_to_rows(facts)
         return np.asarray([row[token] for token, _ in options.asked], dtype=np.int64)
+    if known is None:
+        return NO_ROWS
     rng = generator(options.seed, "shown neighbors")
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
     return np.concatenate([sample_rows(popular, SHOWN, rng), sample_rows(rare, SHOWN, rng)])

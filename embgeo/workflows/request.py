@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from embgeo.stats.resources import Resources
 
 #: Options that mean nothing where token frequencies are unknown.
-NEED_FREQUENCIES = ("popular_share", "asked")
+NEED_FREQUENCIES = ("popular_share",)
 LEAST_MEMORY = 64 * 10**6
 
 

@@ -611,7 +611,7 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: 
     ("options", "said"),
     [
         (["--isotropy-runs", "3"], "--isotropy-rows"),
-        (["--neighbors", "a"], "--counts"),
+        (["--neighbors", "a"], "--tokens"),
         (["--popular-share", "0.3"], "--counts"),
         (["--popular-share", "nan"], "share"),
         (["--pairs", "10", "--sections", "spectrum"], "add cosine"),

@@ -373,3 +373,17 @@ def test_a_duplicate_is_a_neighbor_and_not_the_token_itself():
     first = {row[0]: row[3] for row in found["frequency.neighbors"].rows}
     assert first == {"t4": "t9", "t9": "t4"}
     assert found["frequency.neighbor_ranks"].rows[0][3] == 1
+
+
+def test_asked_neighbors_are_the_same_without_frequencies():
+    W = cone()
+    tokens = tuple(f"t{i}" for i in range(len(W)))
+    asked = {"sections": ("frequency",), "asked": (("t4", ("t9",)), ("t0", ()))}
+    known = analyzed(matrix(W, tokens=tokens), **asked)
+    found = analyzed(Matrix(W, tokens=tokens), **asked)
+    near = found["frequency.neighbors"]
+    assert near.columns[:2] == ("token", "neighbor 1")
+    assert near.rows == tuple((r[0], *r[3:]) for r in known["frequency.neighbors"].rows)
+    assert found["frequency.neighbor_ranks"].rows == known["frequency.neighbor_ranks"].rows
+    assert near.rare == found["frequency.neighbor_ranks"].rare == ()
+    assert "no token frequencies" in found.absent["frequency"]

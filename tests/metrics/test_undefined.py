@@ -79,7 +79,8 @@ def reasons(found):
 def test_no_counts():
     found = checked(matrix(gaussian(), counts=False))
     assert "give --counts" in found.absent["frequency"]
-    assert not any(value.name.startswith("frequency.") for value in found.values())
+    named = {value.name for value in found.values() if value.name.startswith("frequency.")}
+    assert named == {"frequency.neighbors"}  # of the asked token
     assert found.provenance["frequency"] is None
     assert found.counts is None
 

@@ -17,8 +17,6 @@ RANKS = frequency.NEIGHBOR_RANKS.name
 #: Neighbors that are listed, and words next to each other, as in the paper.
 LISTED = 4
 ACROSS = 4
-#: Columns of the table of neighbors before the first neighbor.
-BEFORE = 3
 
 
 def list_asked(analysis: Analysis) -> list[str]:
@@ -66,10 +64,12 @@ class WordLists:
     def __init__(self, analysis: Analysis) -> None:
         self.near: dict[str, list[tuple[str, bool]]] = {}
         self.is_rare: dict[str, bool] = {}
+        listed = table(analysis, NEIGHBORS)
+        before = listed.columns.index("neighbor 1") if listed else 0
         for row, rare in list_rows(analysis, NEIGHBORS):
             word = str(row[0])
-            self.is_rare[word] = row[1] == "rare"
-            near = zip(row[BEFORE:], rare[BEFORE:], strict=True)
+            self.is_rare[word] = before > 1 and row[1] == "rare"
+            near = zip(row[before:], rare[before:], strict=True)
             self.near[word] = [
                 (str(token), is_rare) for token, is_rare in near if token is not None
             ]
