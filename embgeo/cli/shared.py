@@ -125,7 +125,7 @@ def print_report(path: Path, quiet: bool, opens: bool) -> None:
 
 
 def is_colorful(stream: TextIO) -> bool:
-    """Whether a stream is a terminal of somebody who has not turned colors off."""
+    """Whether a stream is a terminal, and colors are not turned off."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
 

@@ -13,6 +13,7 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.evaluation.windows import resolve_windows  # noqa: E402
 from embgeo.training.loop.scores import Scores  # noqa: E402
 from embgeo.training.models import Transformer, TransformerXL, detach  # noqa: E402
+from embgeo.training.optimization import parameter_groups  # noqa: E402
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
 from tests.support.training_runs import corpus  # noqa: E402
 
@@ -53,8 +54,8 @@ def slow_attention(model: Any, block: Any, x: Any, context: Any, **limits: Any) 
                     continue
                 key, value = (block.key_value.weight @ context[j]).split(D)
                 place = block.distance.weight @ encode(min(distance, limits.get("clamp", 10**6)))
-                score = (query + model.content_bias[h]) @ key[own]
-                score = score + (query + model.distance_bias[h]) @ place[own]
+                score = (query + model.content_bias[own]) @ key[own]
+                score = score + (query + model.distance_bias[own]) @ place[own]
                 scores.append(score / math.sqrt(width))
                 values.append(value[own])
             weights = torch.stack(scores).softmax(0)
@@ -181,3 +182,12 @@ def test_other_models_have_no_memory(own: dict[str, Any]) -> None:
     with pytest.raises(BadOption, match="transformer has no memory of tokens"):
         resolve_windows(settings, 20, Transformer)
     assert resolve_windows(settings, 20, TransformerXL).bptt == 20
+
+
+def test_weight_decay_leaves_its_biases_out() -> None:
+    model = made()
+    spared = next(
+        group for group in parameter_groups(model, ()) if group.get("weight_decay") == 0.0
+    )
+    kept = {id(parameter) for parameter in spared["params"]}
+    assert {id(model.content_bias), id(model.distance_bias)} <= kept

@@ -12,7 +12,7 @@ from embgeo.core.progress import Progress
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on stderr where somebody is watching; None where nobody is."""
+    """A bar on stderr where that is a terminal; None elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

@@ -10,11 +10,18 @@ from torch.nn import functional as F
 
 from embgeo.training.checks import flag, nonnegative, require, share, whole
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.transformer import SPREAD, check_heads, normal, rotated, rotations
+from embgeo.training.models.transformer import (
+    SPREAD,
+    check_heads,
+    linear,
+    normal,
+    rotated,
+    rotations,
+)
 
 #: Below the root of the mean square that a norm divides by.
 EPS = 1e-5
-#: Feed-forward layers have a multiple of so many units, where settings do not say how many.
+#: The default number of units of a feed-forward layer is a multiple of this.
 MULTIPLE = 32
 
 
@@ -141,11 +148,11 @@ class LlamaBlock(nn.Module):
         super().__init__()
         self.heads, self.kv_heads, self.width = heads, kv_heads, d // heads
         self.norm_attention = RmsNorm(d, eps=EPS)
-        self.attention_in = weights(d, (heads + 2 * kv_heads) * self.width, SPREAD)
-        self.attention_out = weights(d, d, spread)
+        self.attention_in = linear(d, (heads + 2 * kv_heads) * self.width, SPREAD, bias=False)
+        self.attention_out = linear(d, d, spread, bias=False)
         self.norm_inner = RmsNorm(d, eps=EPS)
-        self.inner_in = weights(d, 2 * inner, SPREAD)
-        self.inner_out = weights(inner, d, spread)
+        self.inner_in = linear(d, 2 * inner, SPREAD, bias=False)
+        self.inner_out = linear(inner, d, spread, bias=False)
         self.norm_query = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
         self.norm_key = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
 
@@ -169,10 +176,3 @@ class LlamaBlock(nn.Module):
         gate, up = self.inner_in(self.norm_inner(x)).chunk(2, dim=-1)
         found: Tensor = self.inner_out(F.silu(gate) * up)
         return found
-
-
-def weights(inputs: int, outputs: int, spread: float) -> nn.Linear:
-    """A layer with normally distributed weights and no bias."""
-    layer = nn.Linear(inputs, outputs, bias=False, device="meta")
-    layer.weight = nn.Parameter(normal(outputs, inputs, spread))
-    return layer

@@ -178,11 +178,12 @@ def rotated(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     return turned.to(x.dtype)
 
 
-def linear(inputs: int, outputs: int, spread: float) -> nn.Linear:
-    """A layer with normally distributed weights and a bias of zeros."""
-    layer = nn.Linear(inputs, outputs, device="meta")
+def linear(inputs: int, outputs: int, spread: float, *, bias: bool = True) -> nn.Linear:
+    """A layer with normally distributed weights and a bias of zeros, if any."""
+    layer = nn.Linear(inputs, outputs, bias=bias, device="meta")
     layer.weight = nn.Parameter(normal(outputs, inputs, spread))
-    layer.bias = nn.Parameter(torch.zeros(outputs))
+    if bias:
+        layer.bias = nn.Parameter(torch.zeros(outputs))
     return layer
 
 

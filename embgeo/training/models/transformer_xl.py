@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import flag, require, share, whole
+from embgeo.training.checks import flag, natural, share, whole
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.transformer import SPREAD, normal
+from embgeo.training.models.transformer import SPREAD, linear, normal
 
 #: What each block got as input for the tokens of the memory, shape (B, M, d); the first block's
 #: first.
@@ -90,15 +90,14 @@ class TransformerXL(LanguageModel):
         if d % whole("heads", heads) or d % 2:
             raise BadOption(f"heads is {heads}", way_out="give a number that divides d, d even")
         self.dropout = share("dropout", dropout)
-        fits = isinstance(memory, int) and not isinstance(memory, bool) and memory >= 0
-        require("memory", memory, fits, "give a whole number from 0")
-        self.memory = memory
+        self.memory = natural("memory", memory)
         self.clamp: int | None = None
         self.same_length = False
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
         self.make_embedding(normal(n_tokens, d))
-        self.content_bias = nn.Parameter(normal(heads, d // heads))
-        self.distance_bias = nn.Parameter(normal(heads, d // heads))
+        # Of one dimension, so that they count as biases: weight decay leaves them out.
+        self.content_bias = nn.Parameter(normal(heads, d // heads).flatten())
+        self.distance_bias = nn.Parameter(normal(heads, d // heads).flatten())
         attention_dropout = share("attention_dropout", attention_dropout)
         self.blocks = nn.ModuleList(
             RelativeBlock(d, heads, inner, self.dropout, attention_dropout)
@@ -150,13 +149,13 @@ class RelativeBlock(nn.Module):
     ) -> None:
         super().__init__()
         self.heads, self.dropout, self.attention_dropout = heads, dropout, attention_dropout
-        self.query = linear(d, d, bias=False)
-        self.key_value = linear(d, 2 * d, bias=False)
-        self.distance = linear(d, d, bias=False)
-        self.attention_out = linear(d, d, bias=False)
+        self.query = linear(d, d, SPREAD, bias=False)
+        self.key_value = linear(d, 2 * d, SPREAD, bias=False)
+        self.distance = linear(d, d, SPREAD, bias=False)
+        self.attention_out = linear(d, d, SPREAD, bias=False)
         self.norm_attention = nn.LayerNorm(d)
-        self.inner_in = linear(d, inner)
-        self.inner_out = linear(inner, d)
+        self.inner_in = linear(d, inner, SPREAD)
+        self.inner_out = linear(inner, d, SPREAD)
         self.norm_inner = nn.LayerNorm(d)
 
     def forward(
@@ -188,7 +187,7 @@ class RelativeBlock(nn.Module):
         key, value = self.key_value(context).chunk(2, dim=-1)
         key, value = (part.view(batch, -1, self.heads, d // self.heads) for part in (key, value))
         distance = self.distance(distances).view(-1, self.heads, d // self.heads)
-        content_bias, distance_bias = biases
+        content_bias, distance_bias = (bias.view(self.heads, -1) for bias in biases)
         by_distance = torch.einsum("bthw,jhw->bhtj", query + distance_bias, distance)
         scores = shift(by_distance) * (d // self.heads) ** -0.5
         seen = F.scaled_dot_product_attention(
@@ -240,12 +239,3 @@ def hide(length: int, before: int, longest: int | None, device: torch.device) ->
     distance = (before + torch.arange(length, device=device)).unsqueeze(1) - places
     found = distance < 0
     return found if longest is None else found | (distance >= longest)
-
-
-def linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
-    """A layer with normally distributed weights and a bias of zeros, if any."""
-    layer = nn.Linear(inputs, outputs, bias=bias, device="meta")
-    layer.weight = nn.Parameter(normal(outputs, inputs, SPREAD))
-    if bias:
-        layer.bias = nn.Parameter(torch.zeros(outputs))
-    return layer

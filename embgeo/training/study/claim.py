@@ -22,19 +22,19 @@ class Claim:
     Attributes
     ----------
     source : str
-        Where it is said.
+        Where the claim is published.
     methods : tuple of str
         Of each of them that was trained, the claim is looked at.
     number : str
         Name of the number that decides, or `PERPLEXITY`.
     change : {"lower", "higher"}
-        Where the method is said to move it.
+        The direction in which, by the claim, the method moves it.
     against : str
         The method that it is compared with; without that one the claim cannot be decided.
     relative : bool
         Differences are those of logarithms: for perplexities and times.
     factor : float
-        Where `relative`: the number is said to be below (above) this many times the other.
+        Where `relative`: the claim puts the number below (above) this many times the other.
     role : Role or None
         The matrix whose number it is, that which the methods act on; None for numbers of a model
         as a whole.
