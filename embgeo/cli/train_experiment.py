@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from embgeo.cli.shared import print_json, print_lines, printable
+from embgeo.cli.shared import print_json, print_lines
 from embgeo.cli.train_progress import monitor_runs
-from embgeo.workflows.folders import write_set
 
 if TYPE_CHECKING:
-    from embgeo.workflows.experiment import PointResult, SettingSweep
-
-FIGURES = "figures"
+    from embgeo.workflows.experiment import SettingSweep
 
 
 def train_experiment(
@@ -25,7 +22,13 @@ def train_experiment(
     EmbgeoError
     """
     from embgeo.training.study import gao_figure
-    from embgeo.workflows.experiment import EXPERIMENT, prepare_experiment, run_experiment
+    from embgeo.workflows.experiment import (
+        EXPERIMENT,
+        draw_sweeps,
+        prepare_experiment,
+        run_experiment,
+        tabulate_sweeps,
+    )
 
     own = dict(arguments)
     resume = own.pop("resume")
@@ -42,11 +45,11 @@ def train_experiment(
     with monitor_runs(quiet) as monitor:
         record = run_experiment(sweep, resume=resume, monitor=monitor)
         monitor.progress.start("figures", 0)
-        draw(sweep)
+        draw_sweeps(sweep)
     if json_:
         print_json(EXPERIMENT.to_json(record))
     elif not quiet:
-        print_summary(sweep, record.points)
+        print_lines(*tabulate_sweeps(sweep, record.points))
 
 
 def make_gao_figure(
@@ -83,44 +86,3 @@ def plan_text(sweep: SettingSweep) -> str:
         f"{sweep.corpus.name} ({plan['types']:,} types), 2×{sweep.settings.hidden} LSTM, into "
         f"{sweep.folder}; nothing was written"
     )
-
-
-def draw(sweep: SettingSweep) -> None:
-    """The distance against each parameter, as ``embgeo figures`` draws a sweep."""
-    from embgeo.workflows import figures
-
-    for parameter in ("beta", "tau"):
-        homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
-        if len({home.parent for home in homes}) < 2:
-            continue  # one point is not a sweep
-        made = figures.draw(
-            homes,
-            figure="sweep",
-            format=("pdf", "svg"),
-            parameter=parameter,
-            command=printable(sweep.command),
-        )
-        write_set(sweep.folder / FIGURES / parameter, made.files)
-
-
-def print_summary(sweep: SettingSweep, points: Sequence[PointResult]) -> None:
-    """Each sweep as a table, and where its figure is."""
-    from embgeo.core.values import format_number
-    from embgeo.report.text.columns import align
-    from embgeo.training.study.spread import spread
-
-    for parameter, where in (("beta", f"τ = {sweep.settings.tau:g}"), ("tau", "β = 1")):
-        own = [one for one in points if one.sweep == parameter]
-        if not own:
-            continue
-        rows = [[parameter, "subspace distance", "chance"]]
-        for value in dict.fromkeys(one.value for one in own):
-            held = spread([one.distance for one in own if one.value == value])
-            chance = next(one.chance for one in own if one.value == value)
-            if held is not None:
-                rows.append([f"{value:g}", held.text, format_number(chance or 0.0)])
-        print_lines(f"input against output embedding at {where}")
-        print_lines(*(f"  {line}" for line in align(rows)))
-        figure = sweep.folder / FIGURES / parameter / "sweep.pdf"
-        if figure.is_file():
-            print_lines(f"figure: {figure}")

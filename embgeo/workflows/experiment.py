@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,10 @@ from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
+from embgeo.core.visible import printable
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.settings import parse_table
+from embgeo.workflows.folders import write_set
 from embgeo.workflows.train import require_torch
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import as_tables, check_runs_folder, explain_interrupt
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from embgeo.training.inan_subspace import InanSubspace, Point
 
 RECORD_NAME = "experiment.json"
+FIGURES = "figures"
 DISTANCE = subspace.DISTANCE.name
 
 
@@ -312,3 +315,43 @@ def describe_point(point: PointResult, seconds: float) -> str:
     """The line of a finished point."""
     where = f"{point.sweep} = {point.value:g}, seed {point.seed}"
     return f"{where}: distance {format_number(point.distance)} ({seconds:.0f} s)"
+
+
+def draw_sweeps(sweep: SettingSweep) -> None:
+    """The distance against each parameter, as ``embgeo figures`` draws a sweep."""
+    from embgeo.workflows import figures
+
+    for parameter in ("beta", "tau"):
+        homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
+        if len({home.parent for home in homes}) < 2:
+            continue  # one point is not a sweep
+        made = figures.draw(
+            homes,
+            figure="sweep",
+            format=("pdf", "svg"),
+            parameter=parameter,
+            command=printable(sweep.command),
+        )
+        write_set(sweep.folder / FIGURES / parameter, made.files)
+
+
+def tabulate_sweeps(sweep: SettingSweep, points: Sequence[PointResult]) -> Iterator[str]:
+    """Each sweep as a table, and where its figure is, as lines."""
+    from embgeo.report.text.columns import align
+    from embgeo.training.study.spread import spread
+
+    for parameter, where in (("beta", f"τ = {sweep.settings.tau:g}"), ("tau", "β = 1")):
+        own = [one for one in points if one.sweep == parameter]
+        if not own:
+            continue
+        rows = [[parameter, "subspace distance", "chance"]]
+        for value in dict.fromkeys(one.value for one in own):
+            held = spread([one.distance for one in own if one.value == value])
+            chance = next(one.chance for one in own if one.value == value)
+            if held is not None:
+                rows.append([f"{value:g}", held.text, format_number(chance or 0.0)])
+        yield f"input against output embedding at {where}"
+        yield from (f"  {line}" for line in align(rows))
+        figure = sweep.folder / FIGURES / parameter / "sweep.pdf"
+        if figure.is_file():
+            yield f"figure: {figure}"

@@ -44,8 +44,9 @@ def locked(path: Path) -> Iterator[bool]:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files and folders in `folder` that no process holds."""
-    with contextlib.suppress(OSError):
-        for path in folder.glob(f"{PREFIX}*"):
+    for path in folder.glob(f"{PREFIX}*"):
+        # What cannot be removed stays; another process may have removed it.
+        with contextlib.suppress(OSError):
             if time.time() - path.lstat().st_mtime > GRACE:
                 with locked(path) as free:
                     if free and path.is_dir():
