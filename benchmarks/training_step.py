@@ -100,10 +100,12 @@ class Peer(nn.Module):
 class Example:
     """The example's training, a step at a time."""
 
+    kind = Peer
+
     def __init__(self, size: Size, text: Tensor, dropout: float) -> None:
         self.size = size
         self.text = text
-        self.model = Peer(size, dropout).to(text.device)
+        self.model = self.kind(size, dropout).to(text.device)
         self.criterion = nn.NLLLoss()
         zeros = text.new_zeros(size.layers, size.batch, size.d, dtype=torch.float32)
         self.state: Any = (zeros, zeros)
@@ -134,10 +136,10 @@ def corpus_of(size: Size) -> Corpus:
 
 
 def config_of(
-    size: Size, device: str, contender: str, dropout: float | None = None
+    size: Size, device: str, contender: str, dropout: float | None = None, **more: Any
 ) -> StudySettings:
     """Settings as in a file of `embgeo train`; with a dropout, that of all features."""
-    settings = {"d": size.d, "hidden": size.d, "layers": size.layers, **OURS[contender]}
+    settings = {"d": size.d, "hidden": size.d, "layers": size.layers, **OURS[contender], **more}
     p = size.dropout if dropout is None else dropout
     names = DROPPED if settings["name"] == "awd-lstm" else ("dropout",)
     settings |= dict.fromkeys(names, p)
@@ -156,8 +158,10 @@ def config_of(
     )
 
 
-def made(size: Size, device: str, contender: str, dropout: float | None = None) -> Loop:
-    config = config_of(size, device, contender, dropout)
+def made(
+    size: Size, device: str, contender: str, dropout: float | None = None, **more: Any
+) -> Loop:
+    config = config_of(size, device, contender, dropout, **more)
     return Loop(config, corpus_of(size), torch.device(device), World())
 
 
@@ -178,6 +182,11 @@ def check(size: Size, device: str) -> None:
     for number, layer in enumerate(model.lstms):
         for name, p in layer.named_parameters():
             pairs.append((getattr(theirs.model.rnn, name.replace("l0", f"l{number}")), p))
+    compare_steps(ours, theirs, pairs)
+
+
+def compare_steps(ours: Loop, theirs: Example, pairs: list[tuple[Tensor, Tensor]]) -> None:
+    """Stop unless both have the same losses and weights, the peer's and ours, in two steps."""
     with torch.no_grad():
         for their, our in pairs:
             their.copy_(our)

@@ -245,6 +245,8 @@ class EvaluationSettings:
         Evaluate the test split at the end, if there is one.
     cache, dynamic : bool
         At the end also with a continuous cache, and by dynamic evaluation.
+    logit_rank : bool, optional
+        At the end also the rank of the log-probabilities of 4·(d + 2) contexts.
     """
 
     every: int | None = checked(None, whole)
@@ -259,6 +261,7 @@ class EvaluationSettings:
     test: bool = True
     cache: bool = False
     dynamic: bool = False
+    logit_rank: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,11 @@ torch = pytest.importorskip("torch")
 from benchmarks import (  # noqa: E402
     campaign,
     llama_step,
+    mixture_step,
     regularizer_cost,
     training_step,
     translation_step,
+    xl_step,
 )
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
@@ -68,6 +70,25 @@ def test_llama_is_that_of_plain_torch_and_another_one_is_noticed(
     monkeypatch.setattr(llama_step, "turn", lambda x, _: x)
     with pytest.raises(SystemExit, match="of ours and of the peer are"):
         llama_step.check(llama_step.SIZES["tiny"], "cpu")
+
+
+def test_the_mixture_is_the_published_one_and_another_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mixture_step.check(mixture_step.SIZES["tiny"], "cpu")
+    latent = torch.nn.functional.relu
+    monkeypatch.setattr(mixture_step.torch, "tanh", latent)
+    with pytest.raises(SystemExit, match="of ours and of the peer are"):
+        mixture_step.check(mixture_step.SIZES["tiny"], "cpu")
+
+
+def test_transformer_xl_is_that_of_plain_torch_and_another_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    xl_step.check(xl_step.SIZES["tiny"], "cpu")
+    monkeypatch.setattr(xl_step.Peer, "drop", lambda _, x: 1.1 * x)
+    with pytest.raises(SystemExit, match="of ours and of the peer are"):
+        xl_step.check(xl_step.SIZES["tiny"], "cpu")
 
 
 def test_another_model_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ N, D, T, B = 30, 8, 6, 3
 
 SMALL: dict[str, dict[str, Any]] = {
     "awd-lstm": {"d": D, "hidden": 12},
+    "mixture": {"d": D, "hidden": 12, "layers": 2, "experts": 2, "latent_dropout": 0.1},
     "vd-lstm": {"d": D, "hidden": 10},
     "transformer": {"d": D, "layers": 2, "heads": 2},
     "transformer-xl": {"d": D, "layers": 2, "heads": 2, "memory": T},
@@ -29,12 +30,13 @@ SMALL: dict[str, dict[str, Any]] = {
 each_model = pytest.mark.parametrize("name", SMALL)
 each_tying = pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
 recurrent = pytest.mark.parametrize("name", ["awd-lstm", "vd-lstm"])
+#: Models of `SMALL` whose name is not that of their class.
+KINDS = {"rotary": "transformer", "mixture": "awd-lstm"}
 
 
 def made(name: str, seed: int = 0, **settings: Any) -> Any:
     torch.manual_seed(seed)
-    kind = "transformer" if name == "rotary" else name
-    return build(kind, N, {**SMALL[name], **settings})
+    return build(KINDS.get(name, name), N, {**SMALL[name], **settings})
 
 
 def tokens(length: int = T, seed: int = 0) -> Any:
@@ -185,14 +187,17 @@ def test_the_bias_of_the_output_layer_is_a_choice(name: str, bias: bool) -> None
 
 @each_model
 def test_layers_can_be_replaced(name: str) -> None:
-    model = made(name)
+    model = made(name).eval()
     embedding, head = torch.nn.Embedding(N, D), torch.nn.Linear(D, N)
     model.set_input_embeddings(embedding)
     model.set_output_embeddings(head)
     assert model.get_input_embeddings() is embedding
     assert model.get_output_embeddings() is head
     hidden = torch.ones(2, D)
-    assert torch.equal(model.head(hidden), head(hidden))
+    if name == "mixture":
+        assert torch.equal(model.head(hidden), model.mixture(hidden, head))
+    else:
+        assert torch.equal(model.head(hidden), head(hidden))
     assert "embedding.weight" in model.state_dict()
 
 
@@ -246,7 +251,8 @@ def test_mixed_precision(name: str) -> None:
     loss.backward()
     assert model.head(first.hidden).dtype == torch.float32
     with torch.autocast("cpu", torch.bfloat16):
-        assert model.head(first.hidden).dtype == torch.bfloat16
+        kept = torch.float32 if name == "mixture" else torch.bfloat16
+        assert model.head(first.hidden).dtype == kept
     assert first.raw.dtype == model.activation_penalty(first).dtype == torch.float32
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
 

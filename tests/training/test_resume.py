@@ -21,6 +21,7 @@ from embgeo.training.loop.session import Session  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LLAMA,
+    LSTM,
     XL,
     Stopped,
     corpus,
@@ -48,6 +49,7 @@ CASES: dict[str, StudySettings] = {
     "coupled-adam": settings("coupled-adam", training={"keep": "best"}),
     "real": settings("real", **ONE_CYCLE),
     "transformer-xl": settings(**XL),
+    "mixture": settings("frage", model={**LSTM, "experts": 2, "latent_dropout": 0.2}),
     "llama": settings(**LLAMA).updated(
         {"model": {"dropout": 0.1}, "training": {"steps": 18, "epochs": 3}}
     ),

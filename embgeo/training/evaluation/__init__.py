@@ -7,14 +7,17 @@ from embgeo.training.evaluation.continuous_cache import (
 )
 from embgeo.training.evaluation.dynamic import (
     PUBLISHED_DYNAMIC,
+    PUBLISHED_DYNAMIC_OF_MIXTURES,
     DynamicSettings,
     dynamic_evaluation,
 )
+from embgeo.training.evaluation.logit_rank import rank_log_probabilities
 from embgeo.training.evaluation.perplexity import Perplexity, TokenSubset, perplexity
 
 __all__ = [
     "PUBLISHED_CACHES",
     "PUBLISHED_DYNAMIC",
+    "PUBLISHED_DYNAMIC_OF_MIXTURES",
     "CacheSettings",
     "DynamicSettings",
     "Perplexity",
@@ -22,4 +25,5 @@ __all__ = [
     "continuous_cache",
     "dynamic_evaluation",
     "perplexity",
+    "rank_log_probabilities",
 ]

@@ -62,6 +62,8 @@ class DynamicSettings:
 
 #: By the name of the corpus. Krause et al. have λ = 0.02 on PTB too; 0.075 is that of later work.
 PUBLISHED_DYNAMIC = {"wikitext-2": DynamicSettings(), "ptb": DynamicSettings(decay=0.075)}
+#: Of mixtures of softmaxes, by the README of Yang et al. 2018.
+PUBLISHED_DYNAMIC_OF_MIXTURES = PUBLISHED_DYNAMIC | {"wikitext-2": DynamicSettings(epsilon=0.002)}
 
 
 def dynamic_evaluation(

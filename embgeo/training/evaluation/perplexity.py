@@ -177,7 +177,7 @@ def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
         Shape (T, B).
     """
     block = _CPU_BLOCK if hidden.device.type == "cpu" else _BLOCK
-    positions = max(1, block // model.n_tokens)
+    positions = max(1, block // model.logits_per_state)
     found = [
         F.cross_entropy(
             model.head(states).to(wide(hidden.device)),

@@ -13,6 +13,7 @@ from embgeo.training.loop.log import check_sinks
 from embgeo.training.loop.process import find_device
 from embgeo.training.loop.start import find_start
 from embgeo.training.methods import Factorization, Setup
+from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
 from embgeo.training.methods.catalog import Method, refuse_sgd
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import build
@@ -52,6 +53,8 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
         with torch.device("meta"):
             model = task.make_model(config.model.name, _TOKENS, own)
         task.check_model(config, model)
+        if any(issubclass(part, AdversarialSoftmax) for part in chosen.parts):
+            refuse_mixture(model)
         factored = any(issubclass(part, Factorization) for part in chosen.parts)
         if factored and len(dataset.vocabulary) < model.d:
             raise BadOption(

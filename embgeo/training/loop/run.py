@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -195,8 +196,9 @@ def list_deviations(loop: Loop) -> tuple[str, ...]:
     """Each way in which a run is not what was published: its method, its model, their start."""
     has_bias = getattr(loop.model.get_output_embeddings(), "bias", None) is not None
     started = has_bias and loop.config.model.bias_init == "log-counts"
-    found = (*loop.method.deviations, *getattr(type(loop.model), "DEVIATIONS", ()))
-    return (*found, BIAS_DEVIATION) if started else found
+    parts = [getattr(type(part), "DEVIATIONS", ()) for part in loop.model.modules()]
+    found = dict.fromkeys((*loop.method.deviations, *chain(*parts)))
+    return (*found, BIAS_DEVIATION) if started else tuple(found)
 
 
 def write_study_settings(config: StudySettings, folder: Path) -> None:

@@ -13,12 +13,14 @@ from embgeo.training.data import Corpus, unigram_perplexity
 from embgeo.training.evaluation import (
     PUBLISHED_CACHES,
     PUBLISHED_DYNAMIC,
+    PUBLISHED_DYNAMIC_OF_MIXTURES,
     CacheSettings,
     DynamicSettings,
     Perplexity,
     continuous_cache,
     dynamic_evaluation,
     perplexity,
+    rank_log_probabilities,
 )
 from embgeo.training.evaluation.windows import STATEFUL_BPTT
 from embgeo.training.methods import popular_rows
@@ -70,7 +72,7 @@ class Scores:
         return self.of(model, "valid")
 
     def final(self, model: LanguageModel) -> tuple[Found, Found | None, TextLosses]:
-        """On both splits, with cache and dynamic evaluation where they are asked for.
+        """On both splits, with cache, dynamic evaluation and rank where they are asked for.
 
         Their settings are those published for the corpus, or else for WikiText-2. Last come the
         losses by blocks of the text: of the test split, or else of the validation split.
@@ -85,7 +87,7 @@ class Scores:
         return valid, test, merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
-        """Perplexities of a model that goes on learning from the split as it reads it."""
+        """What is computed of a split only at the end: cache, dynamic evaluation, rank."""
         with self.reading(model):
             return self._adapted(model, split)
 
@@ -99,10 +101,14 @@ class Scores:
             )
             found["cache"] = cached.all.perplexity
         if self.settings.dynamic:
-            dynamic = PUBLISHED_DYNAMIC.get(name, DynamicSettings())
+            mixed = getattr(model, "mixture", None) is not None
+            known = PUBLISHED_DYNAMIC_OF_MIXTURES if mixed else PUBLISHED_DYNAMIC
+            dynamic = known.get(name, DynamicSettings())
             found["dynamic"] = dynamic_evaluation(
                 model, rows, self.corpus.train, settings=dynamic, device=self.device
             ).all.perplexity
+        if self.settings.logit_rank:
+            found["logit_rank"] = rank_log_probabilities(model, rows, bptt=self.bptt)
         return found
 
     def of(self, model: LanguageModel, split: str) -> Found:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embgeo.core.errors import BadOption
 from embgeo.training.checks import nonnegative
-from embgeo.training.methods.regularizer import Step, WeightRegularizer
+from embgeo.training.methods.regularizer import Setup, Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact
 
 
@@ -46,6 +47,12 @@ class AdversarialSoftmax(WeightRegularizer):
     )
     NEEDS: ClassVar[tuple[str, ...]] = ("hidden", "logits", "targets")
 
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
+        """As of all methods; `BadOption` for a mixture of softmaxes."""
+        refuse_mixture(model)
+        return super().attach(model, setup, **settings)
+
     def __init__(self, source: Source, *, epsilon: float = 0.005) -> None:
         super().__init__(source)
         self.epsilon = nonnegative("epsilon", epsilon)
@@ -69,3 +76,12 @@ class AdversarialSoftmax(WeightRegularizer):
             towards = (w.to(hidden.dtype) * hidden.detach()).sum(dim=-1) > 0.0
             lengths = torch.linalg.vector_norm(w, dim=-1) * torch.linalg.vector_norm(hidden, dim=-1)
         return torch.where(towards & (targets >= 0), self.epsilon * lengths, 0.0)
+
+
+def refuse_mixture(model: nn.Module) -> None:
+    """`BadOption` for a model that mixes several softmaxes."""
+    if getattr(model, "mixture", None) is not None:
+        raise BadOption(
+            "adversarial softmax moves the logit of one softmax; the model mixes several",
+            way_out="leave the method out, or set model.experts to 1",
+        )

@@ -39,6 +39,12 @@ class AwdLstm(RecurrentModel):
         Weight of the mean square of the last layer's states, after dropout (AR).
     beta : float
         Weight of the mean square of their change from one token to the next, before dropout (TAR).
+    experts : int
+        Softmaxes that the output mixes; see :class:`MixtureOfSoftmaxes`.
+    last : int, optional
+        Units of the last layer of a mixture; d by default.
+    latent_dropout : float
+        Of what the softmaxes of a mixture are applied to.
     tied, bias
         See :class:`LanguageModel`.
 
@@ -73,6 +79,9 @@ class AwdLstm(RecurrentModel):
         weight_dropout: float = 0.5,
         alpha: float = 2.0,
         beta: float = 1.0,
+        experts: int = 1,
+        last: int | None = None,
+        latent_dropout: float = 0.0,
         tied: bool = True,
         bias: bool = True,
     ) -> None:
@@ -87,6 +96,9 @@ class AwdLstm(RecurrentModel):
             output_dropout=output_dropout,
             tied=tied,
             bias=bias,
+            experts=experts,
+            last=last,
+            latent_dropout=latent_dropout,
         )
         self.weight_dropout = share("weight_dropout", weight_dropout)
         self.alpha = nonnegative("alpha", alpha)

@@ -109,7 +109,7 @@ class LanguageModel(EmbeddingModel):
         raise NotImplementedError
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Logits of shape (…, N) for states of shape (…, d)."""
+        """Logits of shape (…, N) for `Output.hidden` of shape (…, d)."""
         logits: Tensor = self.decoder(hidden)
         return logits
 

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embgeo.core.errors import BadOption
 from embgeo.training.checks import flag, share, whole
 from embgeo.training.methods.weights import exact
 from embgeo.training.models.language_model import LanguageModel, Output
+from embgeo.training.models.mixture_of_softmaxes import MixtureOfSoftmaxes
 
 
 def locked_mask(states: Tensor, p: float) -> Tensor:
@@ -120,6 +122,8 @@ class RecurrentModel(LanguageModel):
         Of what goes into the first layer, from one layer to the next, and into the output layer.
     tied, bias
         See :class:`LanguageModel`.
+    experts, last, latent_dropout
+        Of a :class:`MixtureOfSoftmaxes` on a last layer of `last` units; one softmax by default.
     row_bound : float
         The rows of the embedding and of the output layer are drawn uniformly from ± this.
     lstm_bound : float, optional
@@ -139,6 +143,9 @@ class RecurrentModel(LanguageModel):
         output_dropout: float,
         tied: bool,
         bias: bool,
+        experts: int = 1,
+        last: int | None = None,
+        latent_dropout: float = 0.0,
         row_bound: float = 0.1,
         lstm_bound: float | None = None,
     ) -> None:
@@ -146,7 +153,13 @@ class RecurrentModel(LanguageModel):
         self.input_dropout = share("input_dropout", input_dropout)
         self.hidden_dropout = share("hidden_dropout", hidden_dropout)
         self.output_dropout = share("output_dropout", output_dropout)
-        widths = [d, *[whole("hidden", hidden)] * (whole("layers", layers) - 1), d]
+        if whole("experts", experts) == 1 and (last is not None or latent_dropout):
+            raise BadOption(
+                "last and latent_dropout belong to a mixture of softmaxes",
+                way_out="set experts to 2 or more",
+            )
+        top = d if last is None else whole("last", last)
+        widths = [d, *[whole("hidden", hidden)] * (whole("layers", layers) - 1), top]
 
         def draw() -> Tensor:
             return torch.empty(self.n_tokens, d).uniform_(-row_bound, row_bound)
@@ -155,7 +168,21 @@ class RecurrentModel(LanguageModel):
         self.lstms = nn.ModuleList(
             LstmLayer(before, after, bound=lstm_bound) for before, after in pairwise(widths)
         )
+        self.mixture: MixtureOfSoftmaxes | None = None
+        if experts > 1:
+            self.mixture = MixtureOfSoftmaxes(top, d, experts=experts, dropout=latent_dropout)
         self.make_decoder(None if flag("tied", tied) else draw(), bias=bias)
+
+    @property
+    def logits_per_state(self) -> int:
+        return self.n_tokens * (1 if self.mixture is None else 2 * self.mixture.experts)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """Logits, or the log-probabilities of a mixture; shape (…, N)."""
+        if self.mixture is None:
+            return super().head(hidden)
+        log_probabilities: Tensor = self.mixture(hidden, self.decoder)
+        return log_probabilities
 
     def lstm_layers(self) -> Iterator[LstmLayer]:
         for layer in self.lstms:

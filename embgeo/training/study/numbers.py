@@ -68,6 +68,15 @@ def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
             "Krause et al. 2017",
             better="lower",
         ),
+        Quantity(
+            f"{split}.logit_rank",
+            f"Rank of log-probabilities, {title}",
+            f"Rank of the log-probabilities of all tokens in 4·(d + 2) contexts of the {title} "
+            "split. With one softmax it is d + 2 at most, however the contexts differ.",
+            "rank(ln p(w | context)) in float64",
+            "Yang et al. 2018, §2.2",
+            better="higher",
+        ),
         _unigram_of_split(split, title),
         _bits_of_split(split, title),
     )
@@ -139,9 +148,19 @@ QUANTITIES: tuple[Quantity, ...] = (
 )
 
 #: Numbers of `result.json` that stand for a whole split.
-OF_A_SPLIT = ("perplexity", "loss", "rare", "popular", "cache", "dynamic", "unigram", BITS_PER_BYTE)
+OF_A_SPLIT = (
+    "perplexity",
+    "loss",
+    "rare",
+    "popular",
+    "cache",
+    "dynamic",
+    "unigram",
+    "logit_rank",
+    BITS_PER_BYTE,
+)
 #: Those whose differences are taken of logarithms.
-PERPLEXITIES = tuple(name for name in OF_A_SPLIT if name not in ("loss", BITS_PER_BYTE))
+PERPLEXITIES = ("perplexity", "rare", "popular", "cache", "dynamic", "unigram")
 
 #: γ and the ratio of the last singular value to the first, where the settings of a prior have none.
 GAMMA = {"exponential": 1.0, "polynomial": 0.6}

@@ -160,6 +160,11 @@ class LanguageModeling(Task):
 
     def check_model(self, config: StudySettings, model: LanguageModel) -> None:
         check_windows(model, config)
+        if self.z_loss and getattr(model, "mixture", None) is not None:
+            raise BadOption(
+                "z_loss is 0 with a mixture of softmaxes, whose logits are log-probabilities",
+                way_out="leave z_loss out, or set model.experts to 1",
+            )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
         """Logits with their gradient; of some positions at a time where there are many."""
