@@ -5,8 +5,8 @@
 The peer is written with layers of torch alone, as the paper has it: both products of attention as
 matrices of their own, added, masked and put through a softmax; `F.cross_entropy` and
 `torch.optim.Adam`. Ours is the loop of `embgeo train` itself. Before any time is taken, both
-take two steps without dropout from the same weights, the second with the memory of the first: losses
-and embeddings have to agree. Then they take turns as in `training_step.py`.
+take two steps without dropout from the same weights, large ones, the second with the memory of the
+first: losses and embeddings have to agree. Then they take turns as in `training_step.py`.
 """
 
 from __future__ import annotations
@@ -173,6 +173,9 @@ def made(size: Size, device: str, dropout: float) -> Loop:
 def check(size: Size, device: str) -> None:
     """Stop unless losses and weights agree in two steps without dropout."""
     ours, theirs = made(size, device, 0.0), Plain(size, device, 0.0)
+    for parameter in ours.model.parameters():  # at the start, layers hardly count
+        nn.init.normal_(parameter, std=0.3)
+    theirs.model.load_state_dict(ours.model.state_dict())
     for _ in range(2):
         require("loss", ours.step().loss, theirs.step())
     require("embedding", ours.model.embedding.weight, theirs.model.embedding.weight)
