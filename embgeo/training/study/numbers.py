@@ -68,15 +68,7 @@ def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
             "Krause et al. 2017",
             better="lower",
         ),
-        Quantity(
-            f"{split}.logit_rank",
-            f"Rank of log-probabilities, {title}",
-            f"Rank of the log-probabilities of all tokens in 4·(d + 2) contexts of the {title} "
-            "split. With one softmax it is d + 2 at most, however the contexts differ.",
-            "rank(ln p(w | context)) in float64",
-            "Yang et al. 2018, §2.2",
-            better="higher",
-        ),
+        _rank_of_split(split, title),
         _unigram_of_split(split, title),
         _bits_of_split(split, title),
     )
@@ -92,6 +84,18 @@ def _bits_of_split(split: str, title: str) -> Quantity:
         "Gao L. et al. 2020 (The Pile)",
         unit="bits",
         better="lower",
+    )
+
+
+def _rank_of_split(split: str, title: str) -> Quantity:
+    return Quantity(
+        f"{split}.logit_rank",
+        f"Rank of log-probabilities, {title}",
+        f"Rank of the log-probabilities of all tokens in 4·(d + 2) contexts of the {title} "
+        "split. With one softmax it is d + 2 at most, however the contexts differ.",
+        "rank(ln p(w | context)) in float64",
+        "Yang et al. 2018, §2.2",
+        better="higher",
     )
 
 
