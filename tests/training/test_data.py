@@ -96,6 +96,15 @@ def test_a_layout_alone_does_not_make_a_published_corpus(tmp_path: Path) -> None
     assert sorted(corpus.files) == [f"wiki.{split}.tokens" for split in ("test", "train", "valid")]
 
 
+def test_wikitext_103_and_wikitext_2_differ_in_length(tmp_path: Path) -> None:
+    short, long = wikitext(tmp_path / "short"), wikitext(tmp_path / "long")
+    with (long / "wiki.train.tokens").open("r+b") as stream:
+        stream.truncate(2 * 103_227_021)  # sparse
+    found = [layouts.find_layout(path).published for path in (short, long)]
+    assert [one.name for one in found if one] == ["wikitext-2", "wikitext-103"]
+    assert all(one.titles for one in found if one)
+
+
 # --- Splits -----------------------------------------------------------------------------------
 
 

@@ -60,6 +60,7 @@ PUBLISHED = (
         (103_227_021, 217_646, 245_569),
         267_735,
         empty_lines=True,
+        titles=True,
     ),
     KnownCorpus(
         "wikitext-2",
