@@ -48,7 +48,7 @@ def test_what_is_outside_is_marked(capsys):
 def test_each_table_is_made(table, monkeypatch, capsys):
     monkeypatch.setattr(coverage, "ROWS", 60)
     monkeypatch.setattr(coverage, "POPULATIONS", (coverage.cone,))
-    getattr(coverage, f"show_{table}")(3)
+    getattr(coverage, f"show_{table}")(2)
     assert "cone" in capsys.readouterr().out
 
 
