@@ -190,6 +190,7 @@ def assemble(
         columns=tuple(v for v in values if isinstance(v, Column)),
         tables=tuple(v for v in values if isinstance(v, Table)),
         influences=tuple(v for v in values if isinstance(v, Influence)),
+        nearest=measurement.shared.nearest,
         absent=measurement.absent,
         notes=notes(matrix, facts, hidden_left_out, count_dead_output_rows(measurement)),
         rows=kept,

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Table, Value
@@ -77,7 +78,8 @@ def compute(
     if options.neighbors_of == "all":
         occurrences = count_all_occurrences(facts, options, reader, shared)
     else:
-        occurrences = count_occurrences(reader.take_unit(facts.kept), k)
+        occurrences, near, cosines = count_occurrences(reader.take_unit(facts.kept), k)
+        shared.nearest = NearestRows(np.arange(facts.m), near, cosines)
     skew = skewness(occurrences)
     convention = f"k = {k}, cosine"
     hubness = (
@@ -102,6 +104,11 @@ def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> 
     k, queries = options.neighbors, draw_hub_queries(facts, options)
     found = find_searched(shared)
     near = found.neighbors[np.searchsorted(found.index, queries), :k]
+    shared.nearest = NearestRows(
+        np.searchsorted(facts.kept, found.index),
+        np.searchsorted(facts.kept, found.neighbors[:, :k]),
+        np.asarray(found.cosines[:, :k]),
+    )
     hashes = shared.find(RowHashes, "RowHashes").values()
     places = share_among_equals(
         np.asarray(np.searchsorted(facts.kept, near)),

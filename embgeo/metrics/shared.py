@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.options import Options
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
@@ -40,10 +41,16 @@ class SharedStatistics:
         Eigendecompositions on a device.
     frugal : bool
         Scatter matrices and directions are released once they are used.
+
+    Attributes
+    ----------
+    nearest : NearestRows or None
+        Of the rows whose neighbors a family has searched.
     """
 
     def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
         self.statistics: dict[Hashable, Statistic] = {}
+        self.nearest: NearestRows | None = None
         self._singular_values: dict[Spectrum, FloatArray] = {}
         self._eigh = eigh
         self._frugal = frugal and eigh is None

@@ -37,17 +37,32 @@ def count_places(cosines: FloatArray, k: int) -> FloatArray:
     return np.asarray(nearer.sum(axis=0) + (left / level.sum(axis=1)) @ level)
 
 
-def count_occurrences(unit: FloatArray, k: int) -> FloatArray:
-    """N_k of each row among unit rows, shape (m,); a row is not its own neighbor."""
+def count_occurrences(unit: FloatArray, k: int) -> tuple[FloatArray, IntArray, FloatArray]:
+    """N_k of each row among unit rows; a row is not its own neighbor.
+
+    Returns
+    -------
+    float64 array, shape (m,)
+    int array, shape (m, k)
+        The k nearest of each row, the nearest first.
+    float64 array, shape (m, k)
+        Their cosines.
+    """
     m = len(unit)
-    counts = np.zeros(m)
+    counts, near, nearest = np.zeros(m), np.empty((m, k), np.int64), np.empty((m, k))
     step = max(1, HELD // m)
     for start in range(0, m, step):
         cosines = unit[start : start + step] @ unit.T
         own = np.arange(len(cosines))
         cosines[own, start + own] = -np.inf
+        part = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        found = np.take_along_axis(cosines, part, axis=1)
+        order = np.argsort(-found, axis=1, kind="stable")
+        here = slice(start, start + len(own))
+        near[here] = np.take_along_axis(part, order, axis=1)
+        nearest[here] = np.take_along_axis(found, order, axis=1)
         counts += count_places(cosines, k)
-    return counts
+    return counts, near, nearest
 
 
 def skewness(values: FloatArray) -> float | None:

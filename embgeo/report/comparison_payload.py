@@ -22,6 +22,7 @@ from embgeo.report.payload import (
     Payload,
     pack_columns,
     pack_counts,
+    pack_nearest,
     pack_reference,
     pack_tokens,
     pack_views,
@@ -138,6 +139,7 @@ def pack_member(
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "views": views,
         "columns": pack_columns(own, rows, block),
+        "nearest": pack_nearest(analysis, rows, block),
     }
 
 

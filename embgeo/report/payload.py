@@ -70,6 +70,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "total": len(analysis.rows),
         "views": pack_views(analysis, rows, block),
         "columns": pack_columns(analysis, rows, block),
+        "nearest": pack_nearest(analysis, rows, block),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
@@ -164,6 +165,30 @@ def pack_columns(
             }
         )
     return out
+
+
+def pack_nearest(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
+) -> dict[str, Any] | None:
+    """The nearest of these rows by cosine, by their places on the page.
+
+    A neighbor that is not on the page has the place of the row itself.
+    """
+    nearest = analysis.nearest
+    if nearest is None:
+        return None
+    place = np.full(len(analysis.rows), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    shown = place[nearest.rows] >= 0
+    asked, near = place[nearest.rows[shown]], place[nearest.neighbors[shown]]
+    near = np.where(near < 0, asked[:, None], near)
+    whole = np.uint16 if len(rows) <= 2**16 else np.uint32
+    return {
+        "k": near.shape[1],
+        "rows": block.add(asked.astype(whole)),
+        "near": block.add(near.ravel().astype(whole)),
+        "cosines": block.add_floats(nearest.cosines[shown].ravel(), -1.0, 1.0),
+    }
 
 
 def pack_counts(

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import (
     QUANTITIES,
     cosine,
@@ -41,7 +42,16 @@ from embgeo.core.visible import visible
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.io.bounded.records import ARRAYS_NAME, read_arrays
 from embgeo.io.bounded.saved import DAMAGE
-from embgeo.result.saved import FORMAT, JSON_NAME, SavedAnalysis, pack_tokens, unpack_tokens
+from embgeo.result.saved import (
+    FORMAT,
+    JSON_NAME,
+    SavedAnalysis,
+    check_nearest,
+    pack_nearest,
+    pack_tokens,
+    unpack_nearest,
+    unpack_tokens,
+)
 
 V = TypeVar("V", bound=Value)
 
@@ -79,6 +89,8 @@ class Analysis:
         The values, in the order in which they are shown.
     influences : tuple of Influence
         What differences of scalars are judged by; not among the values.
+    nearest : NearestRows or None
+        The nearest rows of some or all rows by cosine; not among the values.
     absent : dict of str to str
         Families that were left out, and why.
     notes : tuple of Note
@@ -103,6 +115,7 @@ class Analysis:
     columns: tuple[Column, ...] = ()
     tables: tuple[Table, ...] = ()
     influences: tuple[Influence, ...] = ()
+    nearest: NearestRows | None = None
     absent: dict[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     rows: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -232,6 +245,8 @@ class Analysis:
             arrays["counts"] = self.counts
         if self.popular is not None:
             arrays["popular"] = self.popular
+        if self.nearest is not None:
+            arrays |= pack_nearest(self.nearest)
         FORMAT.save(self._saved(), folder, arrays)
 
 
@@ -263,6 +278,7 @@ def load_analysis(folder: Path) -> Analysis:
             columns=saved.columns,
             tables=saved.tables,
             influences=saved.influences,
+            nearest=unpack_nearest(arrays),
             absent=saved.absent,
             notes=saved.notes,
             rows=arrays["rows"],
@@ -296,6 +312,8 @@ def _check_rows(analysis: Analysis) -> None:
     lengths = {len(part) for part in per_row if part is not None}
     for influence in analysis.influences:
         _check_places(influence, rows)
+    if analysis.nearest is not None:
+        check_nearest(analysis.nearest, rows)
     if not lengths <= {rows} or analysis.provenance.get("kept", rows) != rows:
         raise ValueError(f"not everything has {rows:,} rows")
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import QUANTITIES, frequency, isotropy, tokens
 from embgeo.core.values import Column, Histogram, Influence, Note, Points, Scalar, Series, Table
 from embgeo.io.bounded.records import Json, RecordFormat
@@ -191,3 +192,33 @@ def unpack_tokens(arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] | None
         raw[start:stop].decode("utf-8", "surrogatepass")
         for start, stop in zip([0, *ends[:-1]], ends, strict=True)
     )
+
+
+# --- nearest rows in the archive ------------------------------------------------------------
+
+
+def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
+    """In 32 bits each."""
+    return {
+        "nearest/rows": nearest.rows.astype(np.int32),
+        "nearest/neighbors": nearest.neighbors.astype(np.int32),
+        "nearest/cosines": nearest.cosines.astype(np.float32),
+    }
+
+
+def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
+    """None where there are none, as in earlier files."""
+    if "nearest/rows" not in arrays:
+        return None
+    rows, near = (arrays[f"nearest/{part}"].astype(np.int64) for part in ("rows", "neighbors"))
+    return NearestRows(rows, near, arrays["nearest/cosines"].astype(np.float64))
+
+
+def check_nearest(nearest: NearestRows, rows: int) -> None:
+    """ValueError unless all of them are among this many rows, with a cosine each."""
+    near, asked = nearest.neighbors, nearest.rows
+    if near.shape != nearest.cosines.shape or near.shape[:-1] != asked.shape or near.ndim != 2:
+        raise ValueError("the nearest rows and their cosines have different shapes")
+    for places in (near, asked):
+        if places.size and not 0 <= places.min() <= places.max() < rows:
+            raise ValueError("the nearest rows are not rows of the analysis")

@@ -220,9 +220,29 @@ def test_ties_do_not_depend_on_the_order_of_rows() -> None:
     lattice = naive.unit(g.integers(-1, 2, size=(80, 3)) + np.array([0.5, 0.25, 0.125]))
     order = g.permutation(80)
     np.testing.assert_allclose(
-        count_occurrences(lattice, 5)[order], count_occurrences(lattice[order], 5)
+        count_occurrences(lattice, 5)[0][order], count_occurrences(lattice[order], 5)[0]
     )
-    np.testing.assert_allclose(count_occurrences(lattice, 5), naive.occurrences(lattice, 5))
+    np.testing.assert_allclose(count_occurrences(lattice, 5)[0], naive.occurrences(lattice, 5))
+
+
+@pytest.mark.parametrize("asked", [90, 60], ids=["all rows", "a sample"])
+def test_the_nearest_rows_are_those_of_largest_cosine(
+    asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.random.default_rng(9).standard_normal((91, 6))
+    rows[7] = 0.0  # left out: places are not row numbers
+    monkeypatch.setattr("embgeo.metrics.queries.ALL_ROWS", asked)
+    monkeypatch.setattr("embgeo.metrics.queries.HUB_QUERIES", 60)
+    nearest = tokens_of(Matrix(rows)).nearest
+    assert nearest is not None
+    assert len(nearest.rows) == asked
+    unit = naive.unit(np.delete(rows, 7, axis=0))
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -np.inf)
+    order = np.argsort(-cosines, axis=1)[:, :10]
+    assert np.array_equal(nearest.neighbors, order[nearest.rows])
+    expected = np.take_along_axis(cosines, order, axis=1)[nearest.rows]
+    np.testing.assert_allclose(nearest.cosines, expected, rtol=1e-6)
 
 
 @pytest.mark.slow

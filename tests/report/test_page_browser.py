@@ -292,18 +292,38 @@ def test_a_plain_wheel_scrolls_the_page(page: Any) -> None:
     assert page.execute_script("return embgeo.map.scale / embgeo.map.home") == 1
 
 
+def listed(page: Any) -> list[int]:
+    """What the card lists next to the pinned token."""
+    found: list[int] = page.execute_script(
+        "return embgeo.map.nearestTo(embgeo.store.pinned).map(near => near.row)"
+    )
+    return found
+
+
 def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     row = lonely_row(page)
+    analysis = sample(n=N, hostile=True)
     move_to(page, actions(page), *place(page, row)).click().perform()
     frame(page)
-    assert text(page, "#card .word") == visible(sample(n=N, hostile=True).tokens[row])  # type: ignore[index]
-    near = page.execute_script(
+    assert analysis.tokens is not None
+    assert analysis.nearest is not None
+    assert text(page, "#card .word") == visible(analysis.tokens[row])
+    # Of even rows the neighbors are known.
+    page.execute_script("embgeo.store.pin(arguments[0])", row | 1)
+    in_plane = page.execute_script(
         "const {x, y} = embgeo.map.view, r = arguments[0];"
         "const away = i => (x[i] - x[r]) ** 2 + (y[i] - y[r]) ** 2;"
         "return [...x.keys()].filter(i => i !== r).sort((a, b) => away(a) - away(b)).slice(0, 10)",
-        row,
+        row | 1,
     )
-    assert page.execute_script("return embgeo.map.nearestTo(arguments[0], 10)", row) == near
+    assert listed(page) == in_plane
+    assert "Near in this plane: " in text(page, "#card")
+    even = row & ~1
+    page.execute_script("embgeo.store.pin(arguments[0])", even)
+    near = analysis.nearest.neighbors[even // 2].tolist()
+    assert listed(page) == near
+    shown = f"{visible(analysis.tokens[near[0]])} {analysis.nearest.cosines[even // 2, 0]:.2g}"
+    assert f"Nearest by cosine: {shown} " in text(page, "#card")
     assert page.execute_script("return embgeo.map.marks.near.getAttribute('d')").count("L") == 10
     page.execute_script("document.querySelector('#card p button').click()")
     assert page.execute_script("return embgeo.store.pinned") == near[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,31 @@ def test_thinned_page_says_how_many_there_are() -> None:
     assert payload is not None
     assert (payload.meta["rows"], payload.meta["total"]) == (100, 600)
     assert payload.meta["views"][0]["x"]["length"] == 100
+
+
+def test_nearest_rows_have_their_places_on_the_page() -> None:
+    analysis = sample()
+    assert analysis.nearest is not None
+    payload = build(analysis, most=100)
+    assert payload is not None
+    raw = gzip.decompress(base64.b64decode(payload.block))
+    described = payload.meta["nearest"]
+    rows, near, cosines = (column(raw, described[key]) for key in ("rows", "near", "cosines"))
+    asked = payload.rows[rows]
+    assert set(asked) == set(payload.rows) & set(analysis.nearest.rows)
+    places = np.searchsorted(analysis.nearest.rows, asked)
+    expected = analysis.nearest.neighbors[places]
+    shown = np.isin(expected, payload.rows)
+    assert 0 < shown.sum() < shown.size
+    # A neighbor that is left out has the place of the row itself.
+    found = payload.rows[near.reshape(expected.shape)]
+    assert np.array_equal(found, np.where(shown, expected, asked[:, None]))
+    assert cosines.reshape(expected.shape) == pytest.approx(
+        analysis.nearest.cosines[places], abs=2e-5
+    )
+
+
+def test_a_page_without_nearest_rows_says_so() -> None:
+    payload = build(replace(sample(), nearest=None))
+    assert payload is not None
+    assert payload.meta["nearest"] is None

@@ -19,7 +19,7 @@ from embgeo.core.quantities import cosine, frequency, isotropy, tokens
 from embgeo.core.values import Quantity, Scalar
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.result.analysis import Analysis, load_analysis
-from embgeo.result.saved import FORMAT, JSON_NAME
+from embgeo.result.saved import FORMAT, JSON_NAME, check_nearest, unpack_nearest
 from tests.support.matrices import ASKED, analysis, analyzed, case, gaussian
 from tests.support.sampling import sampled
 
@@ -296,8 +296,28 @@ def test_arrays_without_one_of_their_members(folder):
             loaded = load_analysis(folder)
         except UnreadableFile:
             continue
-        assert left_out in ("counts.npy", "tokens_utf8.npy")
-        assert loaded.counts is None or loaded.tokens is None
+        assert left_out in ("counts.npy", "tokens_utf8.npy", "nearest/rows.npy")
+        assert None in (loaded.counts, loaded.tokens, loaded.nearest)
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("neighbors", lambda found: found[:, :-1]),
+        ("neighbors", lambda found: found + 10**6),
+        ("neighbors", lambda found: found - 10**6),
+        ("rows", lambda found: found[:-1]),
+        ("rows", lambda found: found + 10**6),
+        ("cosines", lambda found: found.ravel()),
+    ],
+)
+def test_nearest_rows_that_are_not_there(folder, part, change):
+    with np.load(folder / ARRAYS_NAME) as stored:
+        arrays = dict(stored)
+    name = f"nearest/{part}"
+    arrays[name] = change(arrays[name])
+    with pytest.raises(ValueError, match="the nearest rows"):
+        check_nearest(unpack_nearest(arrays), len(arrays["rows"]))
 
 
 def test_arrays_of_another_analysis(folder, tmp_path_factory):

@@ -12,7 +12,17 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.values import Column, Histogram, Note, Points, Scalar, Series, Table, Value
+from embgeo.core.nearest_rows import NearestRows
+from embgeo.core.values import (
+    Column,
+    Histogram,
+    Note,
+    Points,
+    Scalar,
+    Series,
+    Table,
+    Value,
+)
 from embgeo.result.analysis import Analysis
 from tests.support.sample_values import (
     GAUSSIAN,
@@ -110,12 +120,23 @@ def sample(
         tables=tuple(v for v in values if isinstance(v, Table)),
         absent=absent,
         notes=(Note("masked", "1 row of padding beyond the vocabulary was masked."),),
+        nearest=nearest_of_even_rows(unit),
         rows=np.arange(n, dtype=np.int64),
         tokens=tokens,
         counts=frequencies if counts else None,
         popular=popular if counts else None,
         timing={"pass 1": 0.1},
     )
+
+
+def nearest_of_even_rows(unit: Array) -> NearestRows:
+    """Ten of each among the first 2,000, as if a sample of the rows had been searched."""
+    even = np.arange(0, min(len(unit), 2000), 2)
+    cosines = unit[even] @ unit.T
+    cosines[np.arange(len(even)), even] = -np.inf
+    near = np.argsort(-cosines, axis=1)[:, :10]
+    found = np.take_along_axis(cosines, near, axis=1)
+    return NearestRows(even, near, found)
 
 
 def matrix(shape: Shape, n: int, d: int, rng: np.random.Generator) -> Array:

@@ -1,6 +1,4 @@
-// The pinned token: its numbers and its nearest tokens on each map, which are drawn as lines.
-
-const NEAREST = 10;
+// The pinned token: its numbers and its nearest tokens in each matrix, which are drawn as lines.
 
 class Card {
   constructor(panels, store) {
@@ -18,9 +16,11 @@ class Card {
     this.button("Close", () => this.store.pin(-1));
     for (const { name, data: own, map } of this.panels) {
       this.add("p", (name ? `${name}: ` : "") + describe(own, row));
-      const line = this.add("p", "Nearest in this plane: ");
-      for (const near of map.nearestTo(row, NEAREST)) {
-        this.button(own.label(near), () => this.store.pin(near), line);
+      const known = own.nearest.has(row);
+      const line = this.add("p", known ? "Nearest by cosine: " : "Near in this plane: ");
+      for (const { row: near, cosine } of map.nearestTo(row)) {
+        const text = known ? `${own.label(near)} ${formatNumber(cosine, 2)}` : own.label(near);
+        this.button(text, () => this.store.pin(near), line);
       }
     }
   }

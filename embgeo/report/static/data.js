@@ -72,7 +72,25 @@ function readRows(part, meta, buffer, tokens) {
       y: readColumn(buffer, view.y),
     })),
     columns: readColumns(part.columns, buffer),
+    nearest: readNearest(part.nearest, buffer),
   };
+}
+
+// By row: the nearest rows by cosine that are on the page, each with its cosine.
+function readNearest(described, buffer) {
+  const found = new Map();
+  if (!described) return found;
+  const { k } = described;
+  const near = readColumn(buffer, described.near);
+  const cosines = readColumn(buffer, described.cosines);
+  readColumn(buffer, described.rows).forEach((row, place) => {
+    const own = [];
+    for (let i = place * k; i < (place + 1) * k; i++) {
+      if (near[i] !== row) own.push({ row: near[i], cosine: cosines[i] });
+    }
+    found.set(row, own);
+  });
+  return found;
 }
 
 function readColumns(columns, buffer) {

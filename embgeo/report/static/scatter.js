@@ -1,6 +1,8 @@
 // The map of tokens: every point is written into one pixel buffer, without a graphics card.
 
 const SVG = "http://www.w3.org/2000/svg";
+// Tokens that are listed next to a pinned one.
+const NEAREST = 10;
 const GOLDEN = 0.6180339887498949;
 
 class Scatter {
@@ -226,8 +228,14 @@ class Scatter {
     return best;
   }
 
+  // The nearest tokens by cosine where they are known, or else those in this plane.
+  nearestTo(row) {
+    const known = this.data.nearest.get(row);
+    return known ?? this.closestTo(row, NEAREST).map((near) => ({ row: near }));
+  }
+
   // The tokens closest to a token in this plane, the closest first.
-  nearestTo(row, count) {
+  closestTo(row, count) {
     const index = this.index ?? this.buildIndex();
     const { x, y } = this.view;
     const away = (other) => (x[other] - x[row]) ** 2 + (y[other] - y[row]) ** 2;
@@ -375,7 +383,7 @@ class Marks {
   // Lines from the pinned token to those nearest to it.
   pinned(map, row) {
     const at = (i) => map.toPixel(map.view.x[i], map.view.y[i]).join(" ");
-    const lines = row < 0 ? [] : map.nearestTo(row, NEAREST).map((i) => `M${at(row)}L${at(i)}`);
+    const lines = row < 0 ? [] : map.nearestTo(row).map((near) => `M${at(row)}L${at(near.row)}`);
     this.near.setAttribute("d", lines.join(""));
     if (row >= 0 && map.store.hover < 0) this.ring(map.toPixel(map.view.x[row], map.view.y[row]));
   }
