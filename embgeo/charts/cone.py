@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from embgeo.charts.isotropic import isotropic_angles
 from embgeo.charts.lookup import collect_stored, find_histogram, refuse_without
 from embgeo.charts.panels import overlay, tabulate
 from embgeo.charts.specification import Chart, Choices, Guide, Specification, StyledSubjects
@@ -15,12 +16,14 @@ find = partial(find_histogram, name=NAME)
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     histograms = collect_stored(subjects, find)
+    isotropic = isotropic_angles(subjects)
     panel = overlay(
         subjects,
         histograms,
         guides=(Guide(90.0, "isotropic rows: 90°"),),
         limits=(0.0, 180.0),
         ticks=tuple(range(0, 181, 30)),
+        isotropic=isotropic,
     )
     whose = "the mean direction" if len(subjects) == 1 else "the mean direction of its own matrix"
     return Specification(
@@ -28,7 +31,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
         f"Angle between each row and {whose}. Isotropic rows stand at 90° (dashed); rows in a "
         "cone stay well below.",
         quantity=NAME,
-        table=tabulate(subjects, histograms),
+        table=tabulate(subjects, histograms, isotropic),
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from embgeo.charts.isotropic import isotropic_cosines
 from embgeo.charts.lookup import collect_stored, find_histogram, refuse_without
 from embgeo.charts.panels import overlay, tabulate
 from embgeo.charts.specification import (
@@ -24,8 +25,10 @@ NAME = cosine.HISTOGRAM.name
 find = partial(find_histogram, name=NAME)
 #: Peaks further apart than this need a logarithmic axis, or the lower ones cannot be seen.
 WIDE = 6.0
+#: Of the peak, what counts as empty.
+NEGLIGIBLE = 1e-3
 ONE = (
-    "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dashed) that is narrower "
+    "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dotted) that is narrower "
     "the more dimensions there are; a hump to the right of it is a cone, two humps near −1 and 1 "
     "are a collapse on both sides."
 )
@@ -40,11 +43,10 @@ PRINT = (
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     histograms = collect_stored(subjects, find)
-    # How many pairs were drawn says nothing of the matrix: densities, of a single one too.
-    panel = overlay(
-        subjects, histograms, guides=(Guide(0.0, "isotropic rows: 0"),), density="density of pairs"
-    )
-    table = tabulate(subjects, histograms)
+    isotropic = isotropic_cosines(subjects)
+    guides = (Guide(0.0, "isotropic rows: 0"),)
+    panel = overlay(subjects, histograms, guides=guides, isotropic=isotropic)
+    table = tabulate(subjects, histograms, isotropic)
     columns = ("analysis", "from", "to", "pairs", "density")
     return Specification(
         (fit_limits(panel),),
@@ -61,7 +63,7 @@ def fit_limits(panel: Panel) -> Panel:
     peaks = []
     for steps in panel.lines:
         assert isinstance(steps, HistogramSteps)
-        occupied = np.flatnonzero(steps.heights)
+        occupied = np.flatnonzero(steps.heights > NEGLIGIBLE * steps.heights.max())
         low = min(low, float(steps.edges[occupied[0]]))
         high = max(high, float(steps.edges[occupied[-1] + 1]))
         peaks.append(float(steps.heights.max()))

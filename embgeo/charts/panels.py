@@ -34,36 +34,31 @@ def overlay(
     guides: tuple[Guide, ...] = (),
     limits: tuple[float, float] | None = None,
     ticks: tuple[float, ...] = (),
-    density: str = "",
+    isotropic: tuple[HistogramSteps, ...] = (),
 ) -> Panel:
-    """One panel with all histograms.
+    """One panel with the densities of all histograms, whose bins may differ.
 
-    `density`: label of the axis of densities, where one member has densities too; by default it has
-    counts. Bins of several members may differ: only their densities compare.
+    `isotropic`: the densities of isotropic rows, behind them.
     """
     alone = len(subjects) == 1
-    counted = alone and not density
     lines = tuple(
-        HistogramSteps(
-            bars.edges,
-            bars.counts if counted else compute_density(bars),
-            style,
-            "" if alone else subject.label,
-            bars.y_label if counted else "",
-        )
+        HistogramSteps(bars.edges, compute_density(bars), style, "" if alone else subject.label)
         for (subject, style), bars in zip(subjects, histograms, strict=True)
     )
     low, high = limits or (None, None)
-    label = histograms[0].y_label if counted else density or "density"
     return Panel(
         Axis(histograms[0].x_label, low=low, high=high, ticks=ticks),
-        Axis(label, low=0.0, whole=counted),
-        lines,
+        Axis(f"density of {histograms[0].y_label}", low=0.0),
+        (*lines, *isotropic),
         guides,
     )
 
 
-def tabulate(subjects: StyledSubjects, histograms: Sequence[Histogram]) -> FigureTable:
+def tabulate(
+    subjects: StyledSubjects,
+    histograms: Sequence[Histogram],
+    isotropic: Sequence[HistogramSteps] = (),
+) -> FigureTable:
     """A row for each bin: its ends, the count and the density."""
     rows: list[tuple[Cell, ...]] = [
         (subject.label, *map(float, cells))
@@ -72,6 +67,9 @@ def tabulate(subjects: StyledSubjects, histograms: Sequence[Histogram]) -> Figur
             bars.edges[:-1], bars.edges[1:], bars.counts, compute_density(bars), strict=True
         )
     ]
+    for steps in isotropic:
+        for low, high, height in zip(steps.edges[:-1], steps.edges[1:], steps.heights, strict=True):
+            rows.append((steps.part, float(low), float(high), None, float(height)))
     return FigureTable(("analysis", "from", "to", histograms[0].y_label, "density"), rows)
 
 

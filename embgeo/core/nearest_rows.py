@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import IntArray, SingleArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,9 +17,9 @@ class NearestRows:
         Places of these rows among the kept ones, ascending.
     neighbors : int array, shape (q, k)
         Places of the nearest.
-    cosines : float64 array, shape (q, k)
+    cosines : float32 array, shape (q, k)
     """
 
     rows: IntArray
     neighbors: IntArray
-    cosines: FloatArray
+    cosines: SingleArray

@@ -79,7 +79,7 @@ def compute(
         occurrences = count_all_occurrences(facts, options, reader, shared)
     else:
         occurrences, near, cosines = count_occurrences(reader.take_unit(facts.kept), k)
-        shared.nearest = NearestRows(np.arange(facts.m), near, cosines)
+        shared.nearest = NearestRows(np.arange(facts.m), near, cosines.astype(np.float32))
     skew = skewness(occurrences)
     convention = f"k = {k}, cosine"
     hubness = (
@@ -107,7 +107,7 @@ def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> 
     shared.nearest = NearestRows(
         np.searchsorted(facts.kept, found.index),
         np.searchsorted(facts.kept, found.neighbors[:, :k]),
-        np.asarray(found.cosines[:, :k]),
+        np.asarray(found.cosines[:, :k], dtype=np.float32),
     )
     hashes = shared.find(RowHashes, "RowHashes").values()
     places = share_among_equals(

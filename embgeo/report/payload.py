@@ -187,7 +187,7 @@ def pack_nearest(
         "k": near.shape[1],
         "rows": block.add(asked.astype(whole)),
         "near": block.add(near.ravel().astype(whole)),
-        "cosines": block.add_floats(nearest.cosines[shown].ravel(), -1.0, 1.0),
+        "cosines": block.add_floats(nearest.cosines[shown].ravel().astype(np.float64), -1.0, 1.0),
     }
 
 

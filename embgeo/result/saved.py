@@ -202,7 +202,7 @@ def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
     return {
         "nearest/rows": nearest.rows.astype(np.int32),
         "nearest/neighbors": nearest.neighbors.astype(np.int32),
-        "nearest/cosines": nearest.cosines.astype(np.float32),
+        "nearest/cosines": nearest.cosines,
     }
 
 
@@ -211,7 +211,7 @@ def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
     if "nearest/rows" not in arrays:
         return None
     rows, near = (arrays[f"nearest/{part}"].astype(np.int64) for part in ("rows", "neighbors"))
-    return NearestRows(rows, near, arrays["nearest/cosines"].astype(np.float64))
+    return NearestRows(rows, near, arrays["nearest/cosines"].astype(np.float32))
 
 
 def check_nearest(nearest: NearestRows, rows: int) -> None:

@@ -133,7 +133,9 @@ def test_interactive_panels_say_the_same_as_the_figure(name: str) -> None:
         assert all(len(line["y"]) == len(chart["x"]) for line in chart["lines"])
         assert all(line["label"] and line["color"].startswith("--") for line in chart["lines"])
         steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
-        lines = [line for line in panel.lines if isinstance(line, Line) and line.form == "line"]
+        lines = [line for line in panel.lines if isinstance(line, Line)]
+        guides = [line for line in lines if line.style.scale == "guide"][:1]
+        lines = [*(line for line in lines if line.form == "line"), *guides]
         for line, values in zip((*steps, *lines), chart["lines"], strict=True):
             y = line.heights if isinstance(line, HistogramSteps) else line.y
             expected = [

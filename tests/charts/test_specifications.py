@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 import embgeo
 from embgeo.charts import CHARTS, theme
+from embgeo.charts.isotropic import isotropic_angles, isotropic_cosines
 from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
 from embgeo.charts.panels import compute_density
@@ -26,7 +27,14 @@ from embgeo.charts.render.paper import render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.render.view import View
-from embgeo.charts.specification import Choices, HistogramSteps, Line, Specification, spread
+from embgeo.charts.specification import (
+    Choices,
+    HistogramSteps,
+    Line,
+    MemberStyle,
+    Specification,
+    spread,
+)
 from embgeo.charts.subject import Course, Subject, compared_subjects, method_subjects
 from embgeo.charts.training import page_names
 from embgeo.core.matrix import Frequency, Matrix
@@ -344,12 +352,40 @@ def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
         assert area == pytest.approx(1.0)
 
 
-def test_one_member_has_counts_and_several_have_densities() -> None:
-    alone, both = specify("norms", subjects()[:1]), specify("norms", subjects())
-    (steps,) = alone.panels[0].lines
-    assert isinstance(steps, HistogramSteps)
-    assert steps.heights.sum() == pytest.approx(200)
-    assert both.panels[0].y.label == "density"
+@pytest.mark.parametrize("name", ["norms", "cosines", "cone"])
+def test_histograms_are_densities(name: str) -> None:
+    for chosen in (subjects()[:1], subjects()):
+        panel = specify(name, chosen).panels[0]
+        assert panel.y.label.startswith("density of ")
+        for steps in panel.lines:
+            assert isinstance(steps, HistogramSteps)
+            assert steps.heights @ np.diff(steps.edges) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("d", [2, 3, 16, 600])
+def test_isotropic_densities_are_those_of_random_directions(d: int) -> None:
+    """The cosine with any fixed direction is a coordinate of a random one."""
+    rng = np.random.default_rng(d)
+    drawn = rng.standard_normal((20_000, d))
+    cosines = drawn[:, 0] / np.linalg.norm(drawn, axis=1)
+    analysis = sample(d=16)
+    analysis = replace(analysis, provenance={**analysis.provenance, "d": d})
+    styled = [(Subject("a", analysis), MemberStyle())]
+    for found, values in (
+        (isotropic_cosines(styled), cosines),
+        (isotropic_angles(styled), np.degrees(np.arccos(cosines))),
+    ):
+        (steps,) = found
+        below = np.concatenate([[0.0], np.cumsum(steps.heights * np.diff(steps.edges))])
+        share = np.searchsorted(np.sort(values), steps.edges) / len(values)
+        assert np.abs(below - share).max() < 1.63 / np.sqrt(len(values))  # Kolmogorov, 1 %
+
+
+def test_matrices_of_different_dimensions_have_no_isotropic_density() -> None:
+    other = sample(d=8)
+    other = replace(other, provenance={**other.provenance, "d": 8})
+    both = specify("cosines", [*subjects()[:1], Subject("b", other)])
+    assert len(both.panels[0].lines) == 2
 
 
 def test_a_high_peak_does_not_hide_the_other_histograms() -> None:

@@ -466,9 +466,10 @@ def test_almost_nothing_is_still_a_page() -> None:
 def test_charts_hold_a_line_for_each_matrix() -> None:
     charts = draw_comparison(sample_comparison(members=3)).charts
     names = ["baseline", "other-1", "other-2"]
-    assert [line["label"] for line in charts["spectrum-log"]["lines"]] == names
+    assert [line["label"] for line in charts["spectrum-log"]["lines"]] == [*names, "isotropic rows"]
     colors = ["--line-0", "--line-1", "--line-2"]
-    assert [line["color"] for line in charts["cosines"]["lines"]] == colors
+    assert [line["color"] for line in charts["cosines"]["lines"]] == [*colors, "--guide"]
+    assert charts["cosines"]["lines"][-1]["label"] == "isotropic rows"
     assert len(charts["angles"]["lines"]) == 2
     track = draw_comparison(sample_comparison(members=6, track=True)).charts
     assert track["spectrum-log"]["lines"][0]["color"] == "--age-0"

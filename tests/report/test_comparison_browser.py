@@ -300,7 +300,7 @@ def test_overlays_read_out_every_matrix_under_the_pointer(page: Any) -> None:
         "return [...document.querySelectorAll('[data-chart=\"cosines\"] .u-value')]"
         ".map(v => v.textContent)"
     )
-    assert len(values) == 3
+    assert len(values) == 4  # the cosine, both matrices, and isotropic rows
     assert all(any(c.isdigit() for c in v) for v in values)
 
 

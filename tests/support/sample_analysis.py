@@ -135,7 +135,7 @@ def nearest_of_even_rows(unit: Array) -> NearestRows:
     cosines = unit[even] @ unit.T
     cosines[np.arange(len(even)), even] = -np.inf
     near = np.argsort(-cosines, axis=1)[:, :10]
-    found = np.take_along_axis(cosines, near, axis=1)
+    found = np.take_along_axis(cosines, near, axis=1).astype(np.float32)
     return NearestRows(even, near, found)
 
 

@@ -91,7 +91,7 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
     """Everything in one pair of axes; `handles` gets an entry for each new name of a legend."""
     if panel.cloud is not None and panel.lines and medium.draw_cloud is not None:
         medium.draw_cloud(ax, panel.cloud.xy)
-    filled = sum(isinstance(line, HistogramSteps) for line in panel.lines) <= FILLED
+    filled = len([line for line in panel.lines if not is_guide(line)]) <= FILLED
     alone = sum(getattr(line, "form", "") != "hollow" for line in panel.lines) == 1
     for line in panel.lines:
         dash = "-" if alone else theme.dash_of(line.style)
@@ -165,6 +165,8 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
 def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
     """The outline of a histogram, lightly filled."""
     color = theme.color_of(steps.style)
+    if is_guide(steps):
+        return ax.stairs(steps.heights, steps.edges, color=color, ls=dash, lw=0.8, zorder=1.5)
     if filled:
         ax.stairs(steps.heights, steps.edges, fill=True, color=color, alpha=0.2, lw=0)
     return ax.stairs(steps.heights, steps.edges, color=color, ls=dash, lw=1.2)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from embgeo.charts import theme
+from embgeo.charts.render.drawing import is_guide
 from embgeo.charts.render.svg import write_label
 from embgeo.charts.specification import HistogramSteps, Line, Panel, Specification
 from embgeo.core.arrays import FloatArray
@@ -15,6 +17,8 @@ from embgeo.core.visible import drawable
 
 #: Forms of lines that have readings.
 DRAWN = ("line", "hollow")
+#: Of the dashes in ``static/charts.js``.
+DOTTED = 2
 
 
 def render_interactive(spec: Specification) -> dict[str, dict[str, Any]]:
@@ -37,7 +41,10 @@ def is_interactive(panel: Panel) -> bool:
 def describe(panel: Panel) -> dict[str, Any]:
     """One panel: x of all lines together, and for each line its values there."""
     steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
-    lines = [line for line in panel.lines if isinstance(line, Line) and line.form in DRAWN]
+    curves = [line for line in panel.lines if isinstance(line, Line)]
+    guides = [line for line in curves if is_guide(line)]
+    # The isotropic curves of several matrices lie on each other.
+    lines = [line for line in curves if line.form in DRAWN] + guides[:1]
     x = np.unique(np.concatenate([*(s.edges for s in steps), *(line.x for line in lines)]))
     marks = [
         [guide.value, guide.label] for guide in panel.guides if guide.label and guide.axis == "x"
@@ -47,8 +54,11 @@ def describe(panel: Panel) -> dict[str, Any]:
         "kind": "steps" if steps else "line",
         "x": plain(x),
         "lines": [
-            *(describe_line(s, len(steps), panel, step_values(s, x)) for s in steps),
-            *(describe_line(line, len(lines), panel, spread_values(line, x)) for line in lines),
+            *(describe_line(s, count_own(steps), panel, step_values(s, x)) for s in steps),
+            *(
+                describe_line(line, count_own(lines), panel, spread_values(line, x))
+                for line in lines
+            ),
         ],
         "labels": [write_label(panel.x.label), write_label(panel.y.label)],
         "log": [panel.x.log, panel.y.log],
@@ -64,15 +74,21 @@ def describe_line(
     names = [drawable(line.member)] if line.member else []
     names += [write_label(line.part)] if line.part else []
     names += ["same matrix as before"] if is_hollow(line) else []
+    guide = is_guide(line)
     scale = theme.LINES if line.style.scale == "line" else theme.AGES
     return {
         "label": ", ".join(names) or write_label(panel.y.label or panel.title),
-        "color": f"--{line.style.scale}-{line.style.index % len(scale)}",
-        "dash": theme.dash_index(line.style) if lines > 1 else 0,
+        "color": "--guide" if guide else f"--{line.style.scale}-{line.style.index % len(scale)}",
+        "dash": DOTTED if guide else theme.dash_index(line.style) if lines > 1 else 0,
         "hollow": is_hollow(line),
-        "fill": lines == 1 and isinstance(line, HistogramSteps),
+        "fill": lines == 1 and isinstance(line, HistogramSteps) and not guide,
         "y": plain(values, positive=panel.y.log),
     }
+
+
+def count_own(lines: Sequence[Line | HistogramSteps]) -> int:
+    """Lines of members, without what they are compared with."""
+    return sum(not is_guide(line) for line in lines)
 
 
 def is_hollow(line: Line | HistogramSteps) -> bool:
