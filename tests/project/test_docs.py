@@ -275,7 +275,7 @@ def test_every_field_of_the_json_is_documented_and_the_other_way_round(
 
 
 ARRAYS = {"rows", "tokens_utf8", "tokens_end", "counts", "popular"}
-ARRAYS |= {"points/*", "columns/*", "influences/*"}
+ARRAYS |= {"points/*", "columns/*", "influences/*", "nearest/*"}
 
 
 def test_every_array_is_documented_and_the_other_way_round(
