@@ -20,6 +20,7 @@ from embgeo.report.payload import (
     SPELLING,
     DataBlock,
     Payload,
+    list_findings,
     pack_columns,
     pack_counts,
     pack_nearest,
@@ -140,6 +141,7 @@ def pack_member(
         "views": views,
         "columns": pack_columns(own, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
+        "listed": list_findings(analysis, rows),
     }
 
 

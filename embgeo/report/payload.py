@@ -71,6 +71,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "views": pack_views(analysis, rows, block),
         "columns": pack_columns(analysis, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
+        "listed": list_findings(analysis, rows),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
@@ -189,6 +190,22 @@ def pack_nearest(
         "near": block.add(near.ravel().astype(whole)),
         "cosines": block.add_floats(nearest.cosines[shown].ravel().astype(np.float64), -1.0, 1.0),
     }
+
+
+def list_findings(analysis: Analysis, rows: npt.NDArray[np.int64]) -> dict[int, list[str]]:
+    """What tables list of these rows, by their places on the page: a title, and a state."""
+    place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
+    found: dict[int, list[str]] = {}
+    for table in analysis.tables:
+        if not table.columns or table.columns[0] != "row":
+            continue
+        state = table.columns.index("state") if "state" in table.columns else None
+        for cells in table.rows:
+            if (at := place.get(int(cells[0] or 0))) is not None:
+                title = table.quantity.title
+                words = title if state is None else f"{title} ({cells[state]})"
+                found.setdefault(at, []).append(words)
+    return found
 
 
 def pack_counts(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import embgeo
 from embgeo.report.payload import MOST_UNITS, build, thin
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
@@ -105,3 +106,25 @@ def test_a_page_without_nearest_rows_says_so() -> None:
     payload = build(replace(sample(), nearest=None))
     assert payload is not None
     assert payload.meta["nearest"] is None
+
+
+def test_a_token_says_which_tables_list_it() -> None:
+    analysis = sample()
+    payload = build(analysis, most=100)
+    assert payload is not None
+    expected: dict[int, list[str]] = {}
+    for table in analysis.tables:
+        for cells in table.rows if table.columns[0] == "row" else ():
+            places = np.flatnonzero(payload.rows == cells[0])
+            if len(places):
+                expected.setdefault(int(places[0]), []).append(table.quantity.title)
+    assert expected
+    assert payload.meta["listed"] == expected
+
+
+def test_the_state_of_a_damaged_row_is_said() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 8))
+    rows[7] = 0.5
+    payload = build(embgeo.analyze(rows, sections=["tokens", "projection"], reference=False))
+    assert payload is not None
+    assert "(constant)" in " ".join(payload.meta["listed"][7])

@@ -16,6 +16,7 @@ class Card {
     this.button("Close", () => this.store.pin(-1));
     for (const { name, data: own, map } of this.panels) {
       this.add("p", (name ? `${name}: ` : "") + describe(own, row));
+      if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
       const known = own.nearest.has(row);
       const line = this.add("p", known ? "Nearest by cosine: " : "Near in this plane: ");
       for (const { row: near, cosine } of map.nearestTo(row)) {

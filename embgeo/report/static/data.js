@@ -73,6 +73,7 @@ function readRows(part, meta, buffer, tokens) {
     })),
     columns: readColumns(part.columns, buffer),
     nearest: readNearest(part.nearest, buffer),
+    listed: part.listed,
   };
 }
 
