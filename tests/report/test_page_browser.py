@@ -318,10 +318,10 @@ def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     )
     assert listed(page) == in_plane
     assert "Near in this plane: " in text(page, "#card")
-    hub = next(t for t in analysis.tables if t.name == "tokens.hubs").rows[0][0]
-    page.execute_script("embgeo.store.pin(arguments[0])", hub)
+    table = next(table for table in analysis.tables if table.columns[0] == "row")
+    page.execute_script("embgeo.store.pin(arguments[0])", table.rows[0][0])
     assert "Listed under: " in text(page, "#card")
-    assert "Hubs" in text(page, "#card")
+    assert table.quantity.title in text(page, "#card")
     even = row & ~1
     page.execute_script("embgeo.store.pin(arguments[0])", even)
     near = analysis.nearest.neighbors[even // 2].tolist()
