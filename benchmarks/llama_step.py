@@ -11,7 +11,6 @@ the same windows.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +23,10 @@ from torch.nn import functional as F
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from benchmarks.harness.steps import Steps, compare_speed, require
 from benchmarks.harness.zipf import zipf_corpus
-from benchmarks.training_step import require, show, timed
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World, numerics
+from embgeo.training.loop.process import World
 from embgeo.training.settings import from_tables
 
 PEER = "plain torch"
@@ -160,31 +159,22 @@ def check(size: Size, device: str) -> None:
     require("gradient of the embedding", found, expected)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    size, device = SIZES[options.size], options.device
-    with numerics("float32", torch.device(device)):
-        check(size, device)
-        ours, feed, peer = made(size, device), made(size, device).batches, Peer(size).to(device)
-        copy(peer, ours.model)
-        fused = torch.device(device).type in ("cpu", "cuda")
-        optimizer = torch.optim.AdamW(peer.parameters(), lr=RATE, weight_decay=0.0, fused=fused)
+def prepare(size: Size, device: str) -> tuple[Steps, float]:
+    """The peer's step and ours, and the tokens of one."""
+    ours, feed, peer = made(size, device), made(size, device).batches, Peer(size).to(device)
+    copy(peer, ours.model)
+    fused = torch.device(device).type in ("cpu", "cuda")
+    optimizer = torch.optim.AdamW(peer.parameters(), lr=RATE, weight_decay=0.0, fused=fused)
 
-        def step() -> None:
-            batch = feed.take()
-            optimizer.zero_grad()
-            peer.loss(batch.inputs, batch.targets).backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(peer.parameters(), CLIP)
-            optimizer.step()
+    def step() -> None:
+        batch: Any = feed.take()
+        optimizer.zero_grad()
+        peer.loss(batch.inputs, batch.targets).backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(peer.parameters(), CLIP)
+        optimizer.step()
 
-        times = timed({PEER: step, "llama": ours.step}, device, max(2, options.rounds))
-    print(f"{size}, {device}, torch {torch.__version__}, {options.rounds} rounds\n")
-    show(times, size.batch * size.bptt, PEER)
+    return {PEER: step, "llama": ours.step}, size.batch * size.bptt
 
 
 if __name__ == "__main__":
-    main()
+    compare_speed(__doc__, SIZES, check, prepare)

@@ -9,7 +9,6 @@ have to arrive at the same losses and weights.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,8 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks import training_step
-from benchmarks.training_step import Example, Peer, compare_steps, made, show, text_of, timed
-from embgeo.training.loop.process import numerics
+from benchmarks.harness.steps import Steps, compare_speed
+from benchmarks.training_step import Example, Peer, compare_steps, made, text_of
 
 PEER = "plain torch"
 
@@ -86,22 +85,12 @@ def check(size: Size, device: str) -> None:
     compare_steps(ours, theirs, list_pairs(ours, theirs))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    size, device = SIZES[options.size], options.device
-    with numerics("float32", torch.device(device)):
-        check(size, device)
-        torch.manual_seed(0)
-        ours, theirs = start(size, device, size.dropout)
-        steps = {PEER: theirs.step, "mixture of softmaxes": ours.step}
-        times = timed(steps, device, max(2, options.rounds))
-    print(f"{size}, {device}, torch {torch.__version__}, {options.rounds} rounds\n")
-    show(times, size.batch * size.bptt, PEER)
+def prepare(size: Size, device: str) -> tuple[Steps, float]:
+    """The peer's step and ours, and the tokens of one."""
+    torch.manual_seed(0)
+    ours, theirs = start(size, device, size.dropout)
+    return {PEER: theirs.step, "mixture of softmaxes": ours.step}, size.batch * size.bptt
 
 
 if __name__ == "__main__":
-    main()
+    compare_speed(__doc__, SIZES, check, prepare)

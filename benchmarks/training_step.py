@@ -18,11 +18,7 @@ processor, which other programs disturb less.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,10 +29,11 @@ from torch import Tensor, nn
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from benchmarks.harness.steps import Steps, compare_speed, require
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World, numerics
+from embgeo.training.loop.process import World
 from embgeo.training.settings import StudySettings, from_tables
 
 CLIP = 0.25
@@ -196,67 +193,15 @@ def compare_steps(ours: Loop, theirs: Example, pairs: list[tuple[Tensor, Tensor]
         require("weights after a step", our, their)
 
 
-def require(what: str, found: Tensor, expected: Tensor) -> None:
-    difference = float((found - expected).detach().abs().max())
-    if not difference <= 1e-3 * float(expected.detach().abs().max()):
-        raise SystemExit(f"the {what} of ours and of the peer are {difference:.2g} apart")
-
-
-def seconds(step: Callable[[], object], device: str) -> float:
-    if device == "cpu":
-        start = time.process_time()
-        step()
-        return time.process_time() - start
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    step()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
-
-
-def timed(
-    steps: dict[str, Callable[[], object]], device: str, rounds: int, warm_up: int = 2
-) -> dict[str, list[float]]:
-    """Seconds of each step; the first rounds are not kept."""
-    found: dict[str, list[float]] = {name: [] for name in steps}
-    names = list(steps)
-    for number in range(warm_up + rounds):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
-            spent = seconds(steps[name], device)
-            if number >= warm_up:
-                found[name].append(spent)
-    return found
-
-
-def show(times: dict[str, list[float]], tokens: float, peer: str = PEER) -> None:
-    print("| model | tokens a second | over the peer's | quartiles |")
-    print("|---|---|---|---|")
-    for name, spent in times.items():
-        ratios = sorted(theirs / own for theirs, own in zip(times[peer], spent, strict=True))
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        rate = tokens / statistics.median(spent)
-        print(f"| {name} | {rate:,.0f} | {middle:.3f} | {low:.3f} – {high:.3f} |")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    size, device = SIZES[options.size], options.device
-    with numerics("float32", torch.device(device)):
-        check(size, device)
-        loops = {name: made(size, device, name) for name in OURS}
-        torch.manual_seed(0)
-        example = Example(size, text_of(size, device), size.dropout)
-        steps: dict[str, Callable[[], object]] = {PEER: example.step}
-        steps |= {name: loop.step for name, loop in loops.items()}
-        times = timed(steps, device, max(2, options.rounds))
-    print(f"{size}, {device}, torch {torch.__version__}, {options.rounds} rounds\n")
-    show(times, size.batch * size.bptt)
+def prepare(size: Size, device: str) -> tuple[Steps, float]:
+    """The peer's step and ours, and the tokens of one."""
+    loops = {name: made(size, device, name) for name in OURS}
+    torch.manual_seed(0)
+    example = Example(size, text_of(size, device), size.dropout)
+    return {PEER: example.step, **{name: loop.step for name, loop in loops.items()}}, (
+        size.batch * size.bptt
+    )
 
 
 if __name__ == "__main__":
-    main()
+    compare_speed(__doc__, SIZES, check, prepare)

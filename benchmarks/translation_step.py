@@ -11,7 +11,6 @@ on the same batches.
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import sys
@@ -28,12 +27,12 @@ from torch.nn import functional as F
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from benchmarks.training_step import require, show, timed
+from benchmarks.harness.steps import Steps, compare_speed, require
 from embgeo.training.data import Vocabulary
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, join_rows
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World, numerics
+from embgeo.training.loop.process import World
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks.encoder_decoder import Attention, EncoderDecoder, draw_waves
 
@@ -203,24 +202,14 @@ def check(size: Size, device: str) -> None:
     require("gradient of the matrix", found, expected)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    size, device = SIZES[options.size], options.device
-    with numerics("float32", torch.device(device)):
-        check(size, device)
-        corpus = make_corpus(size)
-        loop, script = make_loop(size, corpus, device, 0.1), Script(size, corpus, device, 0.1)
-        steps = {PEER: script.step, "embgeo": loop.step}
-        times = timed(steps, device, max(2, options.rounds))
-        feed = make_batches(size, corpus, device)
-        tokens = statistics.mean(feed.take().units for _ in range(feed.steps_per_epoch))
-    print(f"{size}, {device}, torch {torch.__version__}, {options.rounds} rounds\n")
-    show(times, tokens, PEER)
+def prepare(size: Size, device: str) -> tuple[Steps, float]:
+    """The peer's step and ours, and the mean of the tokens of one."""
+    corpus = make_corpus(size)
+    loop, script = make_loop(size, corpus, device, 0.1), Script(size, corpus, device, 0.1)
+    feed = make_batches(size, corpus, device)
+    tokens = statistics.mean(feed.take().units for _ in range(feed.steps_per_epoch))
+    return {PEER: script.step, "embgeo": loop.step}, tokens
 
 
 if __name__ == "__main__":
-    main()
+    compare_speed(__doc__, SIZES, check, prepare)

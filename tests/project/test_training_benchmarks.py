@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: E402
     translation_step,
     xl_step,
 )
+from benchmarks.harness.steps import compare_speed  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
@@ -38,7 +39,10 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     def run(module: Any, size: Any, *arguments: str) -> str:
         monkeypatch.setitem(module.SIZES, "tiny", size)
         monkeypatch.setattr(sys, "argv", ["benchmark", "--rounds", "2", *arguments])
-        module.main()
+        if hasattr(module, "prepare"):
+            compare_speed(module.__doc__, module.SIZES, module.check, module.prepare)
+        else:
+            module.main()
         return capsys.readouterr().out
 
     return run
