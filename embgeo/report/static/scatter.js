@@ -190,13 +190,18 @@ class Scatter {
     const redBlue = Float64Array.from(palette, ([r, , b]) => ((Math.round(b) << 16) | Math.round(r)) * a);
     const green = Float64Array.from(palette, ([, g]) => (Math.round(g) << 8) * a);
     const scale = this.scale * this.dots;
-    const offsetX = width / 2 - this.center[0] * scale - size / 2;
-    const offsetY = height / 2 + this.center[1] * scale - size / 2;
+    // Half a pixel more, so that cutting off the decimals rounds: several times as fast as Math.round.
+    const offsetX = (width - size + 1) / 2 - this.center[0] * scale;
+    const offsetY = (height - size + 1) / 2 + this.center[1] * scale;
+    const right = width - size + 1;
+    const bottom = height - size + 1;
     for (let i = 0; i < x.length; i++) {
       if (wanted >= 0 && mask[i] !== wanted) continue;
-      const px = Math.round(x[i] * scale + offsetX);
-      const py = Math.round(offsetY - y[i] * scale);
-      if (px < 0 || py < 0 || px > width - size || py > height - size) continue;
+      const left = x[i] * scale + offsetX;
+      const top = offsetY - y[i] * scale;
+      if (!(left >= 0 && top >= 0 && left < right && top < bottom)) continue;
+      const px = left | 0;
+      const py = top | 0;
       const level = single ? 0 : levels[i];
       const sourceRedBlue = redBlue[level];
       const sourceGreen = green[level];
