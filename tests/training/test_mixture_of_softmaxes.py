@@ -22,6 +22,7 @@ from embgeo.training.models.mixture_of_softmaxes import (  # noqa: E402
     MixtureOfSoftmaxes,
 )
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
+from embgeo.training.tasks import make_task  # noqa: E402
 from tests.support.training_runs import LSTM, corpus, loop_of, settings  # noqa: E402
 
 N, D, K, LAST = 13, 4, 3, 6
@@ -137,6 +138,12 @@ def test_a_comparison_with_a_method_of_one_softmax_is_refused_before_it_trains()
     config = settings("adversarial", model={**LSTM, "experts": 2})
     with pytest.raises(BadOption, match="moves the logit of one softmax"):
         rehearse(config, corpus())
+
+
+def test_the_plan_counts_the_logits_of_each_softmax() -> None:
+    one, three = (settings(model={**LSTM, "experts": k}) for k in (1, 3))
+    estimates = [make_task(config).estimate_batch(config, 1000) for config in (one, three)]
+    assert estimates[1] == 2 * 3 * estimates[0] > 0
 
 
 def test_a_penalty_of_logits_that_is_zero_is_refused() -> None:

@@ -168,7 +168,9 @@ class LanguageModeling(Task):
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
         """Logits with their gradient; of some positions at a time where there are many."""
-        found = config.training.batch * config.training.bptt * n_tokens
+        experts = config.model.settings.get("experts", 1)
+        per_state = n_tokens * (1 if experts == 1 else 2 * experts)
+        found = config.training.batch * config.training.bptt * per_state
         whole = self.z_loss or any(
             needs_logits(part)
             for name in config.compare
