@@ -43,7 +43,7 @@ def test_what_is_outside_is_marked(capsys):
     assert outside.endswith("<--")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("table", ["population_errors", "differences", "paired_differences"])
 def test_each_table_is_made(table, monkeypatch, capsys):
     monkeypatch.setattr(coverage, "ROWS", 60)

@@ -43,7 +43,7 @@ def test_a_seed_draws_the_same_mutants_again() -> None:
     assert drawn == mutation.draw("pickle", 5, 1) != mutation.draw("pickle", 5, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_mutant_is_caught_by_a_test_that_fails(tmp_path: Path) -> None:
     code, test = tmp_path / "counted.py", tmp_path / "test_code.py"
     code.write_text("def f(x, y):\n    return x + y, x * y\n")
