@@ -19,11 +19,12 @@ from embgeo.cli.shared import (
     Reference,
     Sections,
     Threads,
+    check_output,
     command_line,
     guarded,
-    print_json,
     print_lines,
     print_report,
+    print_result,
 )
 from embgeo.report.text.progress_bar import progress_bar
 
@@ -102,6 +103,7 @@ def analyze(
     from embgeo.workflows.request import AnalysisRequest, choose_resources
     from embgeo.workflows.sides import analyze_sides
 
+    check_output(json_, format_, open_, out)
     request = AnalysisRequest.of(
         path, sections=sections, reference=reference, **loading, **measuring
     )
@@ -132,13 +134,7 @@ def analyze(
             )
         else:
             analysis, output = analyze_sides(request, command_line(), progress)
-    # What was measured is shown first: the disk may be full.
-    if json_:
-        print_json(analysis.to_dict())
-    elif not quiet:
-        from embgeo.report.text.rendering import render
-
-        print_lines(*render(analysis, format_))
+    print_result(analysis, json_, quiet, format_)
     if writes:
         report = write_analysis(analysis, folder, output)
         print_report(report, quiet or json_ or format_ != "text", open_)

@@ -18,11 +18,13 @@ from embgeo.cli.shared import (
     Reference,
     Sections,
     Threads,
+    check_output,
     command_line,
     guarded,
     print_json,
     print_lines,
     print_report,
+    print_result,
 )
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
@@ -119,6 +121,7 @@ def diff(
     from embgeo.workflows.request import AnalysisRequest, choose_resources
     from embgeo.workflows.track import plan_track, steps_folder
 
+    check_output(json_, format_, open_, out)
     request = AnalysisRequest.of(
         sections=sections,
         reference=reference,
@@ -144,13 +147,7 @@ def diff(
             command=command_line(),
             progress=progress,
         )
-    # What was measured is shown first: the disk may be full.
-    if json_:
-        print_json(comparison.to_dict())
-    elif not quiet:
-        from embgeo.report.text.rendering import render
-
-        print_lines(*render(comparison, format_))
+    print_result(comparison, json_, quiet, format_)
     if writes:
         page = write_comparison(comparison, folder)
         print_report(page, quiet or json_ or format_ != "text", open_)

@@ -14,6 +14,7 @@ from embgeo.cli.shared import (
     Format,
     Json,
     Quiet,
+    check_output,
     command_line,
     guarded,
     one_line,
@@ -112,6 +113,7 @@ def gate(
 
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """
+    check_output(json_, format_)
     if init:
         from embgeo.workflows.gate_start import start_gate
 

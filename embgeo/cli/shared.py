@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 import typer
 
 from embgeo.cli.fields import expand
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import EmbgeoError, argument
 from embgeo.core.tone import Tone, ToneLine
 from embgeo.core.visible import defuse
 from embgeo.core.visible import printable as printable
@@ -34,8 +35,9 @@ class Stopped(KeyboardInterrupt):
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+PrintFormat = Literal["text", "markdown"]
 Format = Annotated[
-    Literal["text", "markdown"],
+    PrintFormat,
     typer.Option("--format", help="Of what is printed; markdown: for comments on pull requests."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
@@ -128,6 +130,26 @@ def is_colorful(stream: TextIO) -> bool:
     """Whether a stream is a terminal, and colors are not turned off."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
+
+
+def check_output(
+    json_: bool, format_: PrintFormat, opens: bool = False, out: Path | None = None
+) -> None:
+    """BadOption where one option asks for what another leaves out."""
+    markdown = json_ and format_ == "markdown"
+    refuse_if(markdown, argument("json"), "prints no Markdown", "leave out --format or --json")
+    unwritten = json_ and opens and out is None
+    refuse_if(unwritten, argument("open"), "--json alone writes no report", "add -o FOLDER")
+
+
+def print_result(result: Any, json_: bool, quiet: bool, format_: PrintFormat) -> None:
+    """What was measured; before it is written, as the disk may be full."""
+    if json_:
+        print_json(result.to_dict())
+    elif not quiet:
+        from embgeo.report.text.rendering import render
+
+        print_lines(*render(result, format_))
 
 
 def print_json(content: object) -> None:

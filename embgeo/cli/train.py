@@ -133,24 +133,10 @@ def train(
 
     Example: embgeo train --data fixtures/pydocs.txt.gz --preset tiny-cpu --dry-run
     """
-    arguments: dict[str, Any] = {
-        "data": data,
-        "settings": set_ or (),
-        "seeds": seeds,
-        "device": device,
-        "out": out,
-        "resume": resume,
-        "command": command_line(),
-    }
-    of_studies: dict[str, Any] = {
-        "compare": compare,
-        "preset": preset,
-        "config": config,
-        "budget": budget,
-        "tune": tune,
-        "start": from_,
-        "plugins": plugin,
-    }
+    arguments: dict[str, Any] = {"data": data, "settings": set_ or (), "seeds": seeds}
+    arguments |= {"device": device, "out": out, "resume": resume, "command": command_line()}
+    of_studies: dict[str, Any] = {"compare": compare, "preset": preset, "config": config}
+    of_studies |= {"budget": budget, "tune": tune, "start": from_, "plugins": plugin}
     if sample is not None:
         drawn = sample_text(
             sample,

@@ -670,11 +670,16 @@ def test_python_m_embgeo_is_the_command_line() -> None:
         ("export x --to cvs", "--to: no choice 'cvs'; is csv meant? there are projector, parq"),
         ("figures x --venue icmll", "--venue: no choice 'icmll'; is icml meant? there are iclr,"),
         ("figures x --format pdff", "--format: no choice 'pdff'; is pdf meant? there are pdf, s"),
+        ("analyze x --json --format markdown", "--json: prints no Markdown; leave out --format"),
+        ("diff x y --json --format markdown", "--json: prints no Markdown; leave out --format"),
+        ("gate x --json --format markdown", "--json: prints no Markdown; leave out --format"),
+        ("analyze x --json --open", "--open: --json alone writes no report; add -o FOLDER"),
+        ("diff x y --json --open", "--open: --json alone writes no report; add -o FOLDER"),
         ("analyze x --padding 7", "--padding: no choice '7'; there are auto, mask, keep"),
         ("analyze x --isotropy-rows z", "Invalid value for '--isotropy-rows': Input should be"),
     ],
 )
-def test_a_slip_in_a_choice_gets_a_suggestion(
+def test_options_that_cannot_be_taken_are_explained(
     arguments: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments.split()) == 2
