@@ -36,7 +36,7 @@ def track_of(
             found: list[Scalar | None] = [None] * len(members)
             for pair in pairs:
                 if is_against(track, pair, other):
-                    found[pair.second] = scalar_of(pair, quantity)
+                    found[pair.second] = pair.scalar(quantity)
             curves.append(curve(track, quantity, other, found))
     kept = track.distinct
     outliers = find_outliers([[c.values[i] for i in kept] for c in curves if not c.against])
@@ -49,10 +49,6 @@ def is_against(track: Track, pair: Pair, other: Literal["first", "previous"]) ->
         return pair.first == 0
     kept = track.distinct
     return pair.second in kept and pair.first == kept[kept.index(pair.second) - 1]
-
-
-def scalar_of(pair: Pair, quantity: Quantity) -> Scalar | None:
-    return next((s for s in pair.scalars if s.name == quantity.name), None)
 
 
 def curve(

@@ -82,6 +82,10 @@ class Pair:
     def __contains__(self, name: object) -> bool:
         return any(value.name == name for value in self.values())
 
+    def scalar(self, quantity: Quantity) -> Scalar | None:
+        """The scalar of a quantity; None where it was left out."""
+        return next((one for one in self.scalars if one.name == quantity.name), None)
+
     def values(self) -> tuple[Value, ...]:
         return (*self.scalars, *self.series, *self.histograms, *self.columns, *self.tables)
 

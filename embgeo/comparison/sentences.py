@@ -10,7 +10,7 @@ from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track, join_words, name_steps
 from embgeo.core.quantities import compare as q
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
-from embgeo.core.values import Scalar, format_number
+from embgeo.core.values import format_number
 
 #: Curves of a track whose bends are stated.
 HEADLINES = (
@@ -123,12 +123,8 @@ def format_value(value: float) -> str:
 
 def neighborhoods(pair: Pair | None) -> str:
     """If tokens keep all of their neighbors, or none."""
-    overlap = (
-        None
-        if pair is None
-        else next((s for s in pair.scalars if s.name == q.NEIGHBOR_OVERLAP.name), None)
-    )
-    if not isinstance(overlap, Scalar) or overlap.value is None or overlap.reference is None:
+    overlap = None if pair is None else pair.scalar(q.NEIGHBOR_OVERLAP)
+    if overlap is None or overlap.value is None or overlap.reference is None:
         return ""
     if overlap.value == 1.0:
         return "every token that was looked at keeps all its neighbors"

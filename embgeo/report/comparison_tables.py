@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from embgeo.charts.specification import spread
 from embgeo.charts.training import TITLES
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.pair import Change, Difference, Pair
+from embgeo.comparison.pair import Change, Difference
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.core.visible import visible
@@ -186,11 +186,10 @@ class PairRow:
 def pair_rows(comparison: Comparison, places: list[int]) -> list[PairRow]:
     """Every number that takes two matrices, for these members, and how it was taken."""
     pairs = [comparison.pair(0, place) for place in places]
-    names = list(dict.fromkeys(s.name for pair in pairs if pair for s in pair.scalars))
+    quantities = {s.name: s.quantity for pair in pairs if pair for s in pair.scalars}
     rows = []
-    for name in names:
-        scalars = [_scalar(pair, name) for pair in pairs]
-        known = next(s for s in scalars if s is not None)
+    for quantity in quantities.values():
+        scalars = [pair.scalar(quantity) if pair else None for pair in pairs]
         cells = tuple(
             PairCell("–", "", True)
             if s is None
@@ -198,12 +197,8 @@ def pair_rows(comparison: Comparison, places: list[int]) -> list[PairRow]:
             for s in scalars
         )
         said = (p for s in scalars if s is not None for p in (s.sample, s.convention) if p)
-        rows.append(PairRow(known.quantity, cells, "; ".join(dict.fromkeys(said))))
+        rows.append(PairRow(quantity, cells, "; ".join(dict.fromkeys(said))))
     return rows
-
-
-def _scalar(pair: Pair | None, name: str) -> Scalar | None:
-    return next((s for s in pair.scalars if s.name == name), None) if pair else None
 
 
 @dataclass(frozen=True, slots=True)
