@@ -161,15 +161,11 @@ def first_start(data: Bytes) -> int:
     return _LOCAL_HEADER.size + int(header[9]) + int(header[10])
 
 
-class _MemoryFile(io.RawIOBase):
-    """Bytes in memory as a file of which zipfile reads the directory; `io.BytesIO` would copy them.
+class DirectoryFile(io.RawIOBase):
+    """Something of known size as a file of which zipfile reads the directory."""
 
-    The directory is one read, whichever of the records at the end gives its size.
-    """
-
-    def __init__(self, data: Bytes) -> None:
-        self._data = data
-        self._at = 0
+    def __init__(self, size: int) -> None:
+        self._size, self._at = size, 0
 
     def readable(self) -> bool:
         return True
@@ -181,14 +177,25 @@ class _MemoryFile(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._data)}[whence]
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         if start + offset < 0:
             raise OSError(errno.EINVAL, "Invalid argument")  # what zipfile expects of a file
         self._at = start + offset
         return self._at
 
+
+class _MemoryFile(DirectoryFile):
+    """Bytes in memory as a file of which zipfile reads the directory; `io.BytesIO` would copy them.
+
+    The directory is one read, whichever of the records at the end gives its size.
+    """
+
+    def __init__(self, data: Bytes) -> None:
+        super().__init__(len(data))
+        self._data = data
+
     def read(self, size: int | None = -1) -> bytes:
-        stop = len(self._data) if size is None or size < 0 else self._at + size
+        stop = self._size if size is None or size < 0 else self._at + size
         if stop - self._at > LARGEST_DIRECTORY:
             raise Damaged("the archive has implausibly many members")
         piece = self._data[self._at : stop].tobytes()

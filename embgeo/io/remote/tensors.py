@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
-import os
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -21,6 +18,7 @@ from embgeo.io.bounded.zip_members import (
     LOCAL_HEADER_BYTES,
     MAGICS,
     Archive,
+    DirectoryFile,
     ZipMember,
     first_start,
 )
@@ -260,30 +258,14 @@ def _read_member(folder: RemoteFolder, file: str, member: ZipMember) -> bytes:
     return data
 
 
-class _RangedFile(io.RawIOBase):
+class _RangedFile(DirectoryFile):
     """A remote file for :mod:`zipfile`, which reads the directory at its end."""
 
     def __init__(self, folder: RemoteFolder, file: str) -> None:
+        super().__init__(folder.files[file].size)
         self._folder, self._file = folder, file
-        self._size = folder.files[file].size
-        self._at, self._tail_at = 0, max(0, self._size - _LAST_BYTES)
+        self._tail_at = max(0, self._size - _LAST_BYTES)
         self._tail = read_range(folder, file, self._tail_at, self._size)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        if start + offset < 0:
-            raise OSError(errno.EINVAL, "Invalid argument")  # what zipfile expects of a file
-        self._at = start + offset
-        return self._at
 
     def read(self, size: int | None = -1) -> bytes:
         stop = self._size if size is None or size < 0 else min(self._at + size, self._size)
