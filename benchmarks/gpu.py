@@ -186,7 +186,9 @@ def differences(found: Any, expected: Any) -> Iterator[tuple[str, str, float, fl
             yield wanted.name, "products in float32", off, ABSOLUTE * max(1.0, abs(wanted.value))
         else:
             most = TOLERANCES.get(wanted.name, 1e-9)
-            kind = "searches, gaps and unit rows" if wanted.name in TOLERANCES else "everything else"
+            kind = (
+                "searches, gaps and unit rows" if wanted.name in TOLERANCES else "everything else"
+            )
             yield wanted.name, kind, off / max(abs(wanted.value), 1e-4), most
     for name in ("tokens.hubs", "frequency.neighbors"):
         yield name, "neighbors", float(found[name] != expected[name]), 0.0
