@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
+from embgeo.core.listed_rows import EVERY
 from embgeo.io.bounded.records import in_archive
 from embgeo.result.analysis import Analysis
 
@@ -86,6 +87,8 @@ def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matchin
     asked : {"token", "row"}, optional
         What the user chose; by default what the analyses allow.
     """
+    if "listed" in first.provenance or "listed" in second.provenance:
+        return match_listed(first, second, asked)
     if first.tokens is not None and second.tokens is not None and asked != "row":
         return by_token(first, second)
     if asked == "token":
@@ -98,6 +101,15 @@ def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matchin
             f"{reason}, and {cuts[0][1]:,} rows are not {cuts[1][1]:,} rows: --tokens FILE labels "
             "them, --rows A:B cuts what both share, --match row pairs equal row numbers",
         )
+    return by_row(first, second, reason)
+
+
+def match_listed(first: Analysis, second: Analysis, asked: By | None) -> Matching:
+    """Some rows of very large matrices, which are the same where equal numbers are equal tokens."""
+    reason = f"analyses of more than {EVERY:,} rows list some of them, by their numbers"
+    cuts = [(offset(a), a.provenance.get("n", len(a.rows))) for a in (first, second)]
+    if asked == "token" or (asked is None and cuts[0] != cuts[1]):
+        return Matching(None, f"{reason}: --match row pairs those that both list")
     return by_row(first, second, reason)
 
 

@@ -41,8 +41,8 @@ Caveat = Literal["basis_dependent", "not_converged", "sign_dependent", "conserva
 #: What a note is about: how the file was read and labeled, rows or hidden states that were left
 #: out, or a matrix that was measured in parts.
 NoteCode = Literal[
-    "tied", "output", "loading", "masked", "zero", "nonfinite", "damaged", "hidden", "parts"
-]
+    "tied", "output", "loading", "masked", "zero", "nonfinite", "damaged", "listed", "hidden",
+    "parts"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,11 @@ class Packer:
             return value if math.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.ndarray):
             return self._array(value)
-        if isinstance(value, list) and value and all(isinstance(v, np.ndarray) for v in value):
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(v, np.ndarray | range) for v in value)
+        ):
             # Statistics that gather rows keep a list of pieces, which means their sequence.
             return {"pieces": self._array(np.concatenate(value))}
         if isinstance(value, list):

@@ -13,6 +13,7 @@ from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable, check_width
+from embgeo.measure.listing import cut_influences
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import (
@@ -141,6 +142,7 @@ def with_reference(
 ) -> tuple[list[Value], dict[str, Any]]:
     """The values with what isotropic rows of the same N, d and norms give."""
     measurement.reader.announce("isotropic reference", 0)
+    measurement.shared.forget_rows()
     simulated = measure_reference(measurement, wanted)
     known = find_expected(measurement)
     note = {"rows": measurement.facts.m, "note": NOTE}
@@ -179,7 +181,9 @@ def assemble(
     popular = None
     if any(f.FAMILY == "frequency" for f in measurement.families) and not explain_absence(facts):
         popular = rank_by_frequency(facts, measurement.options).popular
-    kept = facts.kept
+    values = list(cut_influences(values, facts))
+    listed = slice(None) if facts.listed is None else facts.listed
+    kept = facts.kept[listed]
     hidden_left_out = 0 if hidden is None else hidden.count_left_out()
     return Analysis(
         provenance=provenance(measurement, popular, reference, command),
@@ -190,12 +194,12 @@ def assemble(
         columns=tuple(v for v in values if isinstance(v, Column)),
         tables=tuple(v for v in values if isinstance(v, Table)),
         influences=tuple(v for v in values if isinstance(v, Influence)),
-        nearest=measurement.shared.nearest,
+        nearest=measurement.shared.nearest if facts.listed is None else None,
         absent=measurement.absent,
         notes=notes(matrix, facts, hidden_left_out, count_dead_output_rows(measurement)),
         rows=kept,
         tokens=None if matrix.tokens is None else tuple(matrix.tokens[row] for row in kept),
         counts=None if facts.frequency is None else facts.frequency.counts[kept],
-        popular=popular,
+        popular=None if popular is None else popular[listed],
         timing=timing,
     )

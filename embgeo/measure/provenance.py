@@ -70,6 +70,10 @@ def notes(
     if dead_output_rows:
         where = "left out of the subspace distance: damaged in the output matrix"
         said.append(Note("damaged", f"{counted(dead_output_rows)} {where}"))
+    if facts.listed is not None:
+        said.append(
+            Note("listed", f"maps and columns show {len(facts.listed):,} of {facts.m:,} rows")
+        )
     if hidden_left_out:
         states = (
             "1 hidden state is"
@@ -129,6 +133,7 @@ def provenance(
         "n": matrix.n,
         "d": matrix.d,
         "kept": facts.m,
+        **({} if facts.listed is None else {"listed": len(facts.listed)}),
         "masked": count_left_out(matrix, facts),
         "damaged": describe_damage(measurement),
         "frequency": frequency,

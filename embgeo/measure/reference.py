@@ -72,6 +72,8 @@ NOTE = "isotropic Gaussian rows, same N, d and norms"
 
 #: Rows that are drawn together.
 CHUNK = 1024
+#: Norms of which expectations are computed at a time.
+STEP = 2**18
 #: Chunks that are kept for the next block, of each thread that reads some.
 RECENT_CHUNKS = 4
 
@@ -215,9 +217,13 @@ def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
     }
     if d > 1:
         found[isotropy.ISOSCORE.name] = expect_isoscore(norms, d)
+    total = variance = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, square = hyp0f1(d / 2.0, norms**2 / 4.0), hyp0f1(d / 2.0, norms**2)
-        spread = float(np.sqrt(np.maximum(square - mean**2, 0.0).sum()) / mean.sum())
+        for squares in (norms[at : at + STEP] ** 2 for at in range(0, len(norms), STEP)):
+            mean, square = hyp0f1(d / 2.0, squares / 4.0), hyp0f1(d / 2.0, squares)
+            total += mean.sum()
+            variance += np.maximum(square - mean**2, 0.0).sum()
+        spread = float(np.sqrt(variance) / total)
     return found | ({isotropy.Z_RANDOM_STD.name: spread} if np.isfinite(spread) else {})
 
 

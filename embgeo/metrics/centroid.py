@@ -40,7 +40,7 @@ def second(shared: SharedStatistics) -> list[Statistic]:
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     distances = shared.find(DistanceTo, KEY).values()
-    column = Column(q.CENTROID_DISTANCE, distances, "‖w − μ‖")
+    column = Column(q.CENTROID_DISTANCE, facts.take_listed(distances), "‖w − μ‖")
     # The logarithm of a distance that is rounding is arbitrary.
     apart = distances[distances > facts.rounding * root_mean_square(shared.norms)]
     if len(apart) < LEAST:

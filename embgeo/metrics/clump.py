@@ -113,7 +113,10 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         *count_unused(facts, clump),
         tabulate_kinds(facts, clump, kinds),
         tabulate_rows(facts, q.CLUMP, clump.rows, kinds, around, norms),
-        *([Column(q.ANGLE_TO_CLUMP, np.degrees(around), "angle to the clump")] * clump.is_own),
+        *(
+            [Column(q.ANGLE_TO_CLUMP, np.degrees(facts.take_listed(around)), "angle to the clump")]
+            * clump.is_own
+        ),
     ]
 
 

@@ -68,12 +68,12 @@ def compute(
     pairs, errors = compute_pair_values(
         facts, options, reader, shared.norms, spread, shared.statistics.get("PairSample")
     )
-    exact = add_mean_errors(shared, mean, cosreg, spread[1])
+    exact = add_mean_errors(facts, shared, mean, cosreg, spread[1])
     return [
         exact[0],
         replace(std, population_error=errors.error(q.STD), caveats=errors.caveats(q.STD)),
         *exact[1:],
-        *compute_cone_values(shared),
+        *compute_cone_values(facts, shared),
         *pairs,
         *compute_dimension_values(shared),
         *errors.influences(),
@@ -81,22 +81,23 @@ def compute(
 
 
 def add_mean_errors(
-    shared: SharedStatistics, mean: Scalar, cosreg: Scalar, std: float
+    facts: Facts, shared: SharedStatistics, mean: Scalar, cosreg: Scalar, std: float
 ) -> list[Value]:
     """Mean cosine and regularizer with their errors over tokens, and their influences."""
     moments, key = shared.unit_moments, ("angle to", "mean")
     if mean.value is None or key not in shared.statistics:
         return [mean, cosreg]
     length = moments.n * float(np.linalg.norm(moments.mean))
-    found = errors_of_mean(shared.find(AngleTo, key).values(), length, mean.value, std)
+    angles = facts.take_listed(shared.find(AngleTo, key).values())
+    found = errors_of_mean(angles, length, mean.value, std, facts.m)
     if found is None:
         return [mean, cosreg]
     share, caveats = (moments.n - 1.0) / moments.n, list_caveats(found)
     return [
         replace(mean, population_error=found.error, caveats=caveats),
         replace(cosreg, population_error=share * found.error, caveats=caveats),
-        Influence.of(q.MEAN, found.influence),
-        Influence.of(q.COSREG_VALUE, share * found.influence),
+        Influence.of(q.MEAN, found.influence, facts.listed),
+        Influence.of(q.COSREG_VALUE, share * found.influence, facts.listed),
     ]
 
 
@@ -122,7 +123,7 @@ def compute_exact_values(moments: Moments) -> list[Scalar]:
     ]
 
 
-def compute_cone_values(shared: SharedStatistics) -> list[Value]:
+def compute_cone_values(facts: Facts, shared: SharedStatistics) -> list[Value]:
     key = ("angle to", "mean")
     if key not in shared.statistics:
         reason = "the unit rows cancel, there is no common direction"
@@ -130,13 +131,16 @@ def compute_cone_values(shared: SharedStatistics) -> list[Value]:
     angles = np.degrees(shared.find(AngleTo, key).values())
     low, high = round_range(float(angles.min()), float(angles.max()), 0.0, 180.0)
     counts, edges = np.histogram(angles, bins=60, range=(low, high))
+    column = Column(q.ANGLE_TO_MEAN, facts.take_listed(angles), "angle to mean (°)")
+    levels = [level for _, level in CONE_QUANTILES]
+    quantiles = np.quantile(angles, levels, overwrite_input=facts.listed is not None)
     return [
         *(
-            quantity.measured(float(np.quantile(angles, level)))
-            for quantity, level in CONE_QUANTILES
+            quantity.measured(value)
+            for (quantity, _), value in zip(CONE_QUANTILES, quantiles.tolist(), strict=True)
         ),
         Histogram(q.CONE_ANGLES, edges, counts.astype(np.float64), "angle (°)", "tokens"),
-        Column(q.ANGLE_TO_MEAN, angles, "angle to mean (°)"),
+        column,
     ]
 
 

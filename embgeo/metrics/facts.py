@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.listed_rows import choose_bound, find_listed
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
 from embgeo.core.special import SpecialToken
 from embgeo.stats.reader import RowReader
@@ -120,6 +121,16 @@ class Facts:
     def m(self) -> int:
         """Number of kept rows."""
         return len(self.kept)
+
+    @cached_property
+    def listed(self) -> IntArray | None:
+        """Places among the kept rows of those that the result lists; None where it lists all."""
+        bound = choose_bound(self.m)
+        return None if bound is None else find_listed(self.kept, bound)
+
+    def take_listed(self, values: FloatArray) -> FloatArray:
+        """Those of the listed rows, of an array with one for each kept row."""
+        return values if self.listed is None else values[self.listed]
 
     @property
     def damaged(self) -> IntArray:

@@ -170,6 +170,7 @@ def format_count_range(facts: Facts, counts: FloatArray) -> str:
 
 
 def make_frequency_column(facts: Facts, known: Popularity) -> Column:
+    decades = facts.take_listed(known.log_count) / np.log(10.0)
     if facts.is_ranked:
-        return Column(q.RANK, -known.log_count / np.log(10.0), "log10 rank")
-    return Column(q.LOG_COUNT, known.log_count / np.log(10.0), "log10(1 + count)")
+        return Column(q.RANK, -decades, "log10 rank")
+    return Column(q.LOG_COUNT, decades, "log10(1 + count)")

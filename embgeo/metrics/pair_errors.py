@@ -103,7 +103,7 @@ def errors_of_sample(
     for name, kernel in make_kernels(mean, std).items():
         values = kernel(cosines)
         found[name] = scale(name, float(values.mean()), drawn.find_error(values))
-    return PairErrors(found)
+    return PairErrors(found, None if len(drawn.rows) == m else drawn.rows)
 
 
 def errors_of_all(
@@ -152,21 +152,24 @@ def compute_cosines(facts: Facts, reader: RowReader, places: IntArray) -> FloatA
     return np.clip(np.hstack(parts), -1.0, 1.0)
 
 
-def errors_of_mean(angles: FloatArray, length: float, mean: float, std: float) -> PairError | None:
-    """Of the mean cosine, from the angles of all rows to their mean direction.
+def errors_of_mean(
+    angles: FloatArray, length: float, mean: float, std: float, m: int
+) -> PairError | None:
+    """Of the mean cosine, from the angles of some or all rows to their mean direction.
 
     The mean cosine of a row with the others is (cos θ_i·‖Σŵ‖ − 1)/(M − 1).
 
     Parameters
     ----------
-    angles : float64 array, shape (M,)
-        In radians.
+    angles : float64 array, shape (r,)
+        In radians; of all m rows or of a uniform sample of them.
     length : float
         ‖Σŵ‖.
     mean, std : float
         Of the cosine over all pairs.
+    m : int
+        Rows.
     """
-    m = len(angles)
     if m < LEAST_ROWS:
         return None
     row_means = (np.cos(angles) * length - 1.0) / (m - 1.0)

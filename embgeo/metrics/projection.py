@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.listed_rows import choose_bound
 from embgeo.core.options import Options
 from embgeo.core.quantities import projection as q
 from embgeo.core.values import Points, Value
@@ -36,9 +37,10 @@ def first(facts: Facts, options: Options) -> list[Statistic]:
 
 
 def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
+    bound = choose_bound(facts.m)
     return [
-        Projection2("svd2", shared.eigen.vectors[:, :2], np.zeros(facts.d)),
-        Projection2("pca2", shared.eigen_centered.vectors[:, :2], shared.moments.mean),
+        Projection2("svd2", shared.eigen.vectors[:, :2], np.zeros(facts.d), bound),
+        Projection2("pca2", shared.eigen_centered.vectors[:, :2], shared.moments.mean, bound),
     ]
 
 

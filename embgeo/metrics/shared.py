@@ -15,7 +15,8 @@ from embgeo.metrics.facts import Facts
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
 from embgeo.numerics.eigen import Eigen, Eigh, eigenvalues, signed_eigen
 from embgeo.numerics.rank_one import add_rank_one
-from embgeo.stats import LogPartition, Moments, Norms, StackedQR
+from embgeo.stats import LogPartition, Moments, Norms, OutputNorms, StackedQR
+from embgeo.stats.per_row import PerRow
 from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S")
@@ -64,6 +65,15 @@ class SharedStatistics:
                 self.unit_moments.forget_scatter()
             elif self._frugal and isinstance(statistic, LogPartition):
                 statistic.forget_directions()
+
+    def forget_rows(self) -> None:
+        """Release what has an entry for each row and is not used after the families' values."""
+        if self._frugal:
+            self.statistics = {
+                key: statistic
+                for key, statistic in self.statistics.items()
+                if not isinstance(statistic, PerRow) or isinstance(statistic, Norms | OutputNorms)
+            }
 
     def find(self, kind: type[S], key: Hashable) -> S:
         """The statistic of a key.

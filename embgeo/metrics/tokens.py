@@ -54,7 +54,7 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
         q.NONFINITE_ROWS.measured(len(facts.nonfinite)),
         q.DUPLICATE_ROWS.measured(sum(len(group) - 1 for group in groups)),
         measure_distinct(facts, reader, shared.unit_moments, groups),
-        Column(q.NORM, norms, "‖w‖"),
+        Column(q.NORM, facts.take_listed(norms), "‖w‖"),
         Histogram(q.NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
         tabulate_extremes(facts, q.SMALLEST_NORMS, norms, "‖w‖"),
         tabulate_extremes(facts, q.LARGEST_NORMS, -norms, "‖w‖"),

@@ -103,4 +103,4 @@ def tabulate(facts: Facts, indicator: FloatArray, note: str, known: IntArray) ->
         row = int(facts.kept[at])
         rows.append((row, facts.token(row), facts.count(row), float(indicator[at])))
     table = Table(q.UNDERTRAINED, COLUMNS, tuple(rows), note=note)
-    return [table, Column(q.UNDERTRAINED_INDICATOR, indicator, "indicator")]
+    return [table, Column(q.UNDERTRAINED_INDICATOR, facts.take_listed(indicator), "indicator")]

@@ -106,11 +106,17 @@ class DrawnPairs:
         The rows of each pair, unlike.
     m : int
         Rows, of which these are some.
+
+    Attributes
+    ----------
+    rows : int array, shape (r,)
+        Those that are in a pair, ascending: no other has a part in an error.
     """
 
     def __init__(self, first: IntArray, second: IntArray, m: int) -> None:
-        self.first, self.second, self.m = first, second, m
         number = np.minimum(first, second) * np.int64(m) + np.maximum(first, second)
+        self.rows, places = np.unique(np.stack([first, second]), return_inverse=True)
+        (self.first, self.second), self.m = places.reshape(2, -1), m
         _, place, repeated = np.unique(number, return_inverse=True, return_counts=True)
         #: How often each pair was drawn.
         self.times = repeated[place]
@@ -119,8 +125,9 @@ class DrawnPairs:
         self.products = float(np.square(often).sum()) - 2.0 * float(self.times.sum())
 
     def _sum(self, parts: FloatArray) -> FloatArray:
-        """Of each row, the sum over its pairs."""
-        sums = np.bincount(self.first, parts, self.m) + np.bincount(self.second, parts, self.m)
+        """Of each row in a pair, the sum over its pairs."""
+        r = len(self.rows)
+        sums = np.bincount(self.first, parts, r) + np.bincount(self.second, parts, r)
         return np.asarray(sums, dtype=np.float64)
 
     def find_error(self, kernel: FloatArray) -> PairError:

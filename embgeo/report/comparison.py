@@ -193,7 +193,7 @@ def _title(comparison: Comparison) -> str:
 def _facts(comparison: Comparison) -> list[str]:
     """The line under the title: what was compared."""
     sizes = [
-        f"{len(m.analysis.rows):,} × {int(m.analysis.provenance.get('d') or 0):,}"
+        f"{m.analysis.kept:,} × {int(m.analysis.provenance.get('d') or 0):,}"
         for m in comparison.members
     ]
     same = len(set(sizes)) == 1

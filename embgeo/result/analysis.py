@@ -96,7 +96,9 @@ class Analysis:
     notes : tuple of Note
         What a reader has to know about this matrix (masked rows, duplicates, …).
     rows : int array, shape (M,)
-        Row numbers (in the matrix that was analyzed) of the kept rows.
+        Row numbers (in the matrix that was analyzed) of the kept rows. Of more than four million
+        rows about one million are listed, here and in whatever has an entry a row; numbers are of
+        all rows.
     tokens : tuple of str or None
         Labels of the kept rows.
     counts : array of float64 or None
@@ -174,6 +176,11 @@ class Analysis:
     def keys(self) -> tuple[str, ...]:
         """Names of all values, in the order in which they are shown."""
         return tuple(value.name for value in self.values())
+
+    @property
+    def kept(self) -> int:
+        """Rows that take part in the numbers, M; `rows` lists all or some of them."""
+        return int(self.provenance.get("kept", len(self.rows)))
 
     @property
     def verdict(self) -> Verdict:
@@ -314,7 +321,7 @@ def _check_rows(analysis: Analysis) -> None:
         _check_places(influence, rows)
     if analysis.nearest is not None:
         check_nearest(analysis.nearest, rows)
-    if not lengths <= {rows} or analysis.provenance.get("kept", rows) != rows:
+    if not lengths <= {rows} or analysis.provenance.get("listed", analysis.kept) != rows:
         raise ValueError(f"not everything has {rows:,} rows")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import Array, FloatArray, IntArray
+from embgeo.core.listed_rows import is_listed
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic, concatenate
 
@@ -28,7 +29,7 @@ class PerRow(Statistic):
         self.clear()
 
     def clear(self) -> None:
-        self._index: list[IntArray] = []
+        self._index: list[IntArray | range] = []
         self._values: list[npt.NDArray[Any]] = []
 
     def compute(self, block: Block) -> Array:
@@ -41,24 +42,57 @@ class PerRow(Statistic):
 
     def add(self, index: IntArray, values: npt.NDArray[Any]) -> None:
         """Keep what was computed of these rows."""
-        self._index.append(index)
+        self._index.append(shorten(index))
         self._values.append(values)
 
     def merge(self, other: Self) -> None:
         self._index += other._index
         self._values += other._values
 
+    def state(self) -> dict[str, Any]:
+        return {"_index": [np.asarray(part) for part in self._index], "_values": self._values}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self._index = [shorten(np.asarray(part)) for part in self._index]
+
     def index(self) -> IntArray:
         """Row numbers seen, ascending."""
-        return np.sort(concatenate(self._index).astype(np.int64))
+        return np.sort(concatenate([np.asarray(part) for part in self._index]).astype(np.int64))
 
     def values(self) -> npt.NDArray[Any]:
-        """The numbers, in ascending order of row number."""
-        index = concatenate(self._index)
-        values: npt.NDArray[Any] = concatenate(self._values)
-        if np.all(index[:-1] < index[1:]):  # as passes leave them
-            return values
-        return np.asarray(values[np.argsort(index, kind="stable")])
+        """The numbers, in ascending order of row number; in one piece from then on."""
+        if len(self._values) != 1 or not isinstance(self._index[0], range):
+            self._join()
+        return self._values[0]
+
+    def _join(self) -> None:
+        pieces = [(i, v) for i, v in zip(self._index, self._values, strict=True) if len(i)]
+        pieces.sort(key=lambda piece: int(piece[0][0]))
+        index = join_ranges([numbers for numbers, _ in pieces])
+        values: npt.NDArray[Any] = concatenate([numbers for _, numbers in pieces])
+        if not isinstance(index, range) and not np.all(index[:-1] < index[1:]):
+            order = np.argsort(index, kind="stable")
+            index, values = index[order], values[order]
+        self._index = [index if isinstance(index, range) else shorten(index)]
+        self._values = [values]
+
+
+def shorten(index: IntArray) -> IntArray | range:
+    """Consecutive row numbers as a range."""
+    if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
+        return range(int(index[0]), int(index[-1]) + 1)
+    return index
+
+
+def join_ranges(parts: Sequence[IntArray | range]) -> IntArray | range:
+    """Row numbers one after the other; a range where they are consecutive."""
+    first, *others = parts or [range(0)]
+    for part in others:
+        if not (isinstance(first, range) and isinstance(part, range) and part.start == first.stop):
+            return concatenate([np.asarray(part) for part in parts])
+        first = range(first.start, part.stop)
+    return first
 
 
 class Norms(PerRow):
@@ -105,17 +139,28 @@ class RowHashes(PerRow):
 
 
 class Projection2(PerRow):
-    """Coordinates of each row on two axes, after subtracting `shift`; shape (M, 2)."""
+    """Coordinates of rows on two axes, after subtracting `shift`; shape (M, 2).
 
-    def __init__(self, name: str, axes: FloatArray, shift: FloatArray) -> None:
+    Of the rows that `embgeo.core.listed_rows` chooses by a bound; None: of all.
+    """
+
+    def __init__(
+        self, name: str, axes: FloatArray, shift: FloatArray, bound: int | None = None
+    ) -> None:
         super().__init__()
         self.name = name
         self.axes = axes
         self.shift = shift
+        self.bound = bound
 
     @property
     def key(self) -> Hashable:
         return ("projection", self.name)
+
+    def update(self, block: Block) -> None:
+        if self.bound is not None:
+            block = block.take(is_listed(block.index, self.bound))
+        super().update(block)
 
     def compute(self, block: Block) -> Array:
         axes = block.wide.constant(self.axes)

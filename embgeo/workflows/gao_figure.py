@@ -266,7 +266,7 @@ def describe_matrix(panel: str, seed: int, folder: Path, analysis: Analysis) -> 
         panel,
         seed,
         folder.as_posix(),
-        len(analysis.rows),
+        analysis.kept,
         int(analysis.provenance["d"]),
         {
             name: scalar.value

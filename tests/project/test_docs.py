@@ -267,7 +267,8 @@ def test_every_field_of_the_json_is_documented_and_the_other_way_round(
 ) -> None:
     documented = FIRST_CELL.findall((ROOT / "docs/analysis-json.md").read_text("utf-8"))
     assert len(documented) == len(set(documented))
-    json_part = set(documented) - ARRAYS - {"arrays_sha256"}  # the last is of what was saved
+    # Of what was saved, and of more rows than a test has.
+    json_part = set(documented) - ARRAYS - {"arrays_sha256", "provenance.listed"}
     judged = name_output(full_analysis, bare_analysis)
     analyses = (judged, bare_analysis, merged_analysis)
     written = {field for analysis in analyses for field in fields(analysis.to_dict())}

@@ -1,0 +1,54 @@
+"""Which rows of a very large matrix a result lists one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import IntArray
+
+#: Up to this many rows a result has an entry for each.
+EVERY = 2**22
+#: Of more rows, about this many are listed.
+LISTED = 2**20
+#: Row numbers that are hashed at a time.
+STEP = 2**18
+#: Multipliers of the finalizer of SplitMix64 (Steele, Lea & Flood 2014), and the seed.
+SEED, FIRST, SECOND = (
+    np.uint64(number)
+    for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)  # fmt: skip
+
+
+def choose_bound(kept: int) -> int | None:
+    """Rows whose hash is below this are listed; None where all are.
+
+    >>> choose_bound(1000) is None, choose_bound(2**30) == 2**54
+    (True, True)
+    """
+    return None if kept <= EVERY else (LISTED << 64) // kept
+
+
+def find_listed(rows: IntArray, bound: int) -> IntArray:
+    """Places of the listed ones among row numbers, ascending."""
+    steps = range(0, len(rows), STEP)
+    found = [at + np.flatnonzero(is_listed(rows[at : at + STEP], bound)) for at in steps]
+    return np.concatenate([np.zeros(0, np.int64), *found])
+
+
+def is_listed(rows: IntArray, bound: int) -> npt.NDArray[np.bool_]:
+    """Whether the hashes of row numbers are below a bound.
+
+    The hash is that of the number alone: every block, part and matrix of as many rows has the same
+    ones, and rows that are listed of more rows are among those that are listed of fewer.
+
+    >>> int(is_listed(np.arange(160_000), 2**60).sum())  # one in 16
+    9955
+    """
+    x = rows.astype(np.uint64) * SEED
+    x ^= x >> np.uint64(30)
+    x *= FIRST
+    x ^= x >> np.uint64(27)
+    x *= SECOND
+    x ^= x >> np.uint64(31)
+    return np.asarray(x < np.uint64(bound))
