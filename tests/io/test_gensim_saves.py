@@ -246,3 +246,85 @@ def test_fasttext_parts_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_pat
         refused(saves, path, match)
     save_pickle(path, instance(kind, **sound))
     assert embgeo.load(path).data.shape == (3, 4)
+
+
+def keyed_vectors(monkeypatch: pytest.MonkeyPatch, path: Path, **attributes: Any) -> embgeo.Matrix:
+    kind = stand_in(monkeypatch, "gensim.models.keyedvectors", "KeyedVectors")
+    save_pickle(path, instance(kind, **({"vectors": VECTORS} | attributes)))
+    return embgeo.load(path)
+
+
+def test_fasttext_without_subwords_has_the_vectors_of_its_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kind = stand_in(monkeypatch, "gensim.models.fasttext", "FastTextKeyedVectors")
+    parts = {"vectors_vocab": VECTORS, "min_n": 3, "max_n": 0, "bucket": 0}
+    path = save_pickle(tmp_path / "a", instance(kind, index_to_key=list(WORDS), **parts))
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, VECTORS)
+    assert matrix.tokens == WORDS
+
+
+def test_other_arrays_that_are_not_there_are_noted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    noted = specials() | {"__numpys": ["vectors", "norms"], "__scipys": ["sims"]}
+    # An array in the pickle goes before a file of its name.
+    np.save(tmp_path / "a.vectors.npy", -VECTORS)
+    matrix = keyed_vectors(monkeypatch, tmp_path / "a", **noted)
+    np.testing.assert_array_equal(matrix.data, VECTORS)
+    notes = " ".join(matrix.origin.notes)
+    assert "a.norms.npy is missing" in notes
+    assert "it is a sparse matrix" in notes
+
+
+@pytest.mark.parametrize("integer", [np.int64, np.int32, np.uint16, int])
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_rows_and_counts_as_integers_of_numpy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, integer: Any, protocol: int
+) -> None:
+    entry = stand_in(monkeypatch, "gensim.models.keyedvectors", "Vocab")
+    kind = stand_in(monkeypatch, "gensim.models.keyedvectors", "KeyedVectors")
+    table = {
+        word: instance(entry, index=integer(row), count=integer(count))
+        for row, (word, count) in enumerate(zip(WORDS, COUNTS, strict=True))
+    }
+    held = instance(kind, vocab=dict(sorted(table.items())), vectors=VECTORS)
+    matrix = embgeo.load(save_pickle(tmp_path / "a", held, protocol))
+    assert matrix.tokens == WORDS
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == COUNTS
+
+
+def test_rows_without_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = {word: row for row, word in enumerate(WORDS)}
+    matrix = keyed_vectors(monkeypatch, tmp_path / "a", key_to_index=rows, vocab=rows)
+    assert matrix.tokens == WORDS
+    assert matrix.frequency is None
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [np.ones(2), np.ones((3, 1)), np.array([1, 2, -1]), np.array([1, 2, np.nan]), np.array(["a"])],
+)
+def test_counts_that_do_not_fit_the_words_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, counts: Any
+) -> None:
+    held = {"index_to_key": list(WORDS), "expandos": {"count": counts}}
+    assert keyed_vectors(monkeypatch, tmp_path / "a", **held).frequency is None
+
+
+@pytest.mark.parametrize(
+    ("index", "count"),
+    [(3, 5), (-1, 5), ("0", 5), (0, 1.5), (0, -1), (0, 2**80), (np.float32(0), 5)],
+)
+def test_entries_of_a_vocabulary_that_lie_give_no_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, index: Any, count: Any
+) -> None:
+    entry = stand_in(monkeypatch, "gensim.models.keyedvectors", "Vocab")
+    vocab = {w: instance(entry, index=row, count=9) for row, w in enumerate(WORDS)}
+    vocab["the"] = instance(entry, index=index, count=count)
+    held = {"index_to_key": list(WORDS), "vocab": vocab}
+    matrix = keyed_vectors(monkeypatch, tmp_path / "a", **held)
+    assert matrix.tokens == WORDS
+    assert matrix.frequency is None

@@ -10,6 +10,9 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.pickle.frames import _columns, read_frame
+from embgeo.io.pickle.objects import Stub
 
 pd = pytest.importorskip("pandas")
 
@@ -23,7 +26,16 @@ def numbers_and_words() -> Any:
     return frame
 
 
+def table_of_objects() -> Any:
+    """Its block lies in the order of Fortran, which numpy does not list objects in."""
+    table = np.empty((9, 2), dtype=object)
+    for row, word in enumerate(WORDS):
+        table[row] = word, W[row].tolist()
+    return pd.DataFrame(table, dtype=object, copy=False)
+
+
 CASES = {
+    "table of objects": table_of_objects,
     "index": lambda: pd.DataFrame(W, index=WORDS),
     "object index": lambda: pd.DataFrame(W, index=pd.Index(WORDS, dtype=object)),
     "column": numbers_and_words,
@@ -59,3 +71,69 @@ def test_what_is_not_one_matrix_is_refused_with_a_way_out(tmp_path: Path) -> Non
         frame.to_pickle(tmp_path / "frame.pkl")
         with pytest.raises(UnreadableFile, match=rf"{cause}.*; save the matrix with numpy\.save"):
             embgeo.load(tmp_path / "frame.pkl")
+
+
+def stub(name: str, *args: object, state: object = None) -> Stub:
+    made = Stub(name, args)
+    made.add_state(state)
+    return made
+
+
+def frame_of(manager: object) -> Stub:
+    return stub("pandas.DataFrame", state={"_mgr": manager})
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        stub("pandas.DataFrame"),
+        frame_of({"blocks": []}),
+        frame_of(stub("BlockManager")),
+        frame_of(stub("BlockManager", [stub("new_block", 1)], "axes")),
+        frame_of(stub("BlockManager", state=((), {"0.14.1": {"axes": [1, 2]}}))),
+        frame_of(stub("BlockManager", state=((), {"0.14.1": {"blocks": [{}], "axes": 3}}))),
+    ],
+)
+def test_frames_of_other_versions_are_refused(root: object) -> None:
+    with pytest.raises(Damaged, match="a pandas frame of an unknown version") as caught:
+        read_frame(root)
+    assert "frame.to_numpy()" in caught.value.way_out
+
+
+def arrow_texts(
+    *, kind: object = "string", length: object = 2, offset: object = 0, valid: object = None,
+    ends: tuple[int, ...] = (0, 1, 3), text: object = "a\u00e9".encode(),
+) -> Stub:  # fmt: skip
+    """An array of texts as pandas 3 keeps it: type, length, nulls, offset, buffers."""
+    buffers = [valid, stub("py_buffer", np.array(ends, "<i4").tobytes()), stub("py_buffer", text)]
+    stored = stub("type_for_alias", kind), length, 0, offset, buffers, [], None
+    chunks = stub("chunked_array", [stub("_restore_array", stored)])
+    return stub("ArrowStringArray", state={"_pa_array": chunks})
+
+
+def test_words_of_arrow_are_those_between_the_ends() -> None:
+    assert _columns(arrow_texts()) == [["a", "\u00e9"]]
+    assert _columns(arrow_texts(length=1, offset=1)) == [["\u00e9"]]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        arrow_texts(kind="int32"),
+        arrow_texts(kind=7),
+        arrow_texts(length="2"),
+        arrow_texts(length=3),
+        arrow_texts(offset=-1),
+        arrow_texts(valid=stub("py_buffer", b"\x01")),
+        arrow_texts(text=3),
+        arrow_texts(ends=(0, 3, 1)),
+        arrow_texts(ends=(-1, 1, 3)),
+        arrow_texts(ends=(0, 1, 4)),
+        arrow_texts(ends=(0, 2, 3)),
+        stub("ArrowStringArray", state={"_pa_array": (1, 2)}),
+        stub("ArrowStringArray", state=3),
+        None,
+    ],
+)
+def test_texts_of_arrow_that_contradict_themselves_are_left_out(array: object) -> None:
+    assert _columns(array) == []

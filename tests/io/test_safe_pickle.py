@@ -20,6 +20,7 @@ from embgeo.io.bounded.guard import Damaged
 from embgeo.io.labels.word_lists import word_list
 from embgeo.io.pickle import machine, objects, opcodes, tree
 from embgeo.io.pickle.loading import load
+from embgeo.io.pickle.numpy_arrays import PickledArray
 from embgeo.io.pickle.objects import Stub
 from embgeo.io.pickle.tree import walk
 
@@ -51,6 +52,8 @@ PLAIN = [
     "naïve\n\t\\ 🦊",
     b"",
     b"\x00\xff'\"",
+    bytearray(b"\x00\xff"),
+    bytearray(),
     [],
     [1, [2, [3]]],
     (),
@@ -118,6 +121,87 @@ def test_sets_are_inert(protocol: int) -> None:
     assert isinstance(made["f"], Stub)
 
 
+LIST_OF_PAIRS = b"](](" + b"X\x01\x00\x00\x00aK\x01e](X\x01\x00\x00\x00bK\x02ee"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"ccollections\nOrderedDict\n" + LIST_OF_PAIRS + b"\x85R.",
+        b"cbuiltins\ndict\n" + LIST_OF_PAIRS + b"\x85R.",
+        b"cbuiltins\ntuple\n](K\x01K\x02e\x85R.",
+        b"cbuiltins\ntuple\nK\x01K\x02\x86\x85R.",
+        b"cbuiltins\ntuple\n)R.",
+        b"cbuiltins\nlist\nK\x01K\x02\x86\x85R.",
+        b"cbuiltins\nbytes\nX\x02\x00\x00\x00\xc3\xbfX\x06\x00\x00\x00latin1\x86R.",
+        b"cbuiltins\nbytes\n)R.",
+        b"}cbuiltins\nlist\n)}\x92.",
+    ],
+)
+def test_containers_that_a_program_calls_are_those_of_python(program: bytes) -> None:
+    """Python 2 wrote an OrderedDict as the list of its pairs."""
+    assert read(program) == pickle.loads(program)
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (b"cbuiltins\nbytes\nK\x05\x85R.", "builtins.bytes"),
+        (b"c_codecs\nencode\nX\x01\x00\x00\x00aX\x05\x00\x00\x00rot13\x86R.", "_codecs.encode"),
+        (b"c_codecs\nencode\nK\x05X\x06\x00\x00\x00latin1\x86R.", "_codecs.encode"),
+        (b"cnumpy._core.multiarray\nscalar\n)R.", "numpy.scalar"),
+        (b"cnumpy\ndtype\n)R.", "numpy.dtype"),
+    ],
+)
+def test_a_known_name_with_other_arguments_is_inert(program: bytes, name: str) -> None:
+    assert read(b"\x80\x02" + program).name == name
+
+
+RECONSTRUCT = b"cnumpy._core.multiarray\n_reconstruct\n)R"
+FLOAT = b"cnumpy\ndtype\nX\x02\x00\x00\x00f4\x85R"
+DAMAGED = {
+    "a dict of a number": (b"cbuiltins\ndict\nK\x05\x85R.", "a dict from something that is none"),
+    "a dict of triples": (
+        b"cbuiltins\ndict\n](K\x01K\x02K\x03\x87e\x85R.",
+        "a dict from something that is none",
+    ),
+    "an overlong name on the stack": (
+        b"\x8c\xc8" + b"a" * 200 + b"X\x84\x03\x00\x00" + b"b" * 900 + b"\x93.",
+        "overlong name",
+    ),
+    "an object of no class": (b"(o.", "an object of no class"),
+    "a negative memo number": (b"Np-1\n.", "memo number out of range"),
+    "an array without parts": (RECONSTRUCT + b"Nb.", "a damaged state"),
+    "a buffer without a type": (
+        b"cnumpy._core.numeric\n_frombuffer\nN\x85R.",
+        "a damaged state",
+    ),
+    "a shape without a type": (
+        RECONSTRUCT + b"(K\x01K\x01\x85N\x89U\x04abcdtb.",
+        "a pickled array has no type",
+    ),
+    "a type in no byte order": (
+        FLOAT + b"(K\x03U\x01?NNNtb.",
+        "a damaged type",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_programs_that_mean_nothing_are_refused(case: str) -> None:
+    program, cause = DAMAGED[case]
+    with pytest.raises(Damaged, match=cause):
+        read(b"\x80\x04" + program)
+
+
+def test_programs_longer_than_allowed_are_refused() -> None:
+    program = memoryview(pickle.dumps([1, 2, 3]))
+    assert load(program, most=20) == [1, 2, 3]
+    with pytest.raises(Damaged, match="more than 3 instructions") as caught:
+        load(program, most=3)
+    assert "save the matrix as .npy" in caught.value.way_out
+
+
 def test_strings_of_python_2() -> None:
     assert read(b"S'plain'\n.") == "plain"
     assert read(rb"S'caf\xc3\xa9 \'x\' \\ \101\n'" + b"\n.") == "café 'x' \\ A\n".encode()
@@ -171,6 +255,44 @@ def test_object_arrays_are_named_and_not_read(protocol: int) -> None:
     assert leaves["s"].unread
 
 
+def array_of(program: bytes) -> PickledArray:
+    made = read(program)
+    assert isinstance(made, PickledArray)
+    return made
+
+
+def test_arrays_that_hold_no_numbers_say_why() -> None:
+    assert array_of(b"\x80\x02" + RECONSTRUCT + b".").unread == "it has no data"
+    odd = RECONSTRUCT + b"(K\x01K\x01\x85" + FLOAT.replace(b"f4", b"f3") + b"\x89U\x04abcdtb."
+    assert array_of(b"\x80\x02" + odd).unread == "its type f3 is not a plain number"
+    text = array_of(pickle.dumps(np.array(["a"])))
+    assert text.unread == "it holds text"
+    with pytest.raises(Damaged, match="does not hold numbers"):
+        text.open()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_texts_and_objects_of_arrays_are_those_of_numpy(protocol: int) -> None:
+    def dumped(*args: Any, **kwargs: Any) -> PickledArray:
+        return array_of(pickle.dumps(np.array(*args, **kwargs), protocol=protocol))
+
+    assert dumped(["né", "b"]).texts() == ["né", "b"]
+    assert dumped(["né".encode(), b"b"]).texts() == ["né", "b"]
+    assert dumped([b"\xff"]).texts() is None
+    assert dumped([1.0]).texts() is None
+    table = [["a", 1], ["b", 2], ["c", 3]]
+    for order in ("C", "F"):
+        assert dumped(table, dtype=object, order=order).objects() == table
+    assert dumped(["a", 1], dtype=object).objects() == [["a", 1]]
+    assert dumped([[["a"]]], dtype=object).objects() == []
+
+
+def test_objects_other_than_the_shape_promises_are_none() -> None:
+    array = array_of(pickle.dumps(np.array(["a", 1], dtype=object)))
+    array._shape = (3,)
+    assert array.objects() == []
+
+
 def test_text_scalars_of_numpy_become_text() -> None:
     assert read(pickle.dumps([np.str_("né"), np.float32(1)], protocol=4))[0] == "né"
 
@@ -184,6 +306,35 @@ def test_names_are_printable_unique_and_as_a_state_dict_has_them() -> None:
     }
     names = [name for name, _ in walk(read(pickle.dumps(value))).leaves]
     assert names == ["a\\x1b[2J\\n", "?", "?#2", "3.k.0", "3.k.1"]
+
+
+def test_names_under_bytes_and_of_slots_are_those_of_the_attributes() -> None:
+    assert list(arrays(read(pickle.dumps({b"caf\xc3\xa9": np.ones(1)})))) == ["café"]
+    slots = Stub("a.Slotted")
+    slots.add_state((None, {"weight": read(pickle.dumps(np.ones(1)))}))
+    assert list(arrays(slots)) == ["weight"]
+    assert list(arrays({"empty": [[]], "w": read(pickle.dumps(np.ones(1)))})) == ["w"]
+
+
+def test_walks_end_at_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    nested: object = np.ones(1)
+    for _ in range(6):
+        nested = {"k" * 200: nested}
+    with pytest.raises(Damaged, match="overlong name"):
+        walk(read(pickle.dumps(nested)))
+    held = read(pickle.dumps({f"w{i}": np.ones(1) for i in range(4)}))
+    monkeypatch.setattr(tree, "MOST_LEAVES", 3)
+    with pytest.raises(Damaged, match="more than 3 arrays"):
+        walk(held)
+    monkeypatch.setattr(tree, "_MOST_NAME_BYTES", 5)
+    with pytest.raises(Damaged, match="implausibly long names"):
+        walk(held)
+
+
+def test_a_vocabulary_under_two_names_is_noted_once() -> None:
+    words = {"a": 0, "b": 1}
+    shared = read(pickle.dumps({"x": {"vocab": words}, "y": {"vocab": words}}))
+    assert [name for name, _ in walk(shared).vocabularies] == ["x.vocab"]
 
 
 CANARY = "canary"

@@ -283,6 +283,8 @@ def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
         return None
     values = np.full(n, -1.0)
     for entry in table.values():
+        if not isinstance(entry, Stub):  # the row number alone
+            return None
         row, count = _field(entry, "index"), _field(entry, "count")
         if not isinstance(row, int) or not isinstance(count, int) or not 0 <= row < n:
             return None

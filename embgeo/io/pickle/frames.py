@@ -147,11 +147,12 @@ def _find_arrow(array: object) -> tuple[int, int, npt.NDArray[np.int64], bytes] 
         return None
     if len(buffers) != 3 or buffers[0] is not None:
         return None
-    raw = [b.args[0] for b in buffers[1:] if isinstance(b, Stub) and len(b.args) == 1]
+    held = [b.args[0] for b in buffers[1:] if isinstance(b, Stub) and len(b.args) == 1]
+    raw = [bytes(part) for part in held if isinstance(part, (bytes, memoryview))]
     alias = kind.args[0] if isinstance(kind, Stub) and kind.args else None
     width = {"string": "<i4", "utf8": "<i4", "large_string": "<i8", "large_utf8": "<i8"}
     if len(raw) != 2 or not isinstance(alias, str) or alias not in width:
         return None
-    ends, text = (bytes(part) for part in raw if isinstance(part, (bytes, memoryview)))
+    ends, text = raw
     whole = len(ends) // np.dtype(width[alias]).itemsize
     return length, offset, np.frombuffer(ends, width[alias], whole).astype(np.int64), text

@@ -143,9 +143,8 @@ class PickledArray(Leaf, Buildable):
             return []
         if not isinstance(entries, list) or len(entries) != count(shape):
             return []
+        # numpy lists objects in the order of C, whatever the order of the array.
         rows, n = (1, *shape)[-2:]
-        if self._fortran:
-            return [entries[row::rows] for row in range(rows)]
         return [entries[row * n : (row + 1) * n] for row in range(rows)]
 
     def _resolve(self) -> np.dtype[Any] | None:
