@@ -67,7 +67,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
     block = DataBlock()
     meta: dict[str, Any] = {
         "rows": len(rows),
-        "total": len(analysis.rows),
+        "total": analysis.kept,
         "views": pack_views(analysis, rows, block),
         "columns": pack_columns(analysis, rows, block),
         "nearest": pack_nearest(analysis, rows, block),

@@ -13,7 +13,7 @@ import pytest
 from tests.support import fuzz
 from tests.support.fuzz_seeds import SEEDS, Seed
 
-MUTANTS = 60
+MUTANTS = 48
 #: Each takes a process of its own, and a quarter of a second.
 SLOW_MUTANTS = 2
 #: What is damaged here is left out, and the matrix is read without it.
