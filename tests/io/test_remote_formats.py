@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
+import struct
+import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,11 +20,13 @@ from safetensors.numpy import save
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
-from embgeo.io.remote import ranges
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.remote import ranges, stores
 from embgeo.io.remote import tensors as remote_tensors
 from embgeo.io.remote.choice import find_names
 from embgeo.io.remote.ranges import RemoteFolder
 from embgeo.io.remote.stores import StoreFolder
+from tests.support.binary_files import archive_of, checkpoint, tensor_program
 from tests.support.framework_files import needs
 
 fsspec = pytest.importorskip("fsspec")
@@ -224,3 +230,158 @@ def test_torch_checkpoints_of_old_versions(
     store.pipe("/cut/pytorch_model.bin", data[:-30])
     # torch writes storages in the order of their addresses: the last may be smaller than the cut.
     assert re.search("more than the|ends before the storage", refused("memory://cut"))
+
+
+SIX = np.arange(6, dtype="<f4").tobytes()
+
+
+def deflated(program: bytes, data: bytes = SIX) -> bytes:
+    return archive_of({"a/data.pkl": program, "a/data/0": data}, zipfile.ZIP_DEFLATED)
+
+
+def without_header(archive: bytes) -> bytes:
+    """The header of the last member, which the directory points to, is another one."""
+    at = archive.rindex(b"PK\x03\x04")
+    return archive[:at] + b"XXXX" + archive[at + 4 :]
+
+
+def with_sparse(program: bytes) -> bytes:
+    """A second tensor, whose type is not known."""
+    more = b"X\x01\x00\x00\x00xctorch._utils\n_rebuild_sparse_tensor\n)Rs."
+    return program[:-1] + more
+
+
+TORCH = {
+    "big-endian": (checkpoint(tensor_program(), SIX, byteorder=b"big"), "not of little-endian"),
+    "deflated": (deflated(tensor_program()), "is compressed, or implausibly long; fetch all"),
+    "no member header": (without_header(checkpoint(tensor_program(), SIX)), "does not start where"),
+    "checksum": (
+        checkpoint(tensor_program(), SIX).replace(b"FloatStorage", b"HalfStorages", 1),
+        "does not match its checksum",
+    ),
+    "longer than its storage": (
+        checkpoint(tensor_program(shape=b"K\x02K\x04\x86"), SIX),
+        "beyond its storage",
+    ),
+    "rows that do not lie one behind the other": (
+        checkpoint(tensor_program(strides=b"K\x01K\x02\x86"), SIX),
+        "the bytes of w do not lie in one piece; fetch all of it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TORCH)
+def test_torch_checkpoints_that_lie_are_refused(store: Any, case: str) -> None:
+    content, cause = TORCH[case]
+    store.pipe("/run/pytorch_model.bin", content)
+    said = refused("memory://run")
+    assert said.startswith("memory://run: ")
+    assert cause in said
+
+
+def test_a_transposed_embedding_is_not_passed_over(store: Any) -> None:
+    """Of an old checkpoint, too: another tensor would be analyzed in its place."""
+    torch = needs("torch")
+    for place in (True, False):
+        held = io.BytesIO()
+        state = {"embed_tokens.weight": torch.ones(8, 300).T, "proj.weight": torch.ones(300, 8)}
+        torch.save(state, held, _use_new_zipfile_serialization=place)
+        store.pipe(f"/{place}/pytorch_model.bin", held.getvalue())
+        assert "the bytes of embed_tokens.weight do not lie in one" in refused(f"memory://{place}")
+        assert embgeo.load(f"memory://{place}", tensor="proj.weight", output="none").n == 300
+
+
+def test_of_a_torch_checkpoint_tensors_of_unknown_kinds_are_left(store: Any) -> None:
+    content = checkpoint(with_sparse(tensor_program()), SIX, byteorder=b"little")
+    store.pipe("/run/pytorch_model.bin", content)
+    assert embgeo.load("memory://run").data.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_directories_of_absurd_length(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.pipe("/run/pytorch_model.bin", checkpoint(tensor_program(), SIX))
+    monkeypatch.setattr(remote_tensors, "LARGEST_DIRECTORY", 50)
+    assert "implausibly many members" in refused("memory://run")
+
+
+def gguf_of(version: int, order: str, names: tuple[str, ...] = ("token_embd.weight",)) -> bytes:
+    """Tensors of 2 × 3 zeros, of which the last is one of whole numbers."""
+    head = b"GGUF" + struct.pack(order + "IQQ", version, len(names), 0)
+    for place, name in enumerate(names):
+        kind = 26 if place else 0
+        text = struct.pack(order + "Q", len(name)) + name.encode()
+        head += text + struct.pack(order + "IQQIQ", 2, 3, 2, kind, 32 * place)
+    return head + bytes(-len(head) % 32) + bytes(32 * len(names))
+
+
+def test_gguf_of_other_byte_orders_and_types(store: Any) -> None:
+    store.pipe("/big/m.gguf", gguf_of(3, ">"))
+    assert "is of big-endian byte order; fetch all of it" in refused("memory://big")
+    store.pipe("/run/m.gguf", gguf_of(3, "<", ("token_embd.weight", "ids")))
+    assert embgeo.load("memory://run").data.tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert [one.name for one in embgeo.inspect("memory://run").tensors] == ["token_embd.weight"]
+
+
+def test_an_index_that_puts_a_tensor_elsewhere_is_refused(store: Any) -> None:
+    store.pipe("/run/a.safetensors", save({"x": LAYER}))
+    weight_map = {"model.embed_tokens.weight": "a.safetensors", "x": "b.safetensors"}
+    store.pipe("/run/model.safetensors.index.json", json.dumps({"weight_map": weight_map}).encode())
+    assert "names the shard b.safetensors, which is not there" in refused("memory://run")
+    assert "b.safetensors, which is not there" in refused_fetch("memory://run", whole=True)
+    store.pipe("/run/b.safetensors", save({"x": LAYER}))
+    said = "puts model.embed_tokens.weight into a shard that has no such"
+    assert said in refused("memory://run")
+
+
+def refused_fetch(name: str, **options: Any) -> str:
+    with pytest.raises(EmbgeoError) as caught:
+        embgeo.fetch(name, **options)
+    return str(caught.value)
+
+
+def test_a_large_side_file_is_refused(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.pipe("/run/model.safetensors", save(TENSORS))
+    store.pipe("/run/config.json", b" " * 101)
+    monkeypatch.setattr(stores, "JSON_BYTES", 100)
+    assert "config.json has 101 bytes, which is implausible" in refused("memory://run")
+
+
+def test_what_a_store_refuses_is_said_in_one_line(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.pipe("/run/model.safetensors", b"")
+    assert "no file of a known size is there" in refused("memory://run")
+    store.pipe("/run/model.safetensors", save(TENSORS))
+    for error, cause in (
+        (PermissionError(13, "no"), "permission to read it is denied; check the credentials"),
+        (ImportError("no module s3fs"), "memory:// needs a package of fsspec that is not"),
+        (ConnectionError("reset\nby peer"), "(ConnectionError: reset by peer); check the name and"),
+        (ValueError(), "(ValueError: ValueError); check the name and"),
+    ):
+
+        def fail(*_: Any, _error: Exception = error, **__: Any) -> None:
+            raise _error
+
+        monkeypatch.setattr(type(store), "info", fail)
+        assert cause in refused("memory://run")
+
+
+def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    assert "an extra package; pip install 'embgeo[remote]'" in refused("memory://run")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [(b"too much", "sends more of f than it was asked for"), (b"", "f ends early, 4 times")],
+)
+def test_ranges_are_as_long_as_asked_for(
+    answer: bytes, cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "WAIT", 0.0)
+    folder: Any = SimpleNamespace(
+        files={"f": ranges.RemoteFile(4)}, stream=lambda *_: iter([answer])
+    )
+    with pytest.raises(Damaged, match=cause):
+        ranges.read_range(folder, "f", 0, 3)
+    with pytest.raises(Damaged, match="f promises bytes beyond its end"):
+        ranges.read_range(folder, "f", 0, 5)

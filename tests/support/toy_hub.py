@@ -32,7 +32,9 @@ class ToyHub:
     files : dict of str to bytes
     faults : set of str
         ``"ignore ranges"``, ``"wrong range"``, ``"cut"``, ``"cut once"``, ``"busy once"``,
-        ``"moved"``, ``"gated"``, ``"missing"``, ``"no revision"``, ``"redirect"``.
+        ``"moved"``, ``"gated"``, ``"missing"``, ``"no repository"``, ``"no revision"``,
+        ``"no commit"``, ``"no files"``, ``"broken"``, ``"redirect"``, ``"redirect here"``,
+        ``"loop"``, ``"nowhere"``, ``"other tags"``, ``"other bytes"``.
     requests : list of (method, path, headers)
     sent : int
         Bytes of bodies.
@@ -148,16 +150,23 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
         def answer(self) -> None:
             with lock:
                 hub.requests.append((self.command, self.path, dict(self.headers)))
-            path = unquote(self.path.partition("?")[0])
+            path, _, query = unquote(self.path).partition("?")
             if is_store:
                 return self.give(hub.files[path.lstrip("/")], {})
             if "gated" in hub.faults:
                 return self.refuse(403, "GatedRepo")
+            if "broken" in hub.faults:
+                return self.refuse(500, "")
+            if "no repository" in hub.faults:
+                return self.refuse(404, "RepoNotFound")
             if found := re.fullmatch(rf"/api/models/{REPO}/revision/(.+)", path):
                 at = hub.find(found[1])
                 if "no revision" in hub.faults or at is None:
                     return self.refuse(404, "RevisionNotFound")
-                return self.reply(200, hub.info(*at), {"Content-Type": "application/json"})
+                commit = "main" if "no commit" in hub.faults else at[0]
+                listed = {} if "no files" in hub.faults else at[1]
+                stated = hub.info(commit, listed)
+                return self.reply(200, stated, {"Content-Type": "application/json"})
             if path == f"/api/models/{REPO}/refs":
                 return self.reply(200, hub.refs(), {"Content-Type": "application/json"})
             found = re.fullmatch(rf"/{REPO}/resolve/([^/]+)/(.+)", path)
@@ -176,13 +185,22 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
                 return self.refuse(429, "")
             if "redirect" in hub.faults and "Range" in self.headers:
                 return self.reply(302, b"", {**stated, "Location": f"{hub.other}/{name}"})
+            if "Range" in self.headers and ("loop" in hub.faults or take("redirect here")):
+                return self.reply(302, b"", {**stated, "Location": f"{path}?{query}again"})
+            if "Range" in self.headers and "nowhere" in hub.faults:
+                return self.reply(302, b"", {**stated, "Location": "file:///etc/passwd"})
+            if "other bytes" in hub.faults and "Range" in self.headers:
+                return self.give(files[name][::-1], stated)
             return self.give(files[name], stated)
 
         def refuse(self, status: int, code: str) -> None:
             self.reply(status, b"{}", {"X-Error-Code": code} if code else {})
 
         def give(self, data: bytes, stated: dict[str, str]) -> None:
-            headers = {**stated, "ETag": f'"{digest(data)}"', "Accept-Ranges": "bytes"}
+            of_range = self.headers.get("Range", "") if "other tags" in hub.faults else ""
+            headers = {
+                **stated, "ETag": f'"{digest(data)}{of_range}"', "Accept-Ranges": "bytes"
+            }  # fmt: skip
             found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
             if found is None or "ignore ranges" in hub.faults:
                 return self.reply(200, data, headers)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,8 @@ import embgeo
 from embgeo.cli import fetch as command
 from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.remote import hub as remote_hub
 from embgeo.io.remote import ranges
 from embgeo.io.remote.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
@@ -144,6 +147,12 @@ FAULTS = {
     "gated": "the model is gated (status 403); accept the license at",
     "no revision": "the model has no revision 'main'",
     "missing": "a file of the model is not there",
+    "no repository": "there is no such model on the Hub (status 404); check the name; to see a",
+    "broken": "the Hub could not be read (status 500); check the connection",
+    "no commit": "the Hub names no commit",
+    "no files": "there is no file or folder ''",
+    "loop": "is redirected again and again",
+    "nowhere": "redirects to no address",
 }
 
 
@@ -188,6 +197,62 @@ def test_a_token_stays_with_the_hub(hub: ToyHub, monkeypatch: pytest.MonkeyPatch
     assert far
     assert {headers.get("authorization") for *_, headers in near} == {"Bearer hf_secret"}
     assert not any("secret" in str(headers) for *_, headers in far)
+
+
+def test_a_redirect_within_the_hub_keeps_the_token(
+    hub: ToyHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    hub.faults.add("redirect here")
+    assert embgeo.load(NAME).n == 3000
+    assert {headers.get("authorization") for *_, headers in hub.asked("GET.*safetensors")} == {
+        "Bearer hf_secret"
+    }
+
+
+def test_encryption_is_not_given_up() -> None:
+    with pytest.raises(Damaged, match="without encryption"):
+        remote_hub._follow("https://a/x", "http://a/x", {})
+    kept = {"Authorization": "t", "Cookie": "c", "Range": "bytes=0-1"}
+    assert remote_hub._follow("https://a/x", "/y", kept) == ("https://a/y", kept)
+    assert remote_hub._follow("https://a/x", "https://b/y", kept)[1] == {"Range": "bytes=0-1"}
+
+
+def test_pieces_of_two_versions_are_not_put_together(
+    hub: ToyHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "PIECE_BYTES", 40_000)
+    hub.faults.add("other tags")
+    assert "changed between two of its pieces; try again" in refused()
+
+
+def test_a_file_that_is_not_as_stated_is_removed(hub: ToyHub) -> None:
+    hub.faults.add("other bytes")
+    assert "has another SHA-256 than the Hub states" in refused(whole=True)
+    hub.faults.clear()
+    assert embgeo.fetch(NAME, whole=True).source.whole
+
+
+def test_a_folder_of_a_repository_is_a_model(hub: ToyHub) -> None:
+    hub.files |= {f"sub/{name}": data for name, data in hub.files.items()}
+    assert embgeo.load(f"{NAME}/sub").n == 3000
+    first = f"sub/{shards(hub)[0]}"
+    assert embgeo.load(f"{NAME}/{first}", output="none").n == 3000
+    assert "there is no file or folder 'other'" in refused(f"{NAME}/other")
+
+
+def test_a_large_side_file_is_refused(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.files["config.json"] = b" " * 101
+    monkeypatch.setattr(remote_hub, "JSON_BYTES", 100)
+    assert "has 101 bytes, which is implausible" in refused()
+
+
+def test_a_package_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EMBGEO_CACHE", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "pip install 'embgeo[hub]" in refused()
 
 
 @pytest.mark.parametrize("shard", ["../x.safetensors", "/etc/passwd", "a/b.safetensors"])

@@ -66,6 +66,8 @@ class RemoteTensor:
         Where that member's own header lies; see :func:`place_tensor`.
     elements : int
         In a torch checkpoint from before 1.6, what the header of the storage has to state.
+    in_one_piece : bool
+        Otherwise its bytes are compressed, or others lie between them: it cannot be fetched.
     """
 
     name: str
@@ -76,6 +78,7 @@ class RemoteTensor:
     stop: int
     header: int | None = None
     elements: int = 0
+    in_one_piece: bool = True
 
     def as_tensor(self, first_names: dict[object, str]) -> Tensor:
         """The tensor as the choice among tensors sees it; it cannot be opened."""
@@ -195,10 +198,13 @@ def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
             continue
         leaf.check()
         member, dtype, offset, shape, strides = leaf.key
-        if strides == _contiguous(shape) and not members[member].compressed:
-            start, size = offset * number_type(dtype).itemsize, number_type(dtype).itemsize
-            stop = start + count(shape) * size
-            found.append(RemoteTensor(name, shape, dtype, file, start, stop, members[member].start))
+        size = number_type(dtype).itemsize
+        start = offset * size
+        stop, header = start + count(shape) * size, members[member].start
+        whole = strides == _contiguous(shape) and not members[member].compressed
+        found.append(
+            RemoteTensor(name, shape, dtype, file, start, stop, header, in_one_piece=whole)
+        )
     return tuple(found)
 
 
@@ -212,7 +218,9 @@ def _list_legacy(folder: RemoteFolder, file: str, head: bytes) -> tuple[RemoteTe
         leaf.check()
         key, dtype, offset, shape, strides = leaf.key
         place = storages.places.get(key)  # none of a part of a storage
-        if place is not None and strides == _contiguous(shape):
+        if place is None or strides != _contiguous(shape):
+            found.append(RemoteTensor(name, shape, dtype, file, 0, 0, in_one_piece=False))
+        else:
             size = number_type(dtype).itemsize
             start = place.start + offset * size
             stop = start + count(shape) * size
@@ -228,6 +236,8 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def place_tensor(folder: RemoteFolder, one: RemoteTensor) -> RemoteTensor:
     """The tensor with places counted from the start of the file."""
+    if not one.in_one_piece:
+        raise Damaged(f"the bytes of {short(one.name)} do not lie in one piece", WHOLE)
     if one.header is None:
         return one
     if one.elements:
