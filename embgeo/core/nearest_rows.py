@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from embgeo.core.arrays import IntArray, SingleArray
 
 
@@ -23,3 +25,13 @@ class NearestRows:
     rows: IntArray
     neighbors: IntArray
     cosines: SingleArray
+
+    def union(self, other: NearestRows) -> NearestRows:
+        """These rows and those of another, which has none of them."""
+        rows = np.concatenate([self.rows, other.rows])
+        order = np.argsort(rows)
+        return NearestRows(
+            rows[order],
+            np.concatenate([self.neighbors, other.neighbors])[order],
+            np.concatenate([self.cosines, other.cosines])[order],
+        )

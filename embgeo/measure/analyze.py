@@ -14,6 +14,7 @@ from embgeo.core.quantities import spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable, check_width
 from embgeo.measure.listing import cut_influences
+from embgeo.measure.named_rows import add_named_rows
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import (
@@ -104,6 +105,8 @@ def complete(
             measurement.reader.stage = count_stages(measurement, compared, 2 + len(seen))
         values += measurement.compute(family)
         clock.lap(family.FAMILY)
+    measurement.shared.nearest = add_named_rows(measurement, values)
+    clock.lap("neighbors of named rows")
     measured = dict.fromkeys(f.FAMILY for f in measurement.families if f in FAMILIES)
     wanted = [s for s in measured if compared is None or s in compared]
     note: dict[str, Any] | None = None
