@@ -31,6 +31,12 @@ def describe_metrics() -> str:
     return f"scores are those of sacreBLEU: {', '.join(found)}"
 
 
+def compute_corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> float:
+    """BLEU of a split; one reference for each sentence."""
+    metric = import_sacrebleu().BLEU()
+    return float(metric.corpus_score(list(translations), [list(references)]).score)
+
+
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
 ) -> tuple[dict[str, float], TranslationOutcomes]:

@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 LEAST_SENTENCES = 20
 DRAWS = 1_000
 BLEU, CHRF = "bleu", "chrf"
+#: While training, of translations that take the best token at each place.
+GREEDY_BLEU = "greedy_bleu"
 #: The longest n-grams that BLEU counts.
 ORDERS = 4
 

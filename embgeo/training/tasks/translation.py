@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import list_defaults, natural, nonnegative, require, share, whole
+from embgeo.training.checks import flag, list_defaults, natural, nonnegative, require, share, whole
 from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.pair_batches import PairBatch, PairBatches, gather_pairs
 from embgeo.training.data.parallel_corpus import (
@@ -26,7 +26,11 @@ from embgeo.training.data.parallel_corpus import (
     load_parallel,
 )
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams
-from embgeo.training.evaluation.translation_scores import describe_metrics, score_translations
+from embgeo.training.evaluation.translation_scores import (
+    compute_corpus_bleu,
+    describe_metrics,
+    score_translations,
+)
 from embgeo.training.loop.process import World
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
 from embgeo.training.methods.definitions import find_method
@@ -35,6 +39,7 @@ from embgeo.training.settings import StudySettings
 from embgeo.training.study.translation_outcomes import (
     BLEU,
     CHRF,
+    GREEDY_BLEU,
     QUANTITIES,
     TranslationOutcomes,
 )
@@ -66,12 +71,14 @@ class TranslationTask(Task):
         α of the length penalty of the search.
     more : int
         Tokens that a translation may have more than its source.
+    greedy : bool
+        Whether to translate the validation split while training, without a search.
     """
 
     NAME: ClassVar[str] = "translation"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder,)
     QUALITY: ClassVar[str] = BLEU
-    SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, CHRF)
+    SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, CHRF, GREEDY_BLEU)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
 
     def __init__(
@@ -86,6 +93,7 @@ class TranslationTask(Task):
         beam: int = 4,
         penalty: float = 0.6,
         more: int = 50,
+        greedy: bool = False,
     ) -> None:
         for name, value in (("source", source), ("target", target), ("test", test)):
             require(name, value, isinstance(value, str), "give a name")
@@ -99,6 +107,7 @@ class TranslationTask(Task):
         self.search = BeamSettings(
             whole("beam", beam), nonnegative("penalty", penalty), natural("more", more), END_ROW
         )
+        self.greedy = flag("greedy", greedy)
 
     def load(self, config: StudySettings) -> ParallelCorpus:
         chosen = config.data
@@ -151,7 +160,7 @@ class TranslationTask(Task):
     def evaluator(
         self, config: StudySettings, dataset: ParallelCorpus, device: torch.device
     ) -> TranslationScores:
-        return TranslationScores(config, self.search, dataset, device)
+        return TranslationScores(config, self.search, self.greedy, dataset, device)
 
     def rehearse(self, config: StudySettings, dataset: ParallelCorpus) -> None:
         if config.training.accumulate > 1:
@@ -206,13 +215,19 @@ class TranslationScores:
         self,
         config: StudySettings,
         search: BeamSettings,
+        greedy: bool,
         dataset: ParallelCorpus,
         device: torch.device,
     ) -> None:
-        self.config, self.search, self.dataset, self.device = config, search, dataset, device
+        self.config, self.search, self.greedy = config, search, greedy
+        self.dataset, self.device = dataset, device
 
     def valid(self, model: EncoderDecoder) -> SplitScores:
-        return self.score(model, self.dataset.valid)
+        scores = self.score(model, self.dataset.valid)
+        if self.greedy:
+            texts = self.write(model, self.dataset.valid, replace(self.search, beam=1))
+            scores = {**scores, GREEDY_BLEU: compute_corpus_bleu(texts, self.dataset.valid.texts)}
+        return scores
 
     def final(
         self, model: EncoderDecoder
@@ -240,15 +255,19 @@ class TranslationScores:
     ) -> tuple[SplitScores, TranslationOutcomes]:
         """With scores of what the model writes itself."""
         pairs: ParallelSplit = getattr(self.dataset, split)
+        texts = self.write(model, pairs, self.search)
+        scores, outcomes = score_translations(split, texts, pairs.texts)
+        return {**self.score(model, pairs), **scores}, outcomes
+
+    def write(self, model: EncoderDecoder, pairs: ParallelSplit, search: BeamSettings) -> list[str]:
+        """A translation of each sentence."""
         rows: list[list[int]] = [[] for _ in range(len(pairs))]
         for chosen, batch in self.walk(pairs):
             seen = mask_ends(batch.lengths, batch.source.shape[1])
-            found = search_beams(model, batch.source, seen, self.search)
+            found = search_beams(model, batch.source, seen, search)
             for place, one in zip(chosen.tolist(), found, strict=True):
                 rows[place] = one
-        texts = self.dataset.pieces.decode(rows)
-        scores, outcomes = score_translations(split, texts, pairs.texts)
-        return {**self.score(model, pairs), **scores}, outcomes
+        return self.dataset.pieces.decode(rows)
 
     def walk(self, pairs: ParallelSplit) -> Iterator[tuple[Ints, PairBatch]]:
         """Sentences of like length together, as places and a batch."""
@@ -270,7 +289,7 @@ class TranslationScores:
         once, again = len(given.valid) / len(valid), len(given.test) / len(test)
         part = replace(given, valid=valid, test=test)
         search = replace(self.search, more=0)
-        small = TranslationScores(self.config, search, part, self.device)
+        small = TranslationScores(self.config, search, self.greedy, part, self.device)
         return small, once, (once + again) / 2.0
 
     def describe_parts(self) -> list[str]:
