@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.formats import pickled
+from embgeo.io.formats import pickled, sharded
 from tests.support.binary_files import (
     TORCH_DTYPES,
     arrays,
@@ -263,6 +263,27 @@ def test_index_that_names_what_its_shard_lacks(tmp_path: Path) -> None:
     shard(tmp_path / "s", "a", 1)
     with pytest.raises(UnreadableFile, match="puts b into s, which has no such"):
         opened(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
+
+
+def test_index_whose_shard_leaves_the_tensor_out(tmp_path: Path) -> None:
+    header = {
+        "a": {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]},
+        "b": {"dtype": "F4", "shape": [4], "data_offsets": [8, 10]},
+    }
+    (tmp_path / "s").write_bytes(safetensors_of(header, bytes(10)))
+    checkpoint = opened(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
+    assert [tensor.name for tensor in checkpoint.tensors] == ["a"]
+    assert "packs several numbers into a byte: b" in checkpoint.notes[0]
+
+
+def test_index_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "s.npy", np.ones((2, 2)))
+    index = write_index(tmp_path / "i.json", {"a": "s.npy"})
+    with pytest.raises(UnreadableFile, match=r"s\.npy is neither a safetensors file nor a torch"):
+        opened(index)
+    monkeypatch.setattr(sharded, "_LONGEST_INDEX", 10)
+    with pytest.raises(UnreadableFile, match="bytes is not an index"):
+        opened(index)
 
 
 # Mapped, not read

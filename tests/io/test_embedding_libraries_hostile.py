@@ -13,6 +13,7 @@ import pytest
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats import fasttext as model
+from embgeo.io.formats import fasttext_dictionary
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.text import glove_binary, projector
 from tests.support.binary_files import head, open_all, quick, refused
@@ -45,6 +46,16 @@ SOUND: dict[str, bytes] = {
         (*ENTRIES, (b"__label__x", 2, 1)), model=3, outputs=matrix_bytes(TABLE[:1])
     ),
     "quantized": fasttext_bytes(quantized=1, inputs=quantized_bytes()),
+    "quantized without lengths": fasttext_bytes(quantized=1, inputs=quantized_bytes(lengths=False)),
+    "both quantized": fasttext_bytes(
+        quantized=1,
+        inputs=quantized_bytes(),
+        quantized_output=1,
+        outputs=quantized_bytes(rows=2, size=4, codes=4, lengths=False),
+    ),
+    "without n-grams or labels": fasttext_bytes(
+        model=3, bucket=0, inputs=matrix_bytes(TABLE[:2]), outputs=matrix_bytes(TABLE[:0])
+    ),
     "pruned": fasttext_bytes(
         quantized=1, pruned=4, pairs=[(3, 1), (0, 0), (1, 3), (2, 2)], inputs=quantized_bytes()
     ),
@@ -126,6 +137,31 @@ def test_hostile_fasttext(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
     refused(model, path, match)
+
+
+def test_dictionaries_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(SOUND["current"])
+    for name, value, match in (
+        ("MOST_ENTRIES", 1, "more than 1 entries"),
+        ("room_for_words", lambda _: 200, "implausibly much memory"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(fasttext_dictionary, name, value)
+            refused(model, path, match)
+
+
+def test_quantized_rows_are_those_of_their_codes(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(SOUND["both quantized"])
+    held = {tensor.name: tensor for tensor in open_with(model, path).tensors}
+    centroids = np.arange(3 * 256, dtype="f4")
+    pieces = [centroids[:512].reshape(256, 2), centroids[512:].reshape(256, 1)]
+    codes = np.arange(12).reshape(6, 2)
+    expected = np.hstack([piece[codes[:, q]] for q, piece in enumerate(pieces)])
+    np.testing.assert_array_equal(held["words"].open(), expected[:2])
+    np.testing.assert_array_equal(held["ngrams"].open(), expected[2:])
+    np.testing.assert_array_equal(held["output"].open(), expected[:2])
 
 
 def test_bytes_behind_a_current_model_are_noted(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embgeo.io.bounded import zip_members
 from embgeo.io.formats import npy as numpy_npy
 from embgeo.io.formats import npz as numpy_npz
 from embgeo.io.formats import pickled as pickle_arrays
@@ -28,6 +29,7 @@ from tests.support.binary_files import (
     checkpoint,
     entry,
     header_of,
+    is_mapped,
     npy,
     number,
     open_all,
@@ -182,6 +184,32 @@ def test_the_longest_directory_is_bounded(tmp_path: Path, wide: bool) -> None:
         record[12:20] = struct.pack("<2L", size, 0)
     (tmp_path / "a.npz").write_bytes(archive[:end].ljust(size, b"\0") + before + record)
     refused(numpy_npz, tmp_path / "a.npz", "implausibly many members")
+
+
+def test_large_compressed_members_are_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = np.arange(600, dtype="<f4").reshape(20, 30)
+    np.savez_compressed(tmp_path / "a.npz", w=numbers)
+    assert not is_mapped(open_with(numpy_npz, tmp_path / "a.npz").tensors[0].open())
+    monkeypatch.setattr(zip_members, "MEMORY_BYTES", 100)
+    made = open_with(numpy_npz, tmp_path / "a.npz").tensors[0].open()
+    assert is_mapped(made)
+    np.testing.assert_array_equal(made, numbers)
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    content[content.rindex(b"PK\x01\x02") + 16] ^= 1  # the checksum in the directory
+    (tmp_path / "a.npz").write_bytes(content)
+    refused(numpy_npz, tmp_path / "a.npz", "does not match its checksum")
+
+
+def test_starts_of_archives_without_a_member() -> None:
+    archive = archive_of({"né": b"abc"})
+    assert zip_members.first_name(archive) == "né"
+    start = zip_members.first_start(np.frombuffer(archive, np.uint8))
+    assert archive[start : start + 3] == b"abc"
+    for head in (archive[:20], b"X" + archive):
+        assert zip_members.first_name(head) == ""
+        assert zip_members.first_start(np.frombuffer(head, np.uint8)) == -1
 
 
 def test_empty_members_overlap_nothing(tmp_path: Path) -> None:

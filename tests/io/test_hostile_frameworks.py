@@ -247,6 +247,7 @@ FLAX: list[tuple[Callable[[], Any], str]] = [
     (lambda: chunked(shape={"0": 4, "1": 4}), "do not fill"),
     (lambda: chunked(shape={"0": 4, "2": 3}), "not numbered"),
     (lambda: chunked(shape=5), "not a list"),
+    (lambda: b"\x82" + flax_bytes({"w": flax_array(W)})[1:] + b"\xa1v\xd4", "cut off"),
     (lambda: chunked(chunks={}), "damaged chunks"),
     (lambda: chunked(chunks=None), "not a list"),
     (lambda: flax_bytes({"w": flax_array(W)})[:-1], "cut off"),
@@ -267,6 +268,32 @@ def test_flax(tmp_path: Path, make: Callable[[], Any], expected: str) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
     refused(flax_msgpack, path, expected)
+
+
+def test_flax_extensions_of_other_kinds_are_no_arrays(tmp_path: Path) -> None:
+    sound = flax_case(lambda: {"w": flax_array(W)})
+    path = tmp_path / "a"
+    for more in (b"\xd4\x05x", b"\xd8\x05" + b"x" * 16, b"\xc7\x03\x05xyz", b"\xda\x00\x02ab"):
+        path.write_bytes(b"\x82" + sound[1:] + b"\xa1v" + more)
+        (tensor,) = open_with(flax_msgpack, path).tensors
+        np.testing.assert_array_equal(tensor.open(), W)
+
+
+def test_flax_lists_may_be_lists(tmp_path: Path) -> None:
+    made = flax_case(lambda: {"w": chunked(shape=[4, 3])["w"]})
+    (tmp_path / "a").write_bytes(made)
+    (tensor,) = open_with(flax_msgpack, tmp_path / "a").tensors
+    np.testing.assert_array_equal(tensor.open(), W)
+
+
+def test_flax_text_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = flax_case(lambda: {"w": flax_array(W), "v": "text" * 20})
+    (tmp_path / "a").write_bytes(content)
+    monkeypatch.setattr(flax_msgpack, "_LONGEST_TEXT", 50)
+    assert len(open_with(flax_msgpack, tmp_path / "a").tensors) == 1
+    monkeypatch.setattr(flax_msgpack, "_LONGEST_TEXT", 1000)
+    monkeypatch.setattr(flax_msgpack, "_MOST_TEXT", 50)
+    refused(flax_msgpack, tmp_path / "a", "implausibly much text")
 
 
 @pytest.mark.slow
@@ -370,6 +397,24 @@ def test_slices(tmp_path: Path, index: bytes, expected: str) -> None:
 def test_tensorflow(tmp_path: Path, index: bytes, expected: str) -> None:
     path = bundle(tmp_path, index)
     refused(tensorflow_checkpoint, path, expected)
+
+
+def test_tables_of_absurd_length_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bundle(tmp_path, SOUND)
+    for name, value, expected in (
+        ("_LARGEST_INDEX", 10, f"an index of {len(SOUND):,} bytes is not an index"),
+        ("_MOST_ENTRIES", 1, "implausibly many entries"),
+        ("_MOST_KEY_BYTES", 0, "implausibly many entries"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(tensorflow_checkpoint, name, value)
+            refused(tensorflow_checkpoint, path, expected)
+    # Each name adds to the one before.
+    longest = tensorflow_checkpoint._LONGEST_KEY
+    names = [(b"", bundle_header()), (b"w" * longest, b""), (b"w" * (longest + 9), b"")]
+    refused(tensorflow_checkpoint, bundle(tmp_path, table_of(names)), "implausibly long|is damaged")
 
 
 @pytest.mark.slow

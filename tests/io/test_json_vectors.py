@@ -11,6 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.formats.format import open_with
 from embgeo.io.formats.text import json_vectors
 
 W = np.random.default_rng(0).standard_normal((7, 5)).astype("f4")
@@ -77,6 +78,10 @@ GOOD = json.dumps(ROWS[0])
         (f"[{GOOD}, [1.5, 2.5, 3.5]]", "vector 2 has 3 numbers where 5 are expected"),
         (f"[{GOOD}, [1.5, null, 3.5, 1.0, 2.0]]", "entry 2 of a list holds no vector"),
         (f'[{GOOD}, {{"error": "none"}}]', "entry 2 of a list holds no vector"),
+        (f'{GOOD}\n{{"n": 1, "tags": {{}}}}', "value 2 of the file holds no vector"),
+        (f"[{GOOD}]x", "it is not JSON at"),
+        ('{"n": 1}', "value 1 of the file holds no vector"),
+        ("", "no list of numbers where vectors are expected"),
         (f"{GOOD}\n[]", "value 2 of the file holds no vector"),
         (f"[{GOOD}, {GOOD[:20]}", "it is not JSON at"),
         (f"[{GOOD} {GOOD}]", "it is not JSON at"),
@@ -89,7 +94,7 @@ GOOD = json.dumps(ROWS[0])
 def test_what_is_wrong_is_said(text: str, cause: str, tmp_path: Path) -> None:
     (tmp_path / "vectors.json").write_text(text, encoding="utf-8")
     with pytest.raises(UnreadableFile, match=cause):
-        embgeo.load(tmp_path / "vectors.json")
+        open_with(json_vectors, tmp_path / "vectors.json")
 
 
 def test_values_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,3 +117,12 @@ def test_values_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_other_json_is_not_taken_for_vectors(text: str) -> None:
     assert not json_vectors.sniff(text.encode())
+
+
+def test_vectors_of_a_million_numbers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_vectors, "MAX_COLUMNS", 4)
+    (tmp_path / "vectors.json").write_text(f"[{GOOD}]")
+    with pytest.raises(UnreadableFile, match="lines of more than"):
+        embgeo.load(tmp_path / "vectors.json")

@@ -114,6 +114,9 @@ def test_byte_order_marks_and_gzip(tmp_path: Path) -> None:
         (b'{"the": 167485604, "of": 87188320}', "t.json", "are these counts"),
         (b'{"x": "y"}', "t.json", "whose keys are not row numbers"),
         (b"", "t.txt", "the file is empty"),
+        (b"\xef\xbb\xbf", "t.txt", "it holds no tokens; one token a line"),
+        (b"word\tcount\n", "t.txt", "it holds no tokens; one token a line"),
+        (b"{}", "t.json", "neither a list of tokens nor a dict of tokens and ids"),
     ],
 )
 def test_bad_tokens_files_are_one_line(
@@ -167,6 +170,8 @@ def test_tokens_with_newlines_and_spaces_in_a_counts_file(tmp_path: Path) -> Non
         ('{"the": true}', "token 'the': the count True"),
         ('{"the": ' + "9" * 5000 + "}", "cannot be read"),
         ('{"the": 1', "not valid JSON"),
+        ('[["the", 1], 2]', "neither a dict of tokens and counts nor a list of such pairs"),
+        ("[[3, 1]]", "the count 1 is not a whole number"),
         ("word\tcount\n", "holds no counts"),
     ],
 )

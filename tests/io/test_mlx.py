@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
@@ -65,3 +65,15 @@ def test_the_file_alone_does_not_say_how(tmp_path: Path) -> None:
     write(tmp_path, 4, {"bits": 4, "group_size": GROUP})
     with pytest.raises(EmbgeoError, match="name its folder"):
         embgeo.load(tmp_path / "model.safetensors")
+
+
+def test_other_tensors_stay_as_they_are(tmp_path: Path) -> None:
+    numbers = write(tmp_path, 4, {"bits": 4, "group_size": GROUP})
+    held = load_file(tmp_path / "model.safetensors")
+    others = {"model.norm.weight": np.ones(D, "f4"), "a.weight": np.ones((4, 4), "u4")}
+    # Scales of other rows than the words are no scales of them.
+    others |= {"a.scales": np.ones((3, 1), "f2"), "a.biases": np.ones((3, 1), "f2")}
+    save_file(held | others, tmp_path / "model.safetensors")
+    found = embgeo.load(tmp_path)
+    np.testing.assert_allclose(found.data, numbers, rtol=1e-6)
+    assert {one.name for one in embgeo.inspect(tmp_path).tensors} == {f"{NAME}.weight", *others}

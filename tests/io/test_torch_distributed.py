@@ -274,6 +274,11 @@ HOSTILE: dict[str, tuple[Change, str]] = {
         "another shape or type",
     ),
     "no type": (lambda f: setattr(f.entries["w"], "properties", None), "type is not known"),
+    "no state": (lambda f: setattr(f.entries["w"], "properties", f.torch.int32), "not known"),
+    "no list of pieces": (lambda f: setattr(f.entries["w"], "chunks", 7), "list no pieces"),
+    "a number for a name": (lambda f: f.entries.update({7: f.entries["w"]}), "other than a string"),
+    "a piece of a number": (_other_file(7), "damaged list of pieces"),  # type: ignore[arg-type]
+    "no storage": (lambda f: setattr(f, "storage", None), "do not say what the checkpoint holds"),
     "the same bytes": (_the_same_bytes, "the same bytes over and over"),
 }
 
@@ -290,6 +295,16 @@ def test_hostile_metadata(torch: Any, tmp_path: Path, case: str) -> None:
     with quick(), pytest.raises(UnreadableFile, match=match) as caught:
         open_all(distributed_checkpoint, path / ".metadata")
     assert str(caught.value).startswith(str(path))
+
+
+def test_pieces_are_bounded(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(torch, tmp_path / "c")
+    folder.add("w", torch.randn(40, 4), boxes((40, 4), (10, 20, 30), ()))
+    path = folder.write()
+    monkeypatch.setattr(distributed_checkpoint, "_MOST_PIECES", 4)
+    refused(distributed_checkpoint, path / ".metadata", "implausibly many pieces")
+    monkeypatch.setattr(distributed_checkpoint, "_MOST_PIECES", 5)
+    open_all(distributed_checkpoint, path / ".metadata")
 
 
 def test_a_link_out_of_the_folder_is_refused(saved: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.formats.text import vector_column
 
 W = np.random.default_rng(0).standard_normal((6, 30)).astype("f4")
 WORDS = ["a", "b, c", 'say "x"', "é", "two\nlines", "6"]
@@ -54,3 +55,22 @@ def test_two_columns_of_vectors_and_odd_rows_are_refused(tmp_path: Path) -> None
     (tmp_path / "a.csv").write_text('word,a\nx,"[1.0, 2.0]"\ny\n')
     with pytest.raises(UnreadableFile, match="row 3 has 1 cells, the first has 2"):
         embgeo.load(tmp_path / "a.csv")
+
+
+def test_vectors_alone_have_no_words(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('vector,n\n"[1.0, 2.0]",3\n"[3.0, 4.0]",4\n')
+    found = embgeo.load(tmp_path / "a.csv")
+    assert found.data.tolist() == [[1, 2], [3, 4]]
+    assert found.tokens is None
+
+
+def test_absurd_cells_and_vectors_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.csv", ["[1.0, 2.0, 3.0]"] * 2)
+    monkeypatch.setattr(vector_column, "MAX_COLUMNS", 2)
+    with pytest.raises(UnreadableFile, match="lines of more than"):
+        embgeo.load(path)
+    monkeypatch.setattr(vector_column, "_LONGEST_CELL", 10)
+    with pytest.raises(UnreadableFile, match="it is not a table"):
+        embgeo.load(path)

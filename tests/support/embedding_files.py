@@ -38,6 +38,7 @@ def fasttext_bytes(
     pruned: int = -1,
     pairs: Sequence[tuple[int, int]] = (),
     quantized: int = 0,
+    quantized_output: int = 0,
     inputs: bytes | None = None,
     outputs: bytes | None = None,
     end: bytes = b"",
@@ -56,7 +57,7 @@ def fasttext_bytes(
     body += b"".join(struct.pack("<2i", *pair) for pair in pairs)
     body += b"" if version is None else bytes([quantized])
     body += matrix_bytes(table) if inputs is None else inputs
-    body += b"" if version is None else b"\0"
+    body += b"" if version is None else bytes([quantized_output])
     return body + (matrix_bytes(table[:words]) if outputs is None else outputs) + end
 
 
