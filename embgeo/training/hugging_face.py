@@ -22,11 +22,6 @@ def gpt2_files(model: LanguageModel, vocabulary: Vocabulary) -> dict[str, bytes]
 
     GPT-2 (Radford et al. 2019) is the same architecture: learned positions, LayerNorm before each
     part, and a GELU, here the exact one. Its linear layers are stored transposed.
-
-    Raises
-    ------
-    BadOption
-        The model is something else: recurrent, with rotary positions, or with an output bias.
     """
     if not isinstance(model, Transformer):
         raise refuse_export(f"the model is of type {model.NAME}", "train model.name=transformer")

@@ -167,13 +167,6 @@ def train_point(
     -------
     float
         Mean cross-entropy of the last epoch, in nats.
-
-    Raises
-    ------
-    BadOption
-        Too little text for a batch.
-    EmbgeoError
-        The training diverged; nothing is saved.
     """
     torch.manual_seed(seed)
     model = UntiedLstm(n_tokens, settings.hidden).to(device)

@@ -155,13 +155,7 @@ def find_line(error: BaseException, path: Path) -> str:
 
 
 def require_plugins(recorded: Mapping[str, str], loaded: Mapping[str, str]) -> None:
-    """Refuse to go on with a study whose plug-ins are not those that it was begun with.
-
-    Raises
-    ------
-    BadOption
-        One is missing or has changed, or one is given that the study was begun without.
-    """
+    """Refuse to go on with a study whose plug-ins are not those that it was begun with."""
     if not recorded:
         return
     for name, digest in recorded.items():

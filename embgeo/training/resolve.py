@@ -16,13 +16,7 @@ from embgeo.training.tasks import LanguageModeling, make_task
 
 
 def resolve(config: StudySettings) -> StudySettings:
-    """The same settings with everything that was left open, as a run records them.
-
-    Raises
-    ------
-    BadOption
-        As of :func:`check`, and what a model, an optimizer or a schedule does not know.
-    """
+    """The same settings with everything that was left open, as a run records them."""
     check(config)
     task = make_task(config)
     kind = task.find_model(config.model.name)

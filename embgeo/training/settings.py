@@ -125,22 +125,11 @@ class StudySettings:
         """With other values, such as ``{"training": {"epochs": 3}}``.
 
         ``None`` takes a setting back to its default.
-
-        Raises
-        ------
-        BadOption
-            As of :func:`from_tables`.
         """
         return from_tables(merge_tables(self.tables(), changes))
 
     def text(self) -> str:
-        """As a TOML document.
-
-        Raises
-        ------
-        BadOption
-            The package that writes TOML is missing.
-        """
+        """As a TOML document."""
         try:
             import tomli_w
         except ImportError as error:
@@ -170,13 +159,7 @@ def parse_settings(text: str, where: Where) -> StudySettings:
 
 
 def load_preset(name: str) -> StudySettings:
-    """Settings that come with the package.
-
-    Raises
-    ------
-    BadOption
-        There is none of this name.
-    """
+    """Settings that come with the package."""
     if name not in PRESETS:
         raise refuse_name("preset", name, PRESETS)
     file = resources.files("embgeo.training") / "presets" / f"{name}.toml"

@@ -101,11 +101,6 @@ def plan_gate(
         In place of those of the settings.
     given : mapping of str to object, optional
         Options of loading and measuring that were named; they go before those of the settings.
-
-    Raises
-    ------
-    BadOption
-        A rule that is none or about nothing, or an option that does not fit.
     """
     settings, given = settings or GateSettings(), given or {}
     parsed = [rule_of_settings(entry, settings) for entry in settings.rules]

@@ -119,13 +119,7 @@ def compare(
 
 
 def name_steps(names: Sequence[str], paths: Sequence[Path], plan: TrackPlan) -> tuple[str, ...]:
-    """The names in the order of the steps.
-
-    Raises
-    ------
-    BadOption
-        A pattern stands for several files, or one was left out.
-    """
+    """The names in the order of the steps."""
     if set(paths) != set(plan.paths):
         way_out = "leave them out, or name each file"
         raise BadOption("are for files, not for patterns", where=argument("names"), way_out=way_out)

@@ -139,10 +139,6 @@ def prepare_experiment(
         By default the name of the text and that of the experiment, in the current folder.
     command : str
         Recorded in the results.
-
-    Raises
-    ------
-    EmbgeoError
     """
     require_torch()
     from embgeo.training.data import columns, load_corpus
@@ -198,12 +194,7 @@ def parse_numbers(value: Any, key: str) -> list[float]:
 def run_experiment(
     sweep: SettingSweep, *, resume: bool = False, monitor: RunMonitor | None = None
 ) -> ExperimentRecord:
-    """Train every point of an experiment and measure it; what is finished is kept.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Train every point of an experiment and measure it; what is finished is kept."""
     monitor = monitor or RunMonitor()
     check_runs_folder(sweep.folder, resume=resume, own=RECORD_NAME)
     record = begin(sweep)
@@ -229,12 +220,7 @@ def run_experiment(
 
 
 def begin(sweep: SettingSweep) -> ExperimentRecord:
-    """The record before the first point; of a folder that is resumed, it has to be the same.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The record before the first point; of a folder that is resumed, it has to be the same."""
     from embgeo.training import inan_subspace
     from embgeo.training.loop.run import describe_dataset, list_versions
 

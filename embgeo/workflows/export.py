@@ -234,13 +234,7 @@ def write_export(target: Target, request: Request, path: Path) -> list[Path]:
 def of_analysis(
     analysis: Analysis, folder: Path, checkpoint: Path | str | None, at_most: int | None
 ) -> Vectors:
-    """The kept rows of the matrix that was analyzed, with what the analysis says of each.
-
-    Raises
-    ------
-    BadOption
-        If the checkpoint is not there, or is not the one that was analyzed.
-    """
+    """The kept rows of the matrix that was analyzed, with what the analysis says of each."""
     from embgeo.comparison.originals import original
     from embgeo.publish.export.columns import collect_columns, frequency
 

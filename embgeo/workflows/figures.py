@@ -290,11 +290,6 @@ def make_all(
     ----------
     asked : bool
         Whether all of them were asked for by name.
-
-    Raises
-    ------
-    BadOption
-        If nothing can be made, or something that was asked for by name cannot.
     """
     made: list[WrittenFigure] = []
     left_out: dict[str, str] = {}

@@ -38,13 +38,7 @@ _ELSEWHERE = f"choose another folder with {argument('out')}"
 
 
 def is_occupied(folder: Path) -> bool:
-    """Whether a folder to be written to exists and holds something.
-
-    Raises
-    ------
-    BadOption
-        It can be no folder.
-    """
+    """Whether a folder to be written to exists and holds something."""
     with looking_at(folder, _ELSEWHERE):
         near = find_nearest(folder)
         if near.is_dir():
@@ -58,12 +52,7 @@ def find_nearest(folder: Path) -> Path:
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse, before anything is computed, a folder that cannot be written to.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Refuse, before anything is computed, a folder that cannot be written to."""
     with fresh_folder(find_nearest(folder), folder):
         pass
 
@@ -77,12 +66,7 @@ def check_analysis_folder(folder: Path) -> None:
 
 
 def refuse_less(folder: Path, request: AnalysisRequest) -> None:
-    """Refuse to replace an analysis of more sections, or of all rows where some are asked for.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse to replace an analysis of more sections, or of all rows where some are asked for."""
     if not (folder / JSON_NAME).exists():
         return
     from embgeo.metrics import SECTIONS

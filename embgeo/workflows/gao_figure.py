@@ -88,13 +88,7 @@ def prepare_gao_figure(
     out: Path | str | None = None,
     command: str = "",
 ) -> GaoTask:
-    """The figure with its settings; nothing is written.
-
-    Raises
-    ------
-    BadOption
-        Unknown settings, a path without anything, or a single panel.
-    """
+    """The figure with its settings; nothing is written."""
     if data is not None:
         raise BadOption(
             "is not for this experiment, which has data of three tasks",
@@ -131,10 +125,6 @@ def make_gao_figure(
     GaoFigure
     list of Subject
         For the chart: of each panel the first seed.
-
-    Raises
-    ------
-    EmbgeoError
     """
     from embgeo.charts.subject import Subject
     from embgeo.training.loop.run import list_versions

@@ -226,15 +226,7 @@ class BaselineUpdate:
 def update_baseline(
     gate: Gate, command: str = "", progress: Progress | None = None
 ) -> BaselineUpdate:
-    """Measure what the rules are about, and write it to the baseline file.
-
-    Raises
-    ------
-    BadOption
-        No file is named, or it is something other than a baseline.
-    EmbgeoError
-        If it cannot be written.
-    """
+    """Measure what the rules are about, and write it to the baseline file."""
     path = gate.baseline
     if not isinstance(path, Path):
         raise BadOption(

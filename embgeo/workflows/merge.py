@@ -101,11 +101,6 @@ class StateMerge:
     ----------
     plan : MergePlan
         What is known of the whole: of a first round, merged; of a second round, its plan.
-
-    Raises
-    ------
-    EmbgeoError
-        If the states do not belong together, or rows are missing.
     """
 
     def __init__(self, states: Sequence[Path], labels: Source = Source()) -> None:
@@ -178,13 +173,7 @@ class StateMerge:
         return plan
 
     def analyze(self, *, command: str = "", progress: Progress | None = None) -> Partial:
-        """The analysis; after one round, of the sections that need no other.
-
-        Raises
-        ------
-        EmbgeoError
-            If every section needs a second round.
-        """
+        """The analysis; after one round, of the sections that need no other."""
         self.check(makes_plan=False)
         if self._first:
             with files.consistent(self._where):

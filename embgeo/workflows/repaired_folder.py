@@ -37,11 +37,6 @@ def check_target(out: Path, model: Path) -> None:
     out : Path
     model : Path
         The folder of the model, or its file.
-
-    Raises
-    ------
-    BadOption
-        It holds something, is the model itself or lies in it, or in a cache.
     """
     with looking_at(out, _ELSEWHERE):
         own, source = out.resolve(), model.resolve()
@@ -66,13 +61,7 @@ def _is_in_cache(folder: Path) -> bool:
 
 
 def list_model_files(model: Path) -> list[Path]:
-    """The files of a model folder, hidden ones left out, by their paths in it.
-
-    Raises
-    ------
-    UnreadableFile
-        One is a link that leads out of the folder.
-    """
+    """The files of a model folder, hidden ones left out, by their paths in it."""
     if model.is_file():
         return [Path(model.name)]
     found = []

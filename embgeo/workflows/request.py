@@ -75,13 +75,7 @@ class AnalysisRequest:
         return Options.of(self.given, self.sections)
 
     def options_for(self, matrix: Matrix) -> Options:
-        """The options, once it is known what the matrix brings.
-
-        Raises
-        ------
-        BadOption
-            If an option needs token frequencies and there are none.
-        """
+        """The options, once it is known what the matrix brings."""
         for name in NEED_FREQUENCIES:
             if name in self.given and matrix.frequency is None:
                 frequencies = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
@@ -102,13 +96,7 @@ class AnalysisRequest:
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of loading, and arguments of measuring.
-
-    Raises
-    ------
-    BadOption
-        A name that is neither.
-    """
+    """Arguments of loading, and arguments of measuring."""
     known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]
     for name in settings:
         if not any(name in names for names in known):

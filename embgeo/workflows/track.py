@@ -76,11 +76,6 @@ def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> 
         ``*``, ``?`` and ``[…]`` in a path, or in the revision of a name of the Hub, are a pattern.
     every : int, optional
         Take every N-th checkpoint from the first, and the last.
-
-    Raises
-    ------
-    BadOption
-        A pattern that matches nothing, equal steps, or none; `every` without a track.
     """
     if not track:
         if every is not None:

@@ -262,12 +262,7 @@ def require_torch() -> None:
 
 
 def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> TrainedStudy | None:
-    """All runs of a task, then the study with its report.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """All runs of a task, then the study with its report."""
     from embgeo.training.loop.planning import settle
     from embgeo.training.loop.process import join_processes
     from embgeo.training.loop.run import write_study_settings

@@ -88,11 +88,6 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     """The analyses of a run's matrices, in the folder of the run, unless they are there.
 
     That of the output matrix, of a model that has one, is in a folder of its own.
-
-    Raises
-    ------
-    UnreadableFile
-        The model is gone.
     """
     from embgeo.io import load
     from embgeo.stats.resources import Resources

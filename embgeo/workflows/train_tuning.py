@@ -56,13 +56,7 @@ def tuning_folder(task: StudyTask, method: str) -> Path:
 
 
 def read_tuning(task: StudyTask, method: str) -> Tuning | None:
-    """What was found out before; None if not all rates were tried yet.
-
-    Raises
-    ------
-    BadOption
-        Other rates were tried.
-    """
+    """What was found out before; None if not all rates were tried yet."""
     folder = tuning_folder(task, method)
     if not task.settings.tune.lr or not (folder / TUNING_NAME).is_file():
         return None

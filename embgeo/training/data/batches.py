@@ -223,11 +223,6 @@ def streams(
     inputs, targets : Tensor of int64
         Shape (T, B), in the order of time; targets that only fill up the last stream are
         `IGNORED`.
-
-    Raises
-    ------
-    BadOption
-        Less than two tokens, or no stream or step.
     """
     new = bptt if stride is None else stride
     for name, value in (("batch", batch), ("bptt", bptt), ("stride", new)):

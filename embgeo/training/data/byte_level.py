@@ -42,11 +42,6 @@ def load_byte_level(path: Path, size: int, *, tokens: int | None = None) -> Corp
     tokens : int, optional
         Number of tokens of the training split to use, from its start. The tokenizer is learned from
         all of it.
-
-    Raises
-    ------
-    UnreadableFile, BadOption
-        As of `load_corpus`, and as of `ByteLevel`.
     """
     layout = find_layout(path)
     splits, notes = layout.splits, list(layout.notes)
@@ -100,11 +95,6 @@ class ByteLevel(Tokenizer):
     ----------
     text : str
         The tokenizer as a ``tokenizer.json``.
-
-    Raises
-    ------
-    BadOption
-        The package is not installed, or so few rows do not hold all bytes.
 
     References
     ----------

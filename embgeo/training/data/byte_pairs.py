@@ -29,11 +29,6 @@ class BytePairs:
     size : int
         Pieces at most, `END` among them.
 
-    Raises
-    ------
-    BadOption
-        The package tokenizers is not installed, or the text has more characters than `size`.
-
     References
     ----------
     Sennrich, Haddow and Birch, "Neural machine translation of rare words with subword units", ACL

@@ -48,11 +48,6 @@ class DocumentBatches:
         Documents of a step, over all processes.
     unit : str
         What documents are called in errors.
-
-    Raises
-    ------
-    BadOption
-        More documents in a batch than there are, or a batch that cannot be split evenly.
     """
 
     def __init__(

@@ -98,11 +98,6 @@ def load_documents(
         Words that are kept at most, the most frequent ones.
     tokens : int, optional
         Words that are read at most.
-
-    Raises
-    ------
-    UnreadableFile
-        No text, or one with too few words.
     """
     files = list_texts(path)
     words = Words(path)

@@ -40,13 +40,7 @@ class Words(dict[str, int]):
         return self[END]
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        """Numbers of the words of each line; white space of any kind separates them.
-
-        Raises
-        ------
-        UnreadableFile
-            More different words than any language has.
-        """
+        """Numbers of the words of each line; white space of any kind separates them."""
         if len(self) > MOST_TYPES:
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
@@ -104,13 +98,7 @@ class EncodedText:
 def encode_files(
     paths: Sequence[Path], encode: Encode, rules: EncodingRules, *, limit: int | None = None
 ) -> EncodedText:
-    """Read files one after the other, up to `limit` tokens in all.
-
-    Raises
-    ------
-    UnreadableFile
-        A file cannot be read, or the text is too long to be held as numbers.
-    """
+    """Read files one after the other, up to `limit` tokens in all."""
     text = _Growing(rules)
     for path in paths:
         for piece in pieces(path):

@@ -54,10 +54,6 @@ def load_images(path: Path, fold: int) -> ImageCorpus:
         A folder with the IDX files of MNIST, or the digits of scikit-learn.
     fold : int
         Of data without a test split, the tenth that is for testing.
-
-    Raises
-    ------
-    UnreadableFile
     """
     parts, files = read_idx_folder(path) if path.is_dir() else read_digits(path)
     (pixels, labels), notes = parts["train"], []

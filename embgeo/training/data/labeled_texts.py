@@ -26,13 +26,6 @@ def find_splits(path: Path) -> dict[str, Path]:
 
     A file whose name contains "train" has siblings of the same name with "test", "dev", "valid" or
     "val" in its place. A file whose name does not is all there is, and is cut.
-
-    Raises
-    ------
-    BadOption
-        A folder with no training part, or with several.
-    UnreadableFile
-        No such file.
     """
     train = path
     if path.is_dir():
@@ -64,11 +57,6 @@ def read_labeled(path: Path) -> list[LabeledText]:
     columns of these names; without, the class comes first, and the text is in the last column of a
     ``.tsv`` and in all others of a ``.csv``. Anything else: a class, a blank and a text, as UTF-8
     or, where it is not, as Latin-1.
-
-    Raises
-    ------
-    UnreadableFile
-        A line that cannot be read.
     """
     name = path.name.lower()
     for ending in _COMPRESSED:

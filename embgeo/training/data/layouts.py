@@ -107,11 +107,6 @@ def find_layout(path: Path) -> CorpusLayout:
     and ``test`` in their names or in those of folders; or texts without splits. Texts end in
     ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files, readmes and
     licenses are left out, and so are links that lead out of the folder.
-
-    Raises
-    ------
-    UnreadableFile
-        No such path, no text, or a training split without a validation split.
     """
     if not _is_folder(path):
         name = _TEXT.sub("", path.name) or path.name

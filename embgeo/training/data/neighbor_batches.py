@@ -120,11 +120,6 @@ class NeighborBatches:
         Pairs of a step, over all processes.
     shared : int
         Words that are drawn as negatives for all pairs of a batch.
-
-    Raises
-    ------
-    BadOption
-        A batch that cannot be split, or is larger than the pairs of the text.
     """
 
     def __init__(

@@ -56,11 +56,6 @@ class PairBatches:
     ----------
     batch : int
         Tokens of a step at most, over all processes: pairs times the longest of their sides.
-
-    Raises
-    ------
-    BadOption
-        A pair that is longer than a batch.
     """
 
     def __init__(

@@ -100,15 +100,7 @@ def load_parallel(
     size: int,
     note: str,
 ) -> ParallelCorpus:
-    """Read sentences and translations; `TranslationTask` describes the arguments.
-
-    Raises
-    ------
-    BadOption
-        A split that is missing, or no pair short enough to train on.
-    UnreadableFile
-        A file that cannot be read.
-    """
+    """Read sentences and translations; `TranslationTask` describes the arguments."""
     splits, files, notes = read_splits(path, source, target, columns, test)
     pieces = BytePairs((text for pair in splits["train"] for text in pair), size)
     encoded = {split: encode_pairs(pieces, pairs) for split, pairs in splits.items()}

@@ -33,11 +33,6 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
         ``test``, are the beginnings of the names of the other splits.
     test : str
         The beginning of the name of the test split; empty for any that begins with "test".
-
-    Raises
-    ------
-    BadOption
-        A split of which one file or both are missing.
     """
     found = {}
     for split, names in _NAMES.items():
@@ -71,13 +66,7 @@ def find_other(file: Path, source: str, target: str) -> Path | None:
 
 
 def read_parallel(source: Path, target: Path) -> list[Pair]:
-    """The pairs of two files with a sentence a line; pairs with an empty side are left out.
-
-    Raises
-    ------
-    UnreadableFile
-        A file that cannot be read, files with different numbers of lines, or no pairs.
-    """
+    """The pairs of two files with a sentence a line; pairs with an empty side are left out."""
     one, other = read_sentences(source), read_sentences(target)
     if len(one) != len(other):
         raise UnreadableFile(
@@ -89,15 +78,7 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
 
 
 def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -> list[Pair]:
-    """The pairs of a file with columns between tabs, whose languages `columns` names.
-
-    Raises
-    ------
-    BadOption
-        A language without a column.
-    UnreadableFile
-        A line with fewer columns, or no pairs.
-    """
+    """The pairs of a file with columns between tabs, whose languages `columns` names."""
     for language in (source, target):
         if language not in columns:
             raise BadOption(
@@ -138,11 +119,6 @@ def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
     """Three splits such that no sentence of one is in another, on either side.
 
     Pairs that share a sentence, directly or by way of others, stay together.
-
-    Raises
-    ------
-    BadOption
-        Too few pairs that can be parted.
     """
     group = group_pairs(pairs)
     sizes = np.bincount(group)

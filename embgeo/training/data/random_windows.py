@@ -37,11 +37,6 @@ class RandomWindows:
         How many epochs are finished.
     offset : int
         Batches of the present epoch that were taken.
-
-    Raises
-    ------
-    BadOption
-        Less text than a batch.
     """
 
     def __init__(self, rows: Tensor, batch: int, bptt: int, *, world: World, seed: int) -> None:

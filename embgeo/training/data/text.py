@@ -32,11 +32,6 @@ def pieces(path: Path) -> Iterator[str]:
     ----------
     path : Path
         UTF-8, plain or compressed by gzip, xz or bzip2, detected from its first bytes.
-
-    Raises
-    ------
-    UnreadableFile
-        Missing, empty, damaged, binary, not UTF-8, or a MiB without white space.
     """
     line = 1
     for block in _whole_lines(path):

@@ -31,13 +31,6 @@ class Tokenizer:
         A ``tokenizer.json``.
     text : str, optional
         What it holds, where there is no such file.
-
-    Raises
-    ------
-    BadOption
-        The package is not installed.
-    UnreadableFile
-        The file is none that the package understands.
     """
 
     def __init__(self, path: Path, text: str | None = None) -> None:
@@ -70,13 +63,7 @@ class Tokenizer:
         return next((self._ids[name] for name in ENDS if name in self._ids), None)
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        """Ids of each line.
-
-        Raises
-        ------
-        UnreadableFile
-            The tokenizer fails on the text.
-        """
+        """Ids of each line."""
         try:
             found = self._tokenizer.encode_batch(lines, add_special_tokens=False)
         except Exception as error:

@@ -42,11 +42,6 @@ def unigram_perplexity(counts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64
         Of the tokens in the training split; shape (N,).
     rows : array of int64
         The split; shape (n,). All tokens but the first count, as for a model's perplexity.
-
-    Raises
-    ------
-    BadOption
-        Less than two tokens.
     """
     if len(rows) < 2:
         raise BadOption(

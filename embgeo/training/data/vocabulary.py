@@ -82,11 +82,6 @@ def ranked(
     Vocabulary
     array of int64
         Row of each word; shape (len(words),).
-
-    Raises
-    ------
-    BadOption
-        A minimum or a size that leaves no words.
     """
     specials = {UNKNOWN, END} if end else {UNKNOWN}
     _check(min_count, size, len(specials))
@@ -137,11 +132,6 @@ def place_words(
     Vocabulary
     array of int64
         Row of each word; shape (len(words),).
-
-    Raises
-    ------
-    BadOption
-        A word has no row, and there is no token for unknown words.
     """
     row = {token: place for place, token in enumerate(vocabulary.tokens)}
     elsewhere = row.get(UNKNOWN)
@@ -189,13 +179,7 @@ def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """What `write_vocabulary` wrote; the special tokens are known by their names.
-
-    Raises
-    ------
-    UnreadableFile
-        No such file, or another one.
-    """
+    """What `write_vocabulary` wrote; the special tokens are known by their names."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:

@@ -47,13 +47,7 @@ class WordPairs:
 
 
 def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
-    """The data sets of a folder, in the order of `KNOWN`; other files are left alone.
-
-    Raises
-    ------
-    UnreadableFile
-        A folder without WordSim-353, which decides, or a damaged file.
-    """
+    """The data sets of a folder, in the order of `KNOWN`; other files are left alone."""
     paths = {name: folder / f"{stem}.txt" for stem, name in KNOWN.items()}
     found = {name: path for name, path in paths.items() if path.is_file()}
     if "ws353" not in found:

@@ -33,12 +33,6 @@ def resolve_windows(
     ----------
     trained : int
         Tokens of a window of the training.
-
-    Raises
-    ------
-    BadOption
-        A stride where a state is carried over, or one that is longer than a window; a memory
-        where there is none.
     """
     usual = trained if kind.WINDOWED or not kind.CARRIES_STATE else STATEFUL_BPTT
     bptt = usual if found.bptt is None else found.bptt

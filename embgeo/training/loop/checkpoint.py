@@ -55,13 +55,7 @@ def write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
-    """A file under a temporary name, which gets its own once all of it is on the disk.
-
-    Raises
-    ------
-    EmbgeoError
-        It cannot be written.
-    """
+    """A file under a temporary name, which gets its own once all of it is on the disk."""
     # Always the same name: what a killed process leaves, the next one writes over.
     fresh = path.with_name(f".{path.name}.new")
     try:
@@ -136,13 +130,7 @@ def save_state(state: dict[str, Any], folder: Path) -> None:
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:
-    """The state of a folder; None if there is none.
-
-    Raises
-    ------
-    UnreadableFile
-        Damaged, or something else.
-    """
+    """The state of a folder; None if there is none."""
     path = folder / STATE_NAME
     if not path.exists():
         return None

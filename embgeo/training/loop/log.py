@@ -64,13 +64,7 @@ def open_sinks(
 
 
 def check_sinks(names: tuple[str, ...]) -> None:
-    """Refuse sinks that cannot be opened.
-
-    Raises
-    ------
-    BadOption
-        As of :func:`open_sinks`.
-    """
+    """Refuse sinks that cannot be opened."""
     for name in names:
         if name not in SINKS:
             raise refuse_name("sink", name, SINKS)
@@ -100,11 +94,6 @@ class RunLog:
         again.
     sinks : sequence of callables
         Hear of each line, too.
-
-    Raises
-    ------
-    UnreadableFile
-        The file is shorter than that.
     """
 
     def __init__(self, path: Path | None, length: int = 0, sinks: Sequence[Sink] = ()) -> None:

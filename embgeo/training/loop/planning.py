@@ -261,11 +261,6 @@ def fit_epochs(
     """The same settings with as many epochs as all runs together can have in a time.
 
     Every run has the same number. Less than an epoch is given in steps.
-
-    Raises
-    ------
-    BadOption
-        The time is too short for a single step of each method.
     """
     if not seconds > 0.0:
         raise BadOption(f"a budget of {seconds:g} seconds is none", way_out="give one such as 5m")
@@ -307,11 +302,6 @@ def settle(
     """All settings of a comparison; with a budget, the epochs that its folder was begun with.
 
     Timed again, a comparison that is resumed would get others, and its states would not fit.
-
-    Raises
-    ------
-    BadOption
-        As of :func:`fit_epochs`.
     """
     config = resolve(config)
     budget = config.training.budget

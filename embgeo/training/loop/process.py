@@ -19,13 +19,7 @@ from embgeo.core.errors import BadOption
 
 
 def find_device(name: str) -> torch.device:
-    """The device that a setting names; ``auto`` takes a GPU where there is one.
-
-    Raises
-    ------
-    BadOption
-        No such device here.
-    """
+    """The device that a setting names; ``auto`` takes a GPU where there is one."""
     if name == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
@@ -126,13 +120,7 @@ class World:
         return self.rank == 0
 
     def part(self, columns: Tensor) -> Tensor:
-        """The streams of this process: as many as of any other, so that means average to means.
-
-        Raises
-        ------
-        BadOption
-            The batch cannot be split evenly.
-        """
+        """The streams of this process: as many as of any other, so that means average to means."""
         batch = columns.shape[1]
         if batch % self.size:
             raise BadOption(

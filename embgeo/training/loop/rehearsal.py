@@ -34,12 +34,6 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
     ----------
     config : StudySettings
         As of :func:`embgeo.training.resolve.resolve`.
-
-    Raises
-    ------
-    BadOption
-        A setting outside its range, windows that are longer than the model can read, a batch that
-        is larger than the text, no such device, or a method that does not go with the optimizer.
     """
     find_device(config.training.device)
     check_sinks(config.training.sinks)

@@ -69,15 +69,6 @@ def train_run(
     -------
     RunResult
         That of the folder, if the run is finished already.
-
-    Raises
-    ------
-    BadOption
-        Settings that make no sense, or a folder with a run of other settings.
-    Diverged
-        The loss or the weights are no numbers any more.
-    EmbgeoError
-        Something cannot be written.
     """
     config = resolve(config)
     if len(config.compare) != 1 or len(config.seeds) != 1:

@@ -94,15 +94,7 @@ class Session:
         return patience is not None and self.best["later"] >= patience
 
     def train(self, progress: Progress, interrupts: Interrupts) -> None:
-        """All steps that are left.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            Somebody asked to stop; the state is saved.
-        Diverged
-            The loss became NaN or infinite.
-        """
+        """All steps that are left."""
         loop = self.loop
         progress.start(f"{loop.method.name}, seed {self.config.seeds[0]}", loop.all_steps)
         progress.advance(loop.step_number)
@@ -197,13 +189,7 @@ class Session:
             self.log.write(self.loop.step_number, measure_matrices(self.measure, W, output))
 
     def finite(self, split: str, found: SplitScores) -> SplitScores:
-        """The scores; what is infinite or no number, which JSON does not have, is not known.
-
-        Raises
-        ------
-        Diverged
-            That is so of the score that decides.
-        """
+        """The scores; what is infinite or no number, which JSON does not have, is not known."""
         known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
         quality = self.loop.task.quality(self.config)
         if quality in found and known[quality] is None:

@@ -18,13 +18,7 @@ from embgeo.training.study.run_result import load_result
 
 
 def find_start(start: Path, method: str, seed: int) -> Path:
-    """The run to start from: `start` itself, or in a folder of runs that of method and seed.
-
-    Raises
-    ------
-    BadOption
-        Neither.
-    """
+    """The run to start from: `start` itself, or in a folder of runs that of method and seed."""
     for folder in (start, run_folder(start, method, seed)):
         if (folder / MODEL_NAME).is_file():
             return folder
@@ -46,13 +40,6 @@ def start_from(model: LanguageModel, folder: Path) -> None:
     An output matrix that the run did not have, as it was tied, starts as the embedding, and that of
     an untied run is left out where the model is tied. A bias that the run did not have stays as it
     is, and one that the model does not have is left out.
-
-    Raises
-    ------
-    BadOption
-        The model has other layers.
-    UnreadableFile
-        The file is damaged.
     """
     weights = read_weights(folder / MODEL_NAME)
     before, output = names_of(model, "input"), names_of(model, "output")
@@ -96,15 +83,7 @@ def shape_of(tensor: Tensor | None) -> str:
 
 
 def load_model(folder: Path) -> tuple[LanguageModel, Vocabulary, StudySettings]:
-    """The model of a finished run as plain layers, its vocabulary and its settings.
-
-    Raises
-    ------
-    BadOption
-        The run is of another task, or its model of a plug-in that is not loaded.
-    UnreadableFile
-        The run is not finished, or a file is damaged.
-    """
+    """The model of a finished run as plain layers, its vocabulary and its settings."""
     result = load_result(folder)
     if result.task != "lm":
         raise BadOption(

@@ -97,11 +97,6 @@ def build_optimizer(
     -------
     Optimizer
         With ``initial_lr`` in each group, which :func:`apply_factor` multiplies.
-
-    Raises
-    ------
-    BadOption
-        No such optimizer or setting, or a value outside its range.
     """
     if kind not in OPTIMIZERS:
         raise refuse_name("optimizer", kind, OPTIMIZERS)

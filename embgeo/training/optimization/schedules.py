@@ -162,13 +162,7 @@ SCHEDULES: dict[str, Callable[..., float]] = {
 
 
 def build_schedule(kind: str, settings: Mapping[str, Any] | None = None) -> Schedule:
-    """A schedule with its settings filled in.
-
-    Raises
-    ------
-    BadOption
-        No such schedule or setting, or a value outside its range.
-    """
+    """A schedule with its settings filled in."""
     if kind not in SCHEDULES:
         raise refuse_name("schedule", kind, SCHEDULES)
     known = list_defaults(SCHEDULES[kind])

@@ -53,13 +53,7 @@ class Log:
 
 
 def read_log(path: Path) -> Log:
-    """Read a ``metrics.jsonl``.
-
-    Raises
-    ------
-    UnreadableFile
-        If it cannot be read, or a line is not a JSON object with a step.
-    """
+    """Read a ``metrics.jsonl``."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -124,13 +124,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def load_result(folder: Path) -> RunResult:
-    """The result of a finished run.
-
-    Raises
-    ------
-    UnreadableFile
-        Not finished, damaged, or of another format.
-    """
+    """The result of a finished run."""
     if not (folder / RESULT_NAME).exists():
         raise UnreadableFile(
             "the run is not finished", where=folder, way_out="let the run finish first"

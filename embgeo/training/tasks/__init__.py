@@ -42,13 +42,7 @@ TASKS: tuple[type[Task], ...] = (
 
 
 def make_task(config: StudySettings) -> Task:
-    """The task of a study, with its settings.
-
-    Raises
-    ------
-    BadOption
-        No such task or setting.
-    """
+    """The task of a study, with its settings."""
     name = config.task.name
     known = {kind.NAME: kind for kind in TASKS}
     found = known[name] if name in known else find_added("tasks", name, check_task)
