@@ -15,7 +15,7 @@ from embgeo.training.checks import list_defaults, natural, refuse_others, unit
 Schedule = Callable[[int, int, int], float]
 
 
-def constant(step: int, steps: int, epoch: int) -> float:  # noqa: ARG001
+def constant(_step: int, _steps: int, _epoch: int) -> float:
     """1."""
     return 1.0
 
@@ -23,7 +23,7 @@ def constant(step: int, steps: int, epoch: int) -> float:  # noqa: ARG001
 def one_cycle(
     step: int,
     steps: int,
-    epoch: int,  # noqa: ARG001
+    _epoch: int,
     *,
     warm_up: float = 0.3,
     start: float = 0.04,
@@ -32,15 +32,6 @@ def one_cycle(
     """Up from `start` to 1 in the first `warm_up` of the steps, and down to `end`, along cosines.
 
     The first step has `start`, the last has `end`.
-
-    Parameters
-    ----------
-    step, steps, epoch : int
-        The number of the step, from 0, how many there are, and the epoch, which plays no part.
-    warm_up : float
-        The share of the steps that go up.
-    start, end : float
-        Factors.
     """
     last = max(steps - 1, 1)
     top = warm_up * last
@@ -56,41 +47,15 @@ def along_cosine(before: float, after: float, way: float) -> float:
     return after + (before - after) * (1.0 + math.cos(math.pi * way)) / 2.0
 
 
-def epoch_decay(
-    step: int,  # noqa: ARG001
-    steps: int,  # noqa: ARG001
-    epoch: int,
-    *,
-    after: int = 5,
-    rate: float = 0.9,
-) -> float:
-    """1 for a number of epochs, and then `rate` times what it was in the epoch before.
-
-    Parameters
-    ----------
-    step, steps, epoch : int
-        Of the step and of how many, which play no part, and the epoch, from 0.
-    after : int
-        Epochs with the full rate.
-    """
+def epoch_decay(_step: int, _steps: int, epoch: int, *, after: int = 5, rate: float = 0.9) -> float:
+    """1 for `after` epochs, and then `rate` times what it was in the epoch before."""
     return rate ** max(0, epoch + 1 - after)
 
 
-def inverse_sqrt(
-    step: int,
-    steps: int,  # noqa: ARG001
-    epoch: int,  # noqa: ARG001
-    *,
-    warm_up_steps: int = 4000,
-) -> float:
+def inverse_sqrt(step: int, _steps: int, _epoch: int, *, warm_up_steps: int = 4000) -> float:
     """Up to 1 along a line in `warm_up_steps` steps, and then down with the root of the step.
 
-    Parameters
-    ----------
-    step, steps, epoch : int
-        The number of the step, from 0, and of how many and the epoch, which play no part.
-    warm_up_steps : int
-        0 is as 1: the first step has the full rate.
+    A warm-up of 0 steps is as one of 1: the first step has the full rate.
 
     References
     ----------
@@ -100,19 +65,8 @@ def inverse_sqrt(
     return min((step + 1) / top, math.sqrt(top / (step + 1)))
 
 
-def linear(
-    step: int,
-    steps: int,
-    epoch: int,  # noqa: ARG001
-    *,
-    end: float = 1e-4,
-) -> float:
+def linear(step: int, steps: int, _epoch: int, *, end: float = 1e-4) -> float:
     """Down from 1 towards 0 along a line, and no further than `end`.
-
-    Parameters
-    ----------
-    step, steps, epoch : int
-        The number of the step, from 0, how many there are, and the epoch, which plays no part.
 
     References
     ----------
@@ -123,22 +77,9 @@ def linear(
 
 
 def cosine(
-    step: int,
-    steps: int,
-    epoch: int,  # noqa: ARG001
-    *,
-    warm_up_steps: int = 100,
-    end: float = 0.1,
+    step: int, steps: int, _epoch: int, *, warm_up_steps: int = 100, end: float = 0.1
 ) -> float:
-    """Up to 1 along a line in `warm_up_steps` steps, and down to `end` along a cosine.
-
-    Parameters
-    ----------
-    step, steps, epoch : int
-        The number of the step, from 0, how many there are, and the epoch, which plays no part.
-    warm_up_steps : int
-    end : float
-        The factor of the last step.
+    """Up to 1 along a line in `warm_up_steps` steps, and down along a cosine to `end` at the last.
 
     References
     ----------
