@@ -192,6 +192,49 @@ class Batches:
         return max(_SHORTEST, int(mean + _DEVIATION * drawn))
 
 
+class DrawnBatches:
+    """A walk over batches in an order that is drawn anew in every epoch, and can be resumed.
+
+    The draws depend on seed and epoch alone.
+
+    Attributes
+    ----------
+    epoch : int
+        How many epochs are finished.
+    offset : int
+        Batches of the present epoch that were taken.
+    steps_per_epoch : int
+        Batches of an epoch, which have windows of one step.
+    """
+
+    steps_per_epoch: int
+
+    def __init__(self, steps_per_epoch: int) -> None:
+        self.steps_per_epoch = self.windows_per_epoch = steps_per_epoch
+        self.epoch = self.offset = 0
+        self.draw_order()
+
+    def draw_order(self) -> None:
+        """Draw the order of the epoch."""
+        raise NotImplementedError
+
+    def advance(self) -> None:
+        """To the next batch; behind the last one of an epoch comes the first of the next."""
+        self.offset += 1
+        if self.offset == self.steps_per_epoch:
+            self.epoch, self.offset = self.epoch + 1, 0
+            self.draw_order()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that `load_state_dict` needs to go on, with the same settings and data."""
+        return {"epoch": self.epoch, "offset": self.offset}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self.epoch, self.offset = int(state["epoch"]), int(state["offset"])
+        self.draw_order()
+
+
 #: Target of positions that only fill up the last stream.
 IGNORED = -100
 

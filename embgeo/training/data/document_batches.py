@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
+from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.labeled_corpus import Ints, LabeledDocuments
 from embgeo.training.loop.process import World
 
@@ -37,8 +38,8 @@ class DocumentBatch(NamedTuple):
         return len(self.classes)
 
 
-class DocumentBatches:
-    """A walk over documents, resumable; the order depends on seed and epoch alone.
+class DocumentBatches(DrawnBatches):
+    """Documents in an order that is drawn.
 
     What is left of an epoch behind its last whole batch is not seen in it.
 
@@ -73,31 +74,20 @@ class DocumentBatches:
             )
         self.documents, self.batch, self.seed = documents, batch, seed
         self.world, self.device = world, device
-        self.steps_per_epoch = self.windows_per_epoch = len(documents) // batch
-        self.epoch = self.offset = 0
-        self.order = self.draw_order()
+        super().__init__(len(documents) // batch)
 
-    def draw_order(self) -> Ints:
+    def draw_order(self) -> None:
         """The documents of the epoch in their order."""
-        return np.random.default_rng([self.seed, self.epoch]).permutation(len(self.documents))
+        generator = np.random.default_rng([self.seed, self.epoch])
+        self.order = generator.permutation(len(self.documents))
 
     def take(self) -> DocumentBatch:
         """The next batch of this process."""
         own = self.batch // self.world.size
         begin = self.offset * self.batch + self.world.rank * own
         found = gather(self.documents, self.order[begin : begin + own], self.device)
-        self.offset += 1
-        if self.offset == self.steps_per_epoch:
-            self.epoch, self.offset = self.epoch + 1, 0
-            self.order = self.draw_order()
+        self.advance()
         return found
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"epoch": self.epoch, "offset": self.offset}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.epoch, self.offset = state["epoch"], state["offset"]
-        self.order = self.draw_order()
 
 
 def gather(documents: LabeledDocuments, chosen: Ints, device: torch.device) -> DocumentBatch:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
+from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.parallel_corpus import Ints, ParallelSplit, Sentences
 from embgeo.training.loop.process import World
@@ -46,8 +47,8 @@ class PairBatch(NamedTuple):
     first: bool = True
 
 
-class PairBatches:
-    """A walk over pairs, resumable; the order depends on seed and epoch alone.
+class PairBatches(DrawnBatches):
+    """Pairs in an order that is drawn.
 
     Pairs of like length, which are drawn anew in every epoch, are a batch. A batch is the same
     whatever the number of processes, which have like parts of it.
@@ -73,9 +74,7 @@ class PairBatches:
         #: Where each batch begins in the order of lengths, which is that of every epoch.
         order = np.lexsort((source, target))
         self.cuts = cut_batches(np.maximum(source, target)[order], batch)
-        self.steps_per_epoch = self.windows_per_epoch = len(self.cuts) - 1
-        self.epoch = self.offset = 0
-        self.draw_order()
+        super().__init__(len(self.cuts) - 1)
 
     def draw_order(self) -> None:
         """The pairs of the epoch by their lengths, and its batches in their order."""
@@ -92,18 +91,8 @@ class PairBatches:
         own = chosen[self.world.rank :: self.world.size]
         units = int(self.pairs.target.lengths[chosen].sum())
         found = gather_pairs(self.pairs, own if len(own) else chosen[:1], self.device)
-        self.offset += 1
-        if self.offset == self.steps_per_epoch:
-            self.epoch, self.offset = self.epoch + 1, 0
-            self.draw_order()
+        self.advance()
         return found._replace(units=units / self.world.size, counts=len(own) > 0)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"epoch": self.epoch, "offset": self.offset}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.epoch, self.offset = state["epoch"], state["offset"]
-        self.draw_order()
 
 
 def cut_batches(lengths: Ints, batch: int) -> Ints:
