@@ -592,6 +592,12 @@ def test_bleu_of_counts_is_that_of_sacrebleu() -> None:
         assert float(compute_bleu(counts)) == pytest.approx(scores["bleu"], abs=1e-9)
 
 
+def test_translations_without_a_token_have_a_bleu_of_0() -> None:
+    nothing = np.array([0, 0, 0, 0, 0, 0, 0, 0, 0, 9.0])
+    some = np.array([3, 2, 1, 1, 4, 3, 2, 1, 0, 9.0])
+    assert compute_bleu(np.stack([nothing, some])).tolist() == [0.0, 0.0]
+
+
 def test_the_bootstrap_pairs_sentences() -> None:
     generator = np.random.default_rng(0)
     totals = np.tile([9, 8, 7, 6], (60, 1))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 Ints = npt.NDArray[np.int64]
 
@@ -100,28 +101,11 @@ def bootstrap_documents(
     score: str,
     draws: int = DRAWS,
 ) -> tuple[float, float] | None:
-    """95 % interval of a difference of scores over other documents.
+    """95 % interval of a difference of scores over other documents; see :func:`pair_seeds`.
 
-    A paired bootstrap (percentiles): documents are drawn with replacement, the same for both
-    methods and all seeds. The seeds, and so the models, stay as they are.
-
-    Parameters
-    ----------
-    before, after : mapping of int to DocumentOutcomes
-        By seed; the mean is over the seeds that both have.
-    score : {"accuracy", "macro_f1"}
-
-    Returns
-    -------
-    tuple of two floats or None
-        None without a common seed, with too few documents, or where these are not the same.
-
-    References
-    ----------
-    Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3.
+    None without a common seed, with too few documents, or where these are not the same.
     """
-    seeds = sorted(before.keys() & after.keys())
-    held = [one for seed in seeds for one in (before[seed], after[seed])]
+    held = pair_seeds(before, after)
     if not held or len({(one.split, one.truth) for one in held}) > 1:
         return None
     n = len(held[0].truth)
@@ -138,5 +122,4 @@ def bootstrap_documents(
         weights = generator.multinomial(n, sizes / n).astype(np.float64)
         scores = [score_classes(truth, one, weights)[score] for one in given]
         differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
-    low, high = np.quantile(differences, [0.025, 0.975])
-    return float(low), float(high)
+    return take_percentiles(differences)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from embgeo.core.values import format_number
+
+T = TypeVar("T")
 
 #: Of the intervals that decide.
 CONFIDENCE = 0.95
@@ -118,6 +122,23 @@ def paired(
         reach = student(n - 1) * error
         interval = (mean - reach, mean + reach)
     return Paired(mean, error, interval, float(old.mean()), float(new.mean()), n)
+
+
+def pair_seeds(before: Mapping[int, T], after: Mapping[int, T]) -> list[T]:
+    """What both methods have of each seed: before, after, before, ….
+
+    So that a bootstrap can draw the same blocks, documents or sentences for all of them: its 95 %
+    interval (percentiles) is over other texts of that kind, while the seeds, and so the models,
+    stay as they are (Koehn, "Statistical significance tests for machine translation evaluation",
+    EMNLP 2004, §3).
+    """
+    return [one for s in sorted(before.keys() & after.keys()) for one in (before[s], after[s])]
+
+
+def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:
+    """The 95 % interval of the draws of a bootstrap."""
+    low, high = np.quantile(np.asarray(draws, dtype=np.float64), [0.025, 0.975])
+    return float(low), float(high)
 
 
 def student(freedom: int) -> float:

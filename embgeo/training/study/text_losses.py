@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 #: Blocks of a split; a split of fewer windows has as many blocks as windows.
 MOST_BLOCKS = 200
@@ -63,25 +64,10 @@ def bootstrap_text(
 ) -> tuple[float, float] | None:
     """95 % interval of ln(perplexity after / perplexity before) over other texts.
 
-    A paired bootstrap (percentiles): blocks are drawn with replacement, the same for both methods
-    and all seeds. The seeds, and so the models, stay as they are.
-
-    Parameters
-    ----------
-    before, after : mapping of int to TextLosses
-        By seed; the mean is over the seeds that both have.
-
-    Returns
-    -------
-    tuple of two floats or None
-        None without a common seed, with too few blocks, or where the blocks are not the same.
-
-    References
-    ----------
-    Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3.
+    See :func:`pair_seeds`; None without a common seed, with too few blocks, or where the blocks are
+    not the same.
     """
-    seeds = sorted(before.keys() & after.keys())
-    held = [one for seed in seeds for one in (before[seed], after[seed])]
+    held = pair_seeds(before, after)
     if not held or len({(one.split, one.tokens) for one in held}) > 1:
         return None
     tokens = np.array(held[0].tokens, dtype=np.float64)
@@ -89,8 +75,8 @@ def bootstrap_text(
     if n < LEAST_BLOCKS:
         return None
     steps = np.mean(
-        [np.subtract(after[seed].losses, before[seed].losses) for seed in seeds], axis=0
+        [np.subtract(b.losses, a.losses) for a, b in zip(held[::2], held[1::2], strict=True)],
+        axis=0,
     )
     drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=DRAWS)
-    low, high = np.quantile(drawn @ steps / (drawn @ tokens), [0.025, 0.975])
-    return float(low), float(high)
+    return take_percentiles(drawn @ steps / (drawn @ tokens))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,8 +114,8 @@ def compute_bleu(counts: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(smoothed / all_of_them).mean(axis=-1)
         brevity = np.minimum(0.0, 1.0 - reference / written)
-    defined = (all_of_them > 0.0).all(axis=-1) & ~missing.all(axis=-1)
-    exponent = np.where(defined, logs + brevity, -np.inf)
+        defined = (all_of_them > 0.0).all(axis=-1) & ~missing.all(axis=-1)
+        exponent = np.where(defined, logs + brevity, -np.inf)
     return np.asarray(100.0 * np.exp(exponent))
 
 
@@ -123,27 +124,11 @@ def bootstrap_translations(
     after: Mapping[int, TranslationOutcomes],
     draws: int = DRAWS,
 ) -> tuple[float, float] | None:
-    """95 % interval of a difference of BLEU over other sentences.
+    """95 % interval of a difference of BLEU over other sentences; see :func:`pair_seeds`.
 
-    A paired bootstrap (percentiles): sentences are drawn with replacement, the same for both
-    methods and all seeds. The seeds, and so the models, stay as they are.
-
-    Parameters
-    ----------
-    before, after : mapping of int to TranslationOutcomes
-        By seed; the mean is over the seeds that both have.
-
-    Returns
-    -------
-    tuple of two floats or None
-        None without a common seed, with too few sentences, or where these are not the same.
-
-    References
-    ----------
-    Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3.
+    None without a common seed, with too few sentences, or where these are not the same.
     """
-    seeds = sorted(before.keys() & after.keys())
-    held = [one for seed in seeds for one in (before[seed], after[seed])]
+    held = pair_seeds(before, after)
     if not held or len({(one.split, one.references) for one in held}) > 1:
         return None
     n = len(held[0].counts)
@@ -155,5 +140,4 @@ def bootstrap_translations(
         for one in held
     ]
     differences = np.mean([b - a for a, b in zip(scores[::2], scores[1::2], strict=True)], axis=0)
-    low, high = np.quantile(differences, [0.025, 0.975])
-    return float(low), float(high)
+    return take_percentiles(differences)

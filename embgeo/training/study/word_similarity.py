@@ -10,6 +10,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 #: The sets by the names of their scores, with their titles and publications.
 SETS = {
@@ -166,31 +167,17 @@ def bootstrap_pairs(
     score: str,
     draws: int = DRAWS,
 ) -> tuple[float, float] | None:
-    """95 % interval of a difference of ρ over other pairs of words.
+    """95 % interval of a difference of ρ over other pairs of words; see :func:`pair_seeds`.
 
-    A paired bootstrap (percentiles): pairs are drawn with replacement, the same for both methods
-    and all seeds. The seeds, and so the models, stay as they are.
-
-    Parameters
-    ----------
-    before, after : mapping of int to WordSimilarity
-        By seed; the mean is over the seeds that both have.
-    score : str
-        The name of a set, perhaps with `ALL`.
-
-    Returns
-    -------
-    tuple of two floats or None
-        None without a common seed or the set, with too few pairs, or where these are not the same.
+    `score` is the name of a set, perhaps with `ALL`. None without a common seed or the set, with
+    too few pairs, or where these are not the same.
     """
-    seeds = sorted(before.keys() & after.keys())
-    name = score.removesuffix(ALL)
-    found = [side[seed].find(name) for seed in seeds for side in (before, after)]
+    found = [one.find(score.removesuffix(ALL)) for one in pair_seeds(before, after)]
     sets = [one for one in found if one is not None]
     pairs = [one.filled if score.endswith(ALL) else one.known for one in sets]
     if not sets or len(sets) < len(found) or len({tuple(gold) for _, gold in pairs}) > 1:
         return None
-    shares = np.resize([-1.0, 1.0], len(pairs)) / len(seeds)
+    shares = np.resize([-2.0, 2.0], len(pairs)) / len(pairs)
     return _interval([cosines for cosines, _ in pairs], pairs[0][1], draws, shares)
 
 
@@ -209,5 +196,4 @@ def _interval(
     defined = np.asarray(found)[np.isfinite(found)]
     if not len(defined):
         return None
-    low, high = np.quantile(defined, [0.025, 0.975])
-    return float(low), float(high)
+    return take_percentiles(defined)
