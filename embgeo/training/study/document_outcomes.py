@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.numbers import of_splits
 from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 Ints = npt.NDArray[np.int64]
@@ -47,37 +48,33 @@ DOCUMENT_OUTCOMES = RecordFormat(
 )
 
 
-def _of_split(split: str, title: str, units: str) -> tuple[Quantity, ...]:
-    return (
+def list_quantities(units: str) -> tuple[Quantity, ...]:
+    """The facts of the scores of both splits; `units` are documents or images."""
+    return of_splits(
         Quantity(
-            f"{split}.{ACCURACY}",
-            f"Accuracy, {title}",
-            f"Share of the {units} of the {title} split that get their class.",
+            ACCURACY,
+            "Accuracy",
+            f"Share of the {units} of the {{split}} split that get their class.",
             "1/n Σ_i [ŷ_i = y_i]",
             better="higher",
         ),
         Quantity(
-            f"{split}.{MACRO_F1}",
-            f"Macro-F1, {title}",
-            f"Mean over classes of the F1 of the {title} split, so that a rare class counts as "
-            "much as a frequent one.",
+            MACRO_F1,
+            "Macro-F1",
+            "Mean over classes of the F1 of the {split} split, so that a rare class counts as much "
+            "as a frequent one.",
             "1/C Σ_c 2·TP_c/(2·TP_c + FP_c + FN_c)",
             better="higher",
         ),
         Quantity(
-            f"{split}.loss",
-            f"Loss, {title}",
-            f"Mean negative log-probability of the class over the {units} of the {title} split.",
+            "loss",
+            "Loss",
+            f"Mean negative log-probability of the class over the {units} of the {{split}} split.",
             "−1/n Σ_i ln p(y_i | x_i)",
             unit="nats",
             better="lower",
         ),
     )
-
-
-def list_quantities(units: str) -> tuple[Quantity, ...]:
-    """The facts of the scores of both splits; `units` are documents or images."""
-    return (*_of_split("valid", "validation", units), *_of_split("test", "test", units))
 
 
 def score_classes(

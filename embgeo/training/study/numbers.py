@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,104 +14,102 @@ from embgeo.core.values import Quantity
 
 _MERITY = "Merity et al. 2018; every language-modeling paper"
 BITS_PER_BYTE = "bits_per_byte"
-_SPLITS = {"valid": "validation", "test": "test"}
 
 
-def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
-    return (
-        Quantity(
-            f"{split}.perplexity",
-            f"Perplexity, {title}",
-            f"Between how many tokens the model hesitates on the {title} split: the exponential of "
-            "the mean loss of a token. Only comparable over one and the same vocabulary.",
-            "exp(−1/T Σ_t ln p(w_t | w_<t))",
-            _MERITY,
-            better="lower",
-        ),
-        Quantity(
-            f"{split}.loss",
-            f"Loss, {title}",
-            f"Mean negative log-probability of a token of the {title} split.",
-            "−1/T Σ_t ln p(w_t | w_<t)",
-            _MERITY,
-            unit="nats",
-            better="lower",
-        ),
-        Quantity(
-            f"{split}.rare",
-            f"Perplexity of rare words, {title}",
-            f"Perplexity over the positions of the {title} split whose target is a rare word.",
-            "exp of the mean loss over rare targets",
-            "after Gong et al. 2018",
-            better="lower",
-        ),
-        Quantity(
-            f"{split}.popular",
-            f"Perplexity of popular words, {title}",
-            f"Perplexity over the positions of the {title} split whose target is a popular word.",
-            "exp of the mean loss over popular targets",
-            "after Gong et al. 2018",
-            better="lower",
-        ),
-        Quantity(
-            f"{split}.cache",
-            f"Perplexity with a continuous cache, {title}",
-            f"Perplexity on the {title} split where recent words are looked up by hidden state.",
-            "p = λ·p_cache + (1 − λ)·p",
-            "Grave et al. 2017",
-            better="lower",
-        ),
-        Quantity(
-            f"{split}.dynamic",
-            f"Perplexity by dynamic evaluation, {title}",
-            f"Perplexity on the {title} split of a model that learns from it as it reads.",
-            "gradient steps between windows",
-            "Krause et al. 2017",
-            better="lower",
-        ),
-        _rank_of_split(split, title),
-        _unigram_of_split(split, title),
-        _bits_of_split(split, title),
+def of_splits(*facts: Quantity) -> tuple[Quantity, ...]:
+    """These facts for both splits, whose title stands in the place of ``{split}`` in a meaning."""
+    return tuple(
+        replace(
+            one,
+            name=f"{split}.{one.name}",
+            title=f"{one.title}, {title}",
+            meaning=one.meaning.replace("{split}", title),
+        )
+        for split, title in (("valid", "validation"), ("test", "test"))
+        for one in facts
     )
 
 
-def _bits_of_split(split: str, title: str) -> Quantity:
-    return Quantity(
-        f"{split}.{BITS_PER_BYTE}",
-        f"Bits per byte, {title}",
-        f"Bits that the model takes to encode a byte of the text of the {title} split. "
-        "Comparable between tokenizers, on one and the same text.",
+OF_LANGUAGE_MODELS = of_splits(
+    Quantity(
+        "perplexity",
+        "Perplexity",
+        "Between how many tokens the model hesitates on the {split} split: the exponential of the "
+        "mean loss of a token. Only comparable over one and the same vocabulary.",
+        "exp(−1/T Σ_t ln p(w_t | w_<t))",
+        _MERITY,
+        better="lower",
+    ),
+    Quantity(
+        "loss",
+        "Loss",
+        "Mean negative log-probability of a token of the {split} split.",
+        "−1/T Σ_t ln p(w_t | w_<t)",
+        _MERITY,
+        unit="nats",
+        better="lower",
+    ),
+    Quantity(
+        "rare",
+        "Perplexity of rare words",
+        "Perplexity over the positions of the {split} split whose target is a rare word.",
+        "exp of the mean loss over rare targets",
+        "after Gong et al. 2018",
+        better="lower",
+    ),
+    Quantity(
+        "popular",
+        "Perplexity of popular words",
+        "Perplexity over the positions of the {split} split whose target is a popular word.",
+        "exp of the mean loss over popular targets",
+        "after Gong et al. 2018",
+        better="lower",
+    ),
+    Quantity(
+        "cache",
+        "Perplexity with a continuous cache",
+        "Perplexity on the {split} split where recent words are looked up by hidden state.",
+        "p = λ·p_cache + (1 − λ)·p",
+        "Grave et al. 2017",
+        better="lower",
+    ),
+    Quantity(
+        "dynamic",
+        "Perplexity by dynamic evaluation",
+        "Perplexity on the {split} split of a model that learns from it as it reads.",
+        "gradient steps between windows",
+        "Krause et al. 2017",
+        better="lower",
+    ),
+    Quantity(
+        "logit_rank",
+        "Rank of log-probabilities",
+        "Rank of the log-probabilities of all tokens in 4·(d + 2) contexts of the {split} split. "
+        "With one softmax it is d + 2 at most, however the contexts differ.",
+        "rank(ln p(w | context)) in float64",
+        "Yang et al. 2018, §2.2",
+        better="higher",
+    ),
+    Quantity(
+        "unigram",
+        "Perplexity of a unigram model",
+        "Perplexity of a model that predicts each token as often as it occurs in the training "
+        "split, on the tokens of the {split} split that the language models predict. A model that "
+        "is not below it has learned less than the frequencies.",
+        "exp(−1/T Σ_t ln p(w_t)), p(w) = max(c_w, 1)/Σ_v max(c_v, 1)",
+        better="lower",
+    ),
+    Quantity(
+        BITS_PER_BYTE,
+        "Bits per byte",
+        "Bits that the model takes to encode a byte of the text of the {split} split. Comparable "
+        "between tokenizers, on one and the same text.",
         "−Σ_t log₂ p(w_t | w_<t) / Σ_t bytes of w_t",
         "Gao L. et al. 2020 (The Pile)",
         unit="bits",
         better="lower",
-    )
-
-
-def _rank_of_split(split: str, title: str) -> Quantity:
-    return Quantity(
-        f"{split}.logit_rank",
-        f"Rank of log-probabilities, {title}",
-        f"Rank of the log-probabilities of all tokens in 4·(d + 2) contexts of the {title} "
-        "split. With one softmax it is d + 2 at most, however the contexts differ.",
-        "rank(ln p(w | context)) in float64",
-        "Yang et al. 2018, §2.2",
-        better="higher",
-    )
-
-
-def _unigram_of_split(split: str, title: str) -> Quantity:
-    return Quantity(
-        f"{split}.unigram",
-        f"Perplexity of a unigram model, {title}",
-        "Perplexity of a model that predicts each token as often as it occurs in the training "
-        f"split, on the tokens of the {title} split that the language models predict. A model "
-        "that is not below it has learned less than the frequencies.",
-        "exp(−1/T Σ_t ln p(w_t)), p(w) = max(c_w, 1)/Σ_v max(c_v, 1)",
-        better="lower",
-    )
-
-
+    ),
+)
 SECONDS = Quantity(
     "training.seconds",
     "Seconds of the run",
@@ -144,7 +143,7 @@ PRIOR = {
 
 #: Everything that is defined here.
 QUANTITIES: tuple[Quantity, ...] = (
-    *(q for split, title in _SPLITS.items() for q in _of_split(split, title)),
+    *OF_LANGUAGE_MODELS,
     SECONDS,
     SECONDS_PER_TOKEN,
     PARAMETERS,
@@ -152,17 +151,7 @@ QUANTITIES: tuple[Quantity, ...] = (
 )
 
 #: Numbers of `result.json` that stand for a whole split.
-OF_A_SPLIT = (
-    "perplexity",
-    "loss",
-    "rare",
-    "popular",
-    "cache",
-    "dynamic",
-    "unigram",
-    "logit_rank",
-    BITS_PER_BYTE,
-)
+OF_A_SPLIT = tuple(dict.fromkeys(q.name.partition(".")[2] for q in OF_LANGUAGE_MODELS))
 #: Those whose differences are taken of logarithms.
 PERPLEXITIES = ("perplexity", "rare", "popular", "cache", "dynamic", "unigram")
 

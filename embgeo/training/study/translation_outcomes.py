@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.training.study.numbers import of_splits
 from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 Floats = npt.NDArray[np.float64]
@@ -65,35 +66,31 @@ TRANSLATION_OUTCOMES = RecordFormat(
 )
 
 
-def _of_split(split: str, title: str) -> tuple[Quantity, ...]:
-    return (
-        Quantity(
-            f"{split}.{BLEU}",
-            f"BLEU, {title}",
-            f"BLEU of the translations of the {title} split, as sacreBLEU computes it; 0 to 100.",
-            "100·BP·exp(1/4 Σ_n ln p_n)",
-            better="higher",
-        ),
-        Quantity(
-            f"{split}.{CHRF}",
-            f"chrF, {title}",
-            f"F-score of character n-grams of the translations of the {title} split, as sacreBLEU "
-            "computes it; 0 to 100.",
-            better="higher",
-        ),
-        Quantity(
-            f"{split}.loss",
-            f"Loss, {title}",
-            "Mean negative log-probability of a token of the reference translations of the "
-            f"{title} split, without label smoothing.",
-            "−1/n Σ_t ln p(y_t | y_<t, x)",
-            unit="nats",
-            better="lower",
-        ),
-    )
-
-
-QUANTITIES = (*_of_split("valid", "validation"), *_of_split("test", "test"))
+QUANTITIES = of_splits(
+    Quantity(
+        BLEU,
+        "BLEU",
+        "BLEU of the translations of the {split} split, as sacreBLEU computes it; 0 to 100.",
+        "100·BP·exp(1/4 Σ_n ln p_n)",
+        better="higher",
+    ),
+    Quantity(
+        CHRF,
+        "chrF",
+        "F-score of character n-grams of the translations of the {split} split, as sacreBLEU "
+        "computes it; 0 to 100.",
+        better="higher",
+    ),
+    Quantity(
+        "loss",
+        "Loss",
+        "Mean negative log-probability of a token of the reference translations of the {split} "
+        "split, without label smoothing.",
+        "−1/n Σ_t ln p(y_t | y_<t, x)",
+        unit="nats",
+        better="lower",
+    ),
+)
 
 
 def compute_bleu(counts: Floats) -> Floats:
