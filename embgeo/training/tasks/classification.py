@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, list_defaults, natural, refuse_others, require, whole
+from embgeo.training.checks import flag, list_defaults, natural, require, whole
 from embgeo.training.data.document_batches import DocumentBatch, DocumentBatches, gather
 from embgeo.training.data.labeled_corpus import (
     FOLDS,
@@ -22,7 +22,6 @@ from embgeo.training.data.labeled_corpus import (
 )
 from embgeo.training.loop.process import World
 from embgeo.training.methods import Regularizer, Step
-from embgeo.training.methods.catalog import Method
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
@@ -85,11 +84,8 @@ class ClassificationTask(Task):
             size=SIZE if chosen.size is None else chosen.size,
         )
 
-    def build(self, config: StudySettings, method: Method, dataset: LabeledCorpus) -> Rcnn:
-        settings = {**config.model.settings, **method.model_settings}
-        refuse_others(config.model.name, settings, list_defaults(Rcnn))
-        torch.manual_seed(config.seeds[0])
-        return Rcnn(len(dataset.vocabulary), len(dataset.classes), **settings)
+    def size_model(self, dataset: LabeledCorpus) -> tuple[Any, ...]:
+        return len(dataset.vocabulary), len(dataset.classes)
 
     def feed(
         self, config: StudySettings, dataset: LabeledCorpus, world: World, device: torch.device

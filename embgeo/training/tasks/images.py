@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
-
-import torch
+from typing import Any, ClassVar
 
 from embgeo.core.values import Quantity
-from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.training.checks import list_defaults
 from embgeo.training.data.document_batches import DocumentBatch
 from embgeo.training.data.images import ImageCorpus, find_digits, load_images
 from embgeo.training.methods import Step
-from embgeo.training.methods.catalog import Method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.document_outcomes import list_quantities
@@ -49,11 +46,8 @@ class ImageTask(ClassificationTask):
         refuse_settings(config, OF_TEXTS | {"data": (*OF_TEXTS["data"], "min_count", "size")})
         return load_images(Path(config.data.path), self.fold)
 
-    def build(self, config: StudySettings, method: Method, dataset: ImageCorpus) -> Cnn:  # type: ignore[override]
-        settings = {**config.model.settings, **method.model_settings}
-        refuse_others(config.model.name, settings, list_defaults(Cnn))
-        torch.manual_seed(config.seeds[0])
-        return Cnn(len(dataset.classes), dataset.shape, **settings)
+    def size_model(self, dataset: ImageCorpus) -> tuple[Any, ...]:  # type: ignore[override]
+        return len(dataset.classes), dataset.shape
 
     def describe_step(self, batch: DocumentBatch) -> Step:
         return Step(targets=batch.classes)

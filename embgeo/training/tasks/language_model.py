@@ -29,7 +29,7 @@ from embgeo.training.loop.start import find_start, read_start_vocabulary, start_
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import Method
 from embgeo.training.methods.definitions import find_method
-from embgeo.training.models import LanguageModel, build, detach, model_class
+from embgeo.training.models import LanguageModel, detach, model_class
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
 from embgeo.training.tasks.task import Feed, Losses, Task
@@ -69,9 +69,6 @@ class LanguageModeling(Task):
 
     def find_model(self, name: str) -> type[LanguageModel]:
         return model_class(name)
-
-    def make_model(self, name: str, n_tokens: int, settings: Any) -> LanguageModel:
-        return build(name, n_tokens, settings)
 
     def resolve(self, config: StudySettings) -> StudySettings:
         kind = self.find_model(config.model.name)

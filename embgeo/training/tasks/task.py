@@ -177,11 +177,11 @@ class Task:
         names = ", ".join(model.NAME for model in self.MODELS)
         raise BadOption(f"the task {self.NAME} has no model {name!r}", way_out=f"there are {names}")
 
-    def make_model(self, name: str, n_tokens: int, settings: Mapping[str, Any]) -> Any:
+    def make_model(self, name: str, n_tokens: int, settings: Mapping[str, Any], *more: Any) -> Any:
         """Make a model, drawn from torch's global generator."""
         model = self.find_model(name)
         refuse_others(name, settings, list_defaults(model))
-        return model(n_tokens, **settings)
+        return model(n_tokens, *more, **settings)
 
     def quality(self, config: StudySettings) -> str:  # noqa: ARG002
         """The score that decides a comparison with these settings."""
@@ -199,7 +199,12 @@ class Task:
         """The model before its first step, from the first seed alone."""
         settings = {**config.model.settings, **method.model_settings}
         torch.manual_seed(config.seeds[0])
-        return self.make_model(config.model.name, len(dataset.vocabulary), settings)
+        first, *more = self.size_model(dataset)
+        return self.make_model(config.model.name, first, settings, *more)
+
+    def size_model(self, dataset: Any) -> tuple[Any, ...]:
+        """What a model is told of the data, the number of its rows first."""
+        return (len(dataset.vocabulary),)
 
     def feed(self, config: StudySettings, dataset: Any, world: World, device: torch.device) -> Feed:
         """The batches of a process."""
