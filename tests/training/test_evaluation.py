@@ -15,15 +15,19 @@ from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.data.batches import IGNORED, streams  # noqa: E402
-from embgeo.training.evaluation import (  # noqa: E402
+from embgeo.training.evaluation.continuous_cache import (  # noqa: E402
     PUBLISHED_CACHES,
-    PUBLISHED_DYNAMIC,
     CacheSettings,
+    continuous_cache,
+)
+from embgeo.training.evaluation.dynamic import (  # noqa: E402
+    PUBLISHED_DYNAMIC,
     DynamicSettings,
+    dynamic_evaluation,
+)
+from embgeo.training.evaluation.perplexity import (  # noqa: E402
     Perplexity,
     TokenSubset,
-    continuous_cache,
-    dynamic_evaluation,
     perplexity,
 )
 from embgeo.training.methods import popular_rows  # noqa: E402

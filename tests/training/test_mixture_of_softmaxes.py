@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.evaluation import rank_log_probabilities  # noqa: E402
+from embgeo.training.evaluation.logit_rank import rank_log_probabilities  # noqa: E402
 from embgeo.training.loop.cross_entropy import cross_entropy, cross_entropy_in_parts  # noqa: E402
 from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
 from embgeo.training.loop.run import list_deviations  # noqa: E402

@@ -10,18 +10,19 @@ import numpy.typing as npt
 import torch
 
 from embgeo.training.data import Corpus, unigram_perplexity
-from embgeo.training.evaluation import (
+from embgeo.training.evaluation.continuous_cache import (
     PUBLISHED_CACHES,
+    CacheSettings,
+    continuous_cache,
+)
+from embgeo.training.evaluation.dynamic import (
     PUBLISHED_DYNAMIC,
     PUBLISHED_DYNAMIC_OF_MIXTURES,
-    CacheSettings,
     DynamicSettings,
-    Perplexity,
-    continuous_cache,
     dynamic_evaluation,
-    perplexity,
-    rank_log_probabilities,
 )
+from embgeo.training.evaluation.logit_rank import rank_log_probabilities
+from embgeo.training.evaluation.perplexity import Perplexity, perplexity
 from embgeo.training.evaluation.windows import STATEFUL_BPTT
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
