@@ -17,18 +17,18 @@ def require(name: str, value: object, fits: bool, way_out: str) -> None:
         raise BadOption(f"{name} is {value!r}", way_out=way_out)
 
 
-def whole(name: str, value: int) -> int:
-    """A whole number from 1."""
-    fits = isinstance(value, int) and is_number(value) and value >= 1
-    require(name, value, fits, "give a whole number from 1")
-    return value
+def require_whole(least: int) -> Callable[[str, int], int]:
+    """The check of a whole number from `least`."""
+
+    def check(name: str, value: int) -> int:
+        fits = isinstance(value, int) and is_number(value) and value >= least
+        require(name, value, fits, f"give a whole number from {least}")
+        return value
+
+    return check
 
 
-def several(name: str, value: int) -> int:
-    """A whole number from 2."""
-    fits = isinstance(value, int) and is_number(value) and value >= 2
-    require(name, value, fits, "give a whole number from 2")
-    return value
+natural, whole, several = map(require_whole, (0, 1, 2))
 
 
 def share(name: str, value: float) -> float:
@@ -73,13 +73,6 @@ def unit(name: str, value: float) -> float:
     """A number from 0 to 1."""
     require(name, value, is_number(value) and 0.0 <= value <= 1.0, "give a number from 0 to 1")
     return float(value)
-
-
-def natural(name: str, value: int) -> int:
-    """A whole number from 0."""
-    fits = isinstance(value, int) and is_number(value) and value >= 0
-    require(name, value, fits, "give a whole number from 0")
-    return value
 
 
 def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:

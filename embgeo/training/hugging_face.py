@@ -42,7 +42,8 @@ def refuse_export(cause: str, way_out: str) -> BadOption:
 
 def gpt2_config(model: Transformer, vocabulary: Vocabulary) -> dict[str, Any]:
     """The content of ``config.json``."""
-    block = first_block(model)
+    block = model.blocks[0]
+    assert isinstance(block, TransformerBlock)
     return {
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
@@ -88,12 +89,6 @@ def name_tensors(name: str, layer: Any, *, transposed: bool = False) -> dict[str
     """Weight and bias of a layer."""
     weight = layer.weight.T if transposed else layer.weight
     return {f"{name}.weight": weight, f"{name}.bias": layer.bias}
-
-
-def first_block(model: Transformer) -> TransformerBlock:
-    block = model.blocks[0]
-    assert isinstance(block, TransformerBlock)
-    return block
 
 
 def is_tied(model: LanguageModel) -> bool:

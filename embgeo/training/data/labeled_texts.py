@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.text import cannot_read, pieces
+from embgeo.training.data.text import cannot_read, read_lines
 
 #: A class and a text.
 LabeledText = tuple[str, str]
@@ -149,12 +148,6 @@ READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
     ".csv": read_csv,
     ".tsv": read_tsv,
 }
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """Lines with their ends; only line feeds end a line."""
-    for piece in pieces(path):
-        yield from io.StringIO(piece, newline="\n")
 
 
 def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:

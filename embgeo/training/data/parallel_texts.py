@@ -67,7 +67,7 @@ def find_other(file: Path, source: str, target: str) -> Path | None:
 
 def read_parallel(source: Path, target: Path) -> list[Pair]:
     """The pairs of two files with a sentence a line; pairs with an empty side are left out."""
-    one, other = read_sentences(source), read_sentences(target)
+    one, other = ([line.strip() for line in read_lines(path)] for path in (source, target))
     if len(one) != len(other):
         raise UnreadableFile(
             f"it has {len(one):,} lines, and {target.name} has {len(other):,}",
@@ -100,11 +100,6 @@ def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -
             )
         pairs.append((fields[places[0]].strip(), fields[places[1]].strip()))
     return require_pairs(pairs, path)
-
-
-def read_sentences(path: Path) -> list[str]:
-    """The lines of a file, without space around them."""
-    return [line.strip() for line in read_lines(path)]
 
 
 def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:

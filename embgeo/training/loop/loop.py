@@ -308,7 +308,7 @@ class Loop:
             "step": self.step_number,
             "finetune_end": self.finetune_end,
             "tokens": self.tokens,
-            "processes": self.world.gather(move_to_cpu(own)),
+            "processes": self.world.gather(move_to("cpu", own)),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -363,8 +363,3 @@ def move_to(device: torch.device | str, value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(move_to(device, entry) for entry in value)
     return value
-
-
-def move_to_cpu(value: Any) -> Any:
-    """Tensors in dicts, tuples and lists, on the CPU."""
-    return move_to("cpu", value)

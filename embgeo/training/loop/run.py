@@ -89,7 +89,7 @@ def train_run(
             begin(config, dataset, folder)
             sinks = open_sinks(config.training.sinks, folder, config.tables(), stack)
         session = Session(config, dataset, folder, device, world, identity, measure, sinks)
-        stack.callback(session.close)
+        stack.callback(session.log.close)
         session.train(progress, interrupts)
         result = finish(session, command)
         if world.broadcast(interrupts.asked):

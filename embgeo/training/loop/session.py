@@ -245,10 +245,6 @@ class Session:
             self.loop.model.load_state_dict(self.best["model"])
             self.loop.average.restart()
 
-    def close(self) -> None:
-        """Close the log."""
-        self.log.close()
-
     # --- The end ------------------------------------------------------------------------------
 
     @contextmanager

@@ -29,7 +29,7 @@ from embgeo.training.methods import (
     SpectrumControl,
     Tying,
 )
-from embgeo.training.methods.regularizer import MethodSetting, list_settings
+from embgeo.training.methods.regularizer import list_settings
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.study.training import Role
 
@@ -117,7 +117,10 @@ class Method:
             A setting that no part has, or of the wrong type.
         """
         given = self.own_settings(given)
-        known = [settings_of(part) for part in self.parts]
+        known = [
+            {k: v for k, v in list_settings(part).items() if k not in _BY_THE_RUN}
+            for part in self.parts
+        ]
         hints = {name: setting.hint for own in known for name, setting in own.items()}
         where = f"[method.{self.name}]"
         refuse_others(where, given, sorted(hints))
@@ -155,11 +158,6 @@ class Method:
         if not made:
             return Regularizer()
         return made[0] if len(made) == 1 else Several(made)
-
-
-def settings_of(part: type[Regularizer]) -> dict[str, MethodSetting]:
-    """What people can set of a regularizer."""
-    return {k: v for k, v in list_settings(part).items() if k not in _BY_THE_RUN}
 
 
 #: Controls: the models with two matrices, and with factors, that methods on them start from.
