@@ -94,6 +94,7 @@ def analyze(
 
     Example: embgeo analyze fixtures/baseline.pt --part 2/2 --save-state s2.npz
     """
+    from embgeo.workflows.analyze import analyze_sides
     from embgeo.workflows.folders import (
         check_analysis_folder,
         default_name,
@@ -101,7 +102,6 @@ def analyze(
         write_analysis,
     )
     from embgeo.workflows.request import AnalysisRequest, choose_resources
-    from embgeo.workflows.sides import analyze_sides
 
     check_output(json_, format_, open_, out)
     request = AnalysisRequest.of(

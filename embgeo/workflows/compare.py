@@ -17,8 +17,10 @@ from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.arguments import as_texts, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import as_written
 from embgeo.metrics import SECTIONS
+from embgeo.result.analysis import Analysis
 from embgeo.training.study.training import TRAINING_NAME
 from embgeo.workflows.analyze import is_path, load_analysis
 from embgeo.workflows.folders import default_name, result_name
@@ -28,7 +30,6 @@ from embgeo.workflows.track import TrackPlan, measure_kept, plan_track
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.core.progress import Progress
-    from embgeo.result.analysis import Analysis
     from embgeo.stats.resources import Resources
 
 #: Stands for more queries than any matrix has rows.
@@ -166,8 +167,9 @@ def check_inputs(inputs: Sequence[Any], request: AnalysisRequest) -> None:
         raise BadOption("stdin can be read once", where="-", way_out="save one to a file")
     for path in paths:
         refuse_several(path)
-    if request.sections is not None:
-        check_sections(request.sections)
+    for name in request.sections or ():  # before they cut saved analyses down to nothing
+        if name not in SECTIONS:
+            raise refuse_name("section", name, SECTIONS, argument("sections"))
     idle = idle_options(request)
     if idle and all(map(is_measured, inputs)):
         raise BadOption(
@@ -193,13 +195,6 @@ def refuse_several(path: Path) -> None:
         )
 
 
-def check_sections(sections: Sequence[str]) -> None:
-    """Refuse names of no section, before it cuts saved analyses down to nothing."""
-    for name in sections:
-        if name not in SECTIONS:
-            raise refuse_name("section", name, SECTIONS, argument("sections"))
-
-
 def idle_options(request: AnalysisRequest) -> list[str]:
     """Names of given options that are about matrices which are still to be measured."""
     loading = request.source.collect_changes()
@@ -212,12 +207,6 @@ def is_measured(one: Any) -> bool:
     """Whether an input is an analysis already."""
     if isinstance(one, Path):
         return saved_folder(one) is not None
-    return is_analysis(one)
-
-
-def is_analysis(one: Any) -> bool:
-    from embgeo.result.analysis import Analysis
-
     return isinstance(one, Analysis)
 
 
@@ -310,11 +299,9 @@ def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) ->
             request.options_for(matrix)  # refuses what does not fit this matrix
             return OpenedInput(default_name(one), matrix.origin.path, matrix)
         return of_analysis(load_analysis(saved), saved, result_name(one), str(one), request)
-    if is_analysis(one):
+    if isinstance(one, Analysis):
         given = str(one.provenance.get("file") or one.provenance.get("tensor") or "analysis")
         return of_analysis(one, Path(), default_name(Path(given)), given, request)
-    from embgeo.io.memory import as_matrix
-
     if loading_given := request.source.collect_changes():
         raise BadOption(
             "is about a file, and this is a matrix in memory",

@@ -7,28 +7,35 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from embgeo.comparison.originals import saved_folder
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.comparison.originals import original, saved_folder
 from embgeo.core.arguments import as_path, as_texts, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at
+from embgeo.core.matrix import Matrix
 from embgeo.core.version import VERSION
 from embgeo.core.visible import printable
 from embgeo.publish.export import TARGETS, projector
-from embgeo.publish.export.columns import describe_columns
-from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target
+from embgeo.publish.export.columns import (
+    collect_columns,
+    describe_columns,
+    frequency,
+    thin_rows,
+)
+from embgeo.publish.export.target import (
+    FORMAT,
+    FORMAT_VERSION,
+    Labels,
+    Request,
+    Target,
+    Vectors,
+)
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.workflows.folders import fresh_folder, move_files, result_name
 from embgeo.workflows.request import AnalysisRequest
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from embgeo.core.matrix import Matrix
-    from embgeo.publish.export.target import Labels, Vectors
-    from embgeo.result.analysis import Analysis
-    from embgeo.workflows.request import AnalysisRequest
 
 _ELSEWHERE = f"choose another place with {argument('out')}"
 PROJECTOR, CARD = "projector", "model-card"
@@ -235,9 +242,6 @@ def of_analysis(
     analysis: Analysis, folder: Path, checkpoint: Path | str | None, at_most: int | None
 ) -> Vectors:
     """The kept rows of the matrix that was analyzed, with what the analysis says of each."""
-    from embgeo.comparison.originals import original
-    from embgeo.publish.export.columns import collect_columns, frequency
-
     named = analysis
     if checkpoint is not None:
         named = replace(analysis, provenance={**analysis.provenance, "file": str(checkpoint)})
@@ -265,8 +269,6 @@ def of_analysis(
 
 def of_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
     """The rows of a checkpoint that are finite and no padding, with tokens and counts."""
-    import numpy as np
-
     matrix = request.load()
     usable = np.ones(matrix.n, dtype=bool)
     for masked in matrix.masked.values():
@@ -295,20 +297,12 @@ def of_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
 def choose_rows(
     falling: npt.NDArray[Any] | None, rows: int, at_most: int | None
 ) -> npt.NDArray[np.int64]:
-    import numpy as np
-
-    from embgeo.publish.export.columns import thin_rows
-
     as_float = None if falling is None else np.asarray(falling, dtype=np.float64)
     return thin_rows(as_float, rows, rows if at_most is None else at_most)
 
 
 def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
     """The columns at these positions, as Python's own values."""
-    import numpy as np
-
-    from embgeo.publish.export.target import Labels
-
     values = []
     for column in columns.values():
         if isinstance(column, np.ndarray):
@@ -319,8 +313,6 @@ def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
 
 
 def vectors(matrix: Matrix, rows: npt.NDArray[np.int64], labels: Labels) -> Vectors:
-    from embgeo.publish.export.target import Vectors
-
     def blocks() -> Iterator[npt.NDArray[np.float64]]:
         for _, block in matrix.blocks(rows):
             yield block

@@ -140,7 +140,10 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
 
 def write_whole(
-    folder: Path, fill: Callable[[Path], object], replace: Callable[[Path, Path], None]
+    folder: Path,
+    fill: Callable[[Path], object],
+    replace: Callable[[Path, Path], None],
+    way_out: str = _ELSEWHERE,
 ) -> Path:
     """A folder that appears with everything in it; its absolute path.
 
@@ -167,9 +170,7 @@ def write_whole(
         # What fails to be written inside the folder is reported of the folder.
         inner = error.__cause__
         cause = inner.strerror or str(inner) if isinstance(inner, OSError) else error.cause
-        raise EmbgeoError(
-            f"cannot be written: {cause}", where=folder, way_out=_ELSEWHERE
-        ) from error
+        raise EmbgeoError(f"cannot be written: {cause}", where=folder, way_out=way_out) from error
     return folder
 
 
@@ -209,7 +210,7 @@ def replace_comparison(fresh: Path, folder: Path) -> None:
     """Put what is in `fresh` in the place of what an earlier comparison wrote."""
     earlier = earlier_folders(folder)
     # Without its list of members the folder is not a comparison: nobody reads a half-replaced one.
-    (folder / COMPARISON_NAME).unlink()
+    (folder / COMPARISON_NAME).unlink(missing_ok=True)
     for name in earlier:
         remove_analysis(folder / name)
     files = sorted(path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file())

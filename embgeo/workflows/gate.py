@@ -17,6 +17,8 @@ from embgeo.gate.check import OF_RUNS, Measured, Outcome, check_rules, require_s
 from embgeo.gate.outputs import junit, metrics_json, metrics_txt
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import VERDICT
+from embgeo.io import open_checkpoint
+from embgeo.io.memory import as_matrix
 from embgeo.metrics.skipping import skip_sphere
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
@@ -149,8 +151,6 @@ class Gate:
         self, source: Any, rules: Sequence[Rule], alone: bool, progress: Progress | None
     ) -> Iterable[tuple[list[str], Matrix]]:
         """Each tensor that rules are about, with the names that they give it."""
-        from embgeo.io.memory import as_matrix
-
         if not isinstance(source, Path):
             matrix = as_matrix(source)
             return [([rule.tensor for rule in rules if not rule.tensor], matrix)]
@@ -198,8 +198,6 @@ def is_unmeasured(baseline: Path | Analysis) -> bool:
 
 
 def holds(path: Path, tensor: str) -> bool:
-    from embgeo.io import open_checkpoint
-
     return any(
         t.name == tensor or t.name.endswith(f".{tensor}") for t in open_checkpoint(path).tensors
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from embgeo.comparison.steps import Steps, steps_of
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.version import VERSION
-from embgeo.io.remote.cache import is_offline
+from embgeo.io.remote.cache import find_cached, is_offline
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
 from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
@@ -135,7 +135,6 @@ def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> P
 
     `folders`: where the commits before lie, with their names; this one is added.
     """
-    from embgeo.io.remote.cache import find_cached
     from embgeo.io.remote.fetching import fetch_into_cache
 
     folder = find_cached(name, source) or fetch_into_cache(name.text, source, known=list(folders))

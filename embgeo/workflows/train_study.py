@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,13 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import Diverged, EmbgeoError, UnreadableFile, argument
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.originals import original
+from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.core.errors import Diverged, UnreadableFile, argument
+from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.io import load
+from embgeo.io.bounded.records import ARRAYS_NAME
+from embgeo.result.analysis import load_analysis
+from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import name_of_output
+from embgeo.workflows.folders import replace_comparison, write_whole
 from embgeo.workflows.train_task import StudyTask
 
 if TYPE_CHECKING:
-    from embgeo.comparison.comparison import Comparison
     from embgeo.core.progress import Progress
     from embgeo.training.study.training import Training
 
@@ -52,7 +59,6 @@ def geometry_measure(
     counts : int array
         Of the tokens in the training split.
     """
-    from embgeo.core.matrix import Frequency, Matrix
     from embgeo.core.options import Options
     from embgeo.metrics.skipping import skip_unneeded
     from embgeo.workflows.analyze import analyze
@@ -89,7 +95,6 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
 
     That of the output matrix, of a model that has one, is in a folder of its own.
     """
-    from embgeo.io import load
     from embgeo.stats.resources import Resources
     from embgeo.training.loop.checkpoint import MODEL_NAME, VOCABULARY_NAME
     from embgeo.training.study.run_result import OUTPUT_FOLDER
@@ -122,9 +127,6 @@ def choose_pass_device(device: str) -> str:
 
 def is_analyzed(folder: Path, model: Path) -> bool:
     """Whether the folder holds an analysis of this very file."""
-    from embgeo.io.bounded.records import ARRAYS_NAME
-    from embgeo.result.saved import JSON_NAME
-
     try:
         content: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
         own = content["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None
@@ -144,7 +146,6 @@ def write_study(
     diverged : dict of (str, int) to Diverged
         Method and seed of the runs that did not come to their end; some others did.
     """
-    from embgeo.comparison.saved import COMPARISON_NAME
     from embgeo.report.study import write
     from embgeo.training.study.training import COMPARISON_FOLDER, save_training
 
@@ -152,11 +153,12 @@ def write_study(
     progress.start("comparing the embeddings", 0)
     comparison = compare_embeddings(study, task, progress)
     save_training(study, task.folder)
-    earlier = task.folder / COMPARISON_FOLDER
+    beside = task.folder / COMPARISON_FOLDER
     if comparison is not None:
-        write_comparison_beside(comparison, task.folder)
-    elif (earlier / COMPARISON_NAME).is_file():  # of other runs than those of the report
-        shutil.rmtree(earlier, ignore_errors=True)
+        way_out = f"make room, and go on with {argument('resume')}"
+        write_whole(beside, comparison.save, replace_comparison, way_out)
+    elif (beside / COMPARISON_NAME).is_file():  # of other runs than those of the report
+        shutil.rmtree(beside, ignore_errors=True)
     return study, write(study, comparison, task.folder)
 
 
@@ -203,10 +205,7 @@ def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> 
     After those of all methods come the output matrices of untied models.
     """
     from embgeo.comparison.compare import compare_inputs
-    from embgeo.comparison.comparison import Member
-    from embgeo.comparison.originals import original
     from embgeo.comparison.pairs import ComparisonInput
-    from embgeo.result.analysis import load_analysis
     from embgeo.training.study.run_result import OUTPUT_FOLDER
 
     if len(study.methods) < 2 or study.shown_seed is None:
@@ -223,29 +222,3 @@ def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> 
         member = Member(name, str(home), analysis, True, absent)
         inputs.append(ComparisonInput(member, matrix))
     return compare_inputs(inputs, command=task.command, progress=progress)
-
-
-def write_comparison_beside(comparison: Comparison, folder: Path) -> None:
-    """Write the comparison into its folder, in the place of an earlier one."""
-    from embgeo.comparison.saved import COMPARISON_NAME
-    from embgeo.training.study.training import COMPARISON_FOLDER
-    from embgeo.workflows.folders import move_files, replace_comparison
-
-    target = folder.absolute() / COMPARISON_FOLDER
-    fresh = Path(tempfile.mkdtemp(prefix=f".{COMPARISON_FOLDER}.", dir=folder))
-    try:
-        comparison.save(fresh)
-        target.mkdir(exist_ok=True)
-        if (target / COMPARISON_NAME).is_file():
-            replace_comparison(fresh, target)
-        else:
-            names = sorted((path.name for path in fresh.iterdir()), key=COMPARISON_NAME.__eq__)
-            move_files(fresh, target, names)
-    except OSError as error:
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}",
-            where=target,
-            way_out=f"make room, and go on with {argument('resume')}",
-        ) from error
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)

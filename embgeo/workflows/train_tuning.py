@@ -16,7 +16,6 @@ from embgeo.workflows.train_task import StudyTask
 
 if TYPE_CHECKING:
     from embgeo.training.loop.session import Measure
-    from embgeo.training.settings import StudySettings
 
 TUNING_NAME = "tuning.json"
 
@@ -116,7 +115,7 @@ def try_rates(
         monitor.begin(place * len(rates) + number)
         try:
             perplexity = train_run(
-                trial_settings(task, method, rate),
+                replace(task, tuned={method: rate}).run_settings(method, task.settings.seeds[0]),
                 task.dataset,
                 trial_folder(task, method, rate),
                 measure=measure,
@@ -138,12 +137,6 @@ def try_rates(
         task.settings.seeds[0],
         tuple(TriedRate(lr, value, i == chosen) for i, (lr, value) in enumerate(tried)),
     )
-
-
-def trial_settings(task: StudyTask, method: str, rate: float) -> StudySettings:
-    """The settings of a run with that rate and the first seed."""
-    own = replace(task, tuned={method: rate})
-    return own.run_settings(method, task.settings.seeds[0])
 
 
 def trial_folder(task: StudyTask, method: str, rate: float) -> Path:

@@ -25,7 +25,7 @@ from embgeo.core.special import SpecialToken
 from embgeo.distributed import describe_part, finish, first_round, make_plan
 from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
-from embgeo.workflows.sides import name_output
+from embgeo.workflows.analyze import name_output
 from tests.support.documents import (
     FIRST_CELL,
     LINK,
