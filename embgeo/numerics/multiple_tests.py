@@ -19,6 +19,24 @@ def two_sided(z: float) -> float:
     return math.erfc(abs(z) / math.sqrt(2.0))
 
 
+def mcnemar(first: int, second: int) -> float:
+    """Exact two-sided p-value of McNemar's test: whether two classifiers are right equally often.
+
+    Parameters
+    ----------
+    first, second : int
+        Cases that only the one and only the other classifies rightly.
+
+    Examples
+    --------
+    >>> round(mcnemar(10, 2), 6)
+    0.038574
+    """
+    from scipy.special import bdtr
+
+    return min(1.0, 2.0 * float(bdtr(min(first, second), first + second, 0.5)))
+
+
 def adjust_holm(p_values: Sequence[float]) -> list[float]:
     """p-values after Holm's step-down correction (Holm 1979).
 

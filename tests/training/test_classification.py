@@ -205,6 +205,8 @@ def test_a_study_is_judged_by_accuracy(
     page = found.report.read_text("utf-8").lower()
     assert "test accuracy against each control" in page
     assert "training documents" in page
+    (said,) = (note for note in study.notes if note.startswith("frage against mle, documents"))
+    assert "seed 0: " in said
 
 
 @pytest.mark.parametrize("method", ["frage", "sc-exp", "cosreg"])

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
+from embgeo.numerics.multiple_tests import mcnemar
 from embgeo.training.study.document_outcomes import (
     DocumentOutcomes,
     bootstrap_documents,
+    compare_documents,
     score_classes,
 )
 from embgeo.training.study.samples import bootstrap_samples
@@ -66,3 +72,20 @@ def test_an_interval_is_for_the_number_that_it_is_about() -> None:
     texts = {0: TextLosses("test", tuple(np.arange(30.0).tolist()), (5,) * 30)}
     assert bootstrap_samples(texts, texts, "test.perplexity") == (0.0, 0.0)
     assert bootstrap_samples(texts, after, "test.accuracy") is None
+
+
+def test_the_test_of_mcnemar_is_the_binomial_one_on_what_one_alone_gets_right() -> None:
+    for first, second in itertools.product(range(6), range(0, 400, 57)):
+        n, least = first + second, min(first, second)
+        tail = Fraction(sum(math.comb(n, k) for k in range(least + 1)), 2**n)
+        assert mcnemar(first, second) == pytest.approx(float(min(Fraction(1), 2 * tail)), rel=1e-9)
+        assert mcnemar(first, second) == mcnemar(second, first)
+
+
+def test_mcnemar_counts_documents_of_the_same_seed() -> None:
+    truth = (0, 1, 2) * 8
+    before = DocumentOutcomes("test", truth, (0,) * 24)
+    after = DocumentOutcomes("test", truth, (0, 1, 2) * 4 + (1,) * 12)
+    found = compare_documents({3: before, 5: before, 8: before}, {3: after, 5: before, 7: after})
+    assert found == ("seed 3: 4 lost, 12 won, p = 0.077; seed 5: 0 lost, 0 won, p = 1")
+    assert compare_documents({3: before}, {3: outcomes(0.5)}) == ""

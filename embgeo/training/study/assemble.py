@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,10 @@ from embgeo.core.quantities import spectrum
 from embgeo.core.values import Quantity, Series, format_number
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, describe_methods
+from embgeo.training.study.document_outcomes import DocumentOutcomes, compare_documents
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
 from embgeo.training.study.run_result import FinishedRun, RunResult
-from embgeo.training.study.samples import Samples
+from embgeo.training.study.samples import Samples, SamplesByMethod
 from embgeo.training.study.training import Run, StudyMethod, Training
 from embgeo.training.study.warnings import warn_of_methods
 
@@ -47,6 +48,7 @@ def assemble_study(
     priors = prior_settings(trained)
     runs = tuple(run_of(one, priors) for one in trained)
     first = trained[0].result
+    samples = group_samples(trained)
     training = Training(
         provenance={
             **provenance,
@@ -56,11 +58,12 @@ def assemble_study(
         quantities=quantities(trained, runs),
         methods=tuple(complete_method(method, trained) for method in methods),
         runs=runs,
-        outcomes=decide_claims(runs, samples=group_samples(trained), trained=name_trained(first)),
+        outcomes=decide_claims(runs, samples=samples, trained=name_trained(first)),
         warnings=warn_of_methods(runs),
         notes=(
             *(f"{one}; no number here knows it" for one in lost),
             *(describe_tried(method) for method in methods if method.tried),
+            *describe_documents(methods, samples),
             *notes(trained, runs),
         ),
     )
@@ -103,6 +106,21 @@ def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples
         if one.samples is not None:
             found.setdefault(one.method, {})[one.result.seed] = one.samples
     return found
+
+
+def describe_documents(methods: Sequence[StudyMethod], samples: SamplesByMethod) -> Iterator[str]:
+    """McNemar's test of each method of classification against its reference."""
+    documents = {
+        method: {seed: one for seed, one in held.items() if isinstance(one, DocumentOutcomes)}
+        for method, held in samples.items()
+    }
+    for method in methods:
+        before, after = (documents.get(name, {}) for name in (method.reference, method.name))
+        if said := compare_documents(before, after):
+            yield (
+                f"{method.name} against {method.reference}, documents that one of both alone gives "
+                f"their class (McNemar's exact test): {said}"
+            )
 
 
 def collect_scalars(

@@ -1,4 +1,4 @@
-"""What a classifier says of every document of a split, and a bootstrap over these documents."""
+"""What a classifier says of every document; a bootstrap and McNemar's test over documents."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.values import Quantity
+from embgeo.core.values import Quantity, format_number
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.numerics.multiple_tests import mcnemar
 from embgeo.training.study.numbers import of_splits
 from embgeo.training.study.spread import pair_seeds, take_percentiles
 
@@ -120,3 +121,19 @@ def bootstrap_documents(
         scores = [score_classes(truth, one, weights)[score] for one in given]
         differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
     return take_percentiles(differences)
+
+
+def compare_documents(
+    before: Mapping[int, DocumentOutcomes], after: Mapping[int, DocumentOutcomes]
+) -> str:
+    """McNemar's test of each seed that both have, in words; empty without the same documents."""
+    parts = []
+    for seed in sorted(before.keys() & after.keys()):
+        first, second = before[seed], after[seed]
+        if (first.split, first.truth) != (second.split, second.truth):
+            return ""
+        old, new = (np.equal(one.given, one.truth) for one in (first, second))
+        lost, won = int((old & ~new).sum()), int((new & ~old).sum())
+        p = format_number(mcnemar(lost, won), 2)
+        parts.append(f"seed {seed}: {lost:,} lost, {won:,} won, p = {p}")
+    return "; ".join(parts)
