@@ -84,6 +84,10 @@ class InanSubspace:
         if not self.betas and not self.taus:
             raise BadOption("nothing is swept", where="betas and taus", way_out="give some values")
 
+    def count_steps(self, tokens: int) -> int:
+        """Windows of all epochs."""
+        return self.epochs * -(-(tokens // self.batch - 1) // self.bptt)
+
     def points(self) -> tuple[Point, ...]:
         """Every training of the sweeps, each once."""
         of_beta = [Point("beta", beta, beta, self.tau) for beta in self.betas]
@@ -172,7 +176,7 @@ def train_point(
     model = UntiedLstm(n_tokens, settings.hidden).to(device)
     augmented = AugmentedLoss(model.embedding, gamma=1.0 / point.tau, tau=point.tau)
     batches = Batches(columns(rows, settings.batch), settings.bptt, seed=seed)
-    total = settings.epochs * steps_per_epoch(settings, len(rows))
+    total = settings.count_steps(len(rows))
     optimizer = build_optimizer("adam", [{"params": list(model.parameters())}], {"lr": settings.lr})
     schedule = build_schedule("one-cycle", {"warm_up": 0.1})
     scale = point.beta * point.tau**2 * n_tokens
@@ -202,11 +206,6 @@ def train_point(
         )
     save(model, folder)
     return float(np.mean(losses))
-
-
-def steps_per_epoch(settings: InanSubspace, tokens: int) -> int:
-    """Windows of one epoch."""
-    return -(-(tokens // settings.batch - 1) // settings.bptt)
 
 
 def save(model: UntiedLstm, folder: Path) -> None:

@@ -13,8 +13,13 @@ from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
 from embgeo.core.visible import printable
+from embgeo.io import load
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.settings import parse_table
+from embgeo.result.analysis import load_analysis
+from embgeo.result.saved import JSON_NAME
+from embgeo.workflows import figures
+from embgeo.workflows.analyze import analyze
 from embgeo.workflows.folders import write_set
 from embgeo.workflows.train import require_torch
 from embgeo.workflows.train_monitor import RunMonitor
@@ -95,9 +100,7 @@ class SettingSweep:
     @property
     def steps(self) -> int:
         """Of one training."""
-        from embgeo.training.inan_subspace import steps_per_epoch
-
-        return self.settings.epochs * steps_per_epoch(self.settings, len(self.corpus.train))
+        return self.settings.count_steps(len(self.corpus.train))
 
     def home(self, point: Point, seed: int) -> Path:
         return self.folder / point.folder / f"seed-{seed}"
@@ -234,24 +237,28 @@ def begin(sweep: SettingSweep) -> ExperimentRecord:
         sweep.command,
         list_versions(),
     )
-    if not (sweep.folder / RECORD_NAME).is_file():
+    if (sweep.folder / RECORD_NAME).is_file():
+        require_same_record(EXPERIMENT, record, sweep.folder, ("settings", "corpus"))
+    else:
         EXPERIMENT.save(record, sweep.folder)
-        return record
-    before, now = EXPERIMENT.to_json(EXPERIMENT.load(sweep.folder)), EXPERIMENT.to_json(record)
-    if any(before[key] != now[key] for key in ("settings", "corpus")):
+    return record
+
+
+def require_same_record(
+    form: RecordFormat[Any], record: object, folder: Path, keys: Sequence[str]
+) -> None:
+    """`BadOption` if a folder holds the record of an experiment that differs in one of the keys."""
+    before, now = form.to_json(form.load(folder)), form.to_json(record)
+    if any(before[key] != now[key] for key in keys):
         raise BadOption(
             "holds the experiment with other settings or on another text",
-            where=sweep.folder,
+            where=folder,
             way_out=f"choose another folder with {argument('out')}",
         )
-    return record
 
 
 def measure_point(sweep: SettingSweep, point: Point, seed: int, progress: Progress) -> PointResult:
     """One point, trained unless it was before, and its distance by the analysis."""
-    from embgeo.result.analysis import load_analysis
-    from embgeo.result.saved import JSON_NAME
-
     home = sweep.home(point, seed)
     if not (home / JSON_NAME).is_file():
         train_and_analyze(sweep, point, seed, home, progress)
@@ -274,10 +281,8 @@ def train_and_analyze(
     sweep: SettingSweep, point: Point, seed: int, home: Path, progress: Progress
 ) -> None:
     """Train a point and write its analysis, by which the point is known to be finished."""
-    from embgeo.io import load
     from embgeo.training import inan_subspace
     from embgeo.training.loop.checkpoint import MODEL_NAME
-    from embgeo.workflows.analyze import analyze
 
     progress.start(f"{point.sweep} = {point.value:g}, seed {seed}", sweep.steps)
     inan_subspace.train_point(
@@ -305,8 +310,6 @@ def describe_point(point: PointResult, seconds: float) -> str:
 
 def draw_sweeps(sweep: SettingSweep) -> None:
     """The distance against each parameter, as ``embgeo figures`` draws a sweep."""
-    from embgeo.workflows import figures
-
     for parameter in ("beta", "tau"):
         homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
         if len({home.parent for home in homes}) < 2:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.visible import printable
+from embgeo.io import load
 from embgeo.io.bounded.saved import write_text
 from embgeo.io.bounded.settings import parse_table
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
@@ -25,7 +26,11 @@ from embgeo.training.study.gao_figure import (
     decide_limits,
 )
 from embgeo.training.study.run_result import RESULT_NAME, is_finished, load_result
+from embgeo.workflows import figures
+from embgeo.workflows.analyze import analyze
+from embgeo.workflows.experiment import require_same_record
 from embgeo.workflows.folders import write_set
+from embgeo.workflows.train import train
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import as_tables, check_runs_folder
 
@@ -135,13 +140,7 @@ def make_gao_figure(
         list_versions(),
     )  # fmt: skip
     if resume:
-        before = GAO_FIGURE.load(task.folder)
-        if (dict(before.settings), before.seeds) != (dict(record.settings), record.seeds):
-            raise BadOption(
-                "holds the experiment with other settings",
-                where=task.folder,
-                way_out=f"choose another folder with {argument('out')}",
-            )
+        require_same_record(GAO_FIGURE, record, task.folder, ("settings", "seeds"))
     task.folder.mkdir(parents=True, exist_ok=True)
     GAO_FIGURE.save(record, task.folder)
     matrices, subjects = [], []
@@ -160,7 +159,6 @@ def write_figure_and_page(
     """Draw the figure, write it and the page into the folder; their paths."""
     from embgeo.charts import gao_figure as chart
     from embgeo.report import gao_figure as page
-    from embgeo.workflows import figures
 
     made = figures.draw(
         [subject.analysis for subject in subjects if subject.analysis is not None],
@@ -213,9 +211,7 @@ def find_analysis(home: Path, panel: str, own: Path, command: str) -> Path:
     Of an untied translation model the output matrix is taken, of a classifier of documents the
     rows of its classes.
     """
-    from embgeo.io import load
     from embgeo.training.loop.checkpoint import MODEL_NAME
-    from embgeo.workflows.analyze import analyze
 
     run = (home / RESULT_NAME).is_file()
     documents = run and load_result(home).task == "classification"
@@ -232,8 +228,6 @@ def find_analysis(home: Path, panel: str, own: Path, command: str) -> Path:
 
 def train_panel(task: GaoTask, panel: str, folder: Path, monitor: RunMonitor | None) -> None:
     """The preset of a panel, by plain maximum likelihood; what is finished is kept."""
-    from embgeo.workflows.train import train
-
     sources = task.sources
     train(
         getattr(sources, f"{panel}_data", None) or None,

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile, writing
 
 MODEL_NAME = "model.safetensors"
 VOCABULARY_NAME = "vocabulary.tsv"
@@ -42,33 +42,26 @@ def model_bytes(model: nn.Module) -> bytes:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all.
-
-    Raises
-    ------
-    EmbgeoError
-        It cannot be written.
-    """
+    """Write a file whole, or not at all."""
     with write_whole(path, "make room, and go on with --resume") as file:
         file.write(content)
 
 
 @contextmanager
 def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
-    """A file under a temporary name, which gets its own once all of it is on the disk."""
+    """A file that takes the place of `path` once all of it is on the disk."""
     # Always the same name: what a killed process leaves, the next one writes over.
     fresh = path.with_name(f".{path.name}.new")
-    try:
-        with fresh.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise EmbgeoError(
-            f"cannot be written: {error.strerror or error}", where=path, way_out=way_out
-        ) from error
+    with writing(path, way_out):
+        try:
+            with fresh.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -123,7 +116,7 @@ def require_same(before: Any, now: Any, where: Path) -> None:
 
 
 def save_state(state: dict[str, Any], folder: Path) -> None:
-    """Write the state to a temporary name, and rename it when it is whole on the disk."""
+    """Write the state in the place of the one before."""
     way_out = "make room; the state saved before is still whole"
     with write_whole(folder / STATE_NAME, way_out) as file:
         torch.save({"format": FORMAT, **state}, file)

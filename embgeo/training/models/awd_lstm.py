@@ -48,11 +48,6 @@ class AwdLstm(RecurrentModel):
     tied, bias
         See :class:`LanguageModel`.
 
-    Raises
-    ------
-    BadOption
-        A setting outside its range.
-
     References
     ----------
     Merity, Keskar and Socher, "Regularizing and optimizing LSTM language models", ICLR 2018.

@@ -57,11 +57,6 @@ class Llama(LanguageModel):
     tied, bias
         See :class:`LanguageModel`.
 
-    Raises
-    ------
-    BadOption
-        A setting outside its range.
-
     References
     ----------
     Touvron et al., "LLaMA: open and efficient foundation language models", 2023, §2.2, after Zhang

@@ -52,11 +52,6 @@ class TransformerXL(LanguageModel):
         Whether each token sees no more tokens than the memory holds, so that all have as much
         context.
 
-    Raises
-    ------
-    BadOption
-        A setting outside its range.
-
     References
     ----------
     Dai et al., "Transformer-XL: attentive language models beyond a fixed-length context", ACL 2019,

@@ -55,11 +55,6 @@ class VdLstm(RecurrentModel):
     tied, bias
         See :class:`LanguageModel`.
 
-    Raises
-    ------
-    BadOption
-        A setting outside its range.
-
     References
     ----------
     Inan, Khosravi and Socher, "Tying word vectors and word classifiers: a loss framework for

@@ -188,18 +188,13 @@ def thin_curves(log: Log) -> dict[str, TrainingCurve]:
     """Every curve of the log, thinned evenly to `MOST_POINTS`, both ends kept."""
     found = {}
     for name, (steps, values) in log.curves.items():
-        places = thin_places(len(steps))
+        n = len(steps)
+        most = min(n, MOST_POINTS) - 1
+        places = [round(i * (n - 1) / max(most, 1)) for i in range(most + 1)]
         found[name] = TrainingCurve(
             tuple(float(steps[i]) for i in places), tuple(float(values[i]) for i in places)
         )
     return found
-
-
-def thin_places(n: int) -> list[int]:
-    """0 … n − 1, or `MOST_POINTS` of them evenly apart with both ends."""
-    if n <= MOST_POINTS:
-        return list(range(n))
-    return sorted({round(i * (n - 1) / (MOST_POINTS - 1)) for i in range(MOST_POINTS)})
 
 
 def collect_numbers(result: RunResult, curves: Mapping[str, TrainingCurve]) -> dict[str, float]:
