@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.training.data.analogies import Analogy
 from embgeo.training.data.encoding import Words
 from embgeo.training.data.text import read_lines, sha256
 from embgeo.training.data.vocabulary import Vocabulary
@@ -56,6 +57,7 @@ class DocumentCorpus:
     ----------
     train, valid : TokenStream
     similarity : tuple of WordPairs
+    analogies : tuple of Analogy
     """
 
     name: str
@@ -66,6 +68,7 @@ class DocumentCorpus:
     notes: tuple[str, ...]
     files: dict[str, str]
     unit: str = "words"
+    analogies: tuple[Analogy, ...] = ()
 
     @property
     def sizes(self) -> dict[str, int]:

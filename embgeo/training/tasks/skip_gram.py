@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import torch
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import nonnegative, whole
+from embgeo.training.data.analogies import FILE, read_analogies
 from embgeo.training.data.documents import DocumentCorpus, load_documents
 from embgeo.training.data.neighbor_batches import (
     NegativeSampler,
@@ -21,6 +23,7 @@ from embgeo.training.data.neighbor_batches import (
 )
 from embgeo.training.data.text import sha256
 from embgeo.training.data.word_pairs import KNOWN, read_word_pairs
+from embgeo.training.evaluation import analogies
 from embgeo.training.evaluation.word_similarity import (
     correlate,
     describe_intervals,
@@ -70,8 +73,13 @@ class SkipGramTask(Task):
     NAME: ClassVar[str] = "skipgram"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (SkipGram,)
     QUALITY: ClassVar[str] = DECIDING
-    SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
-    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+    SCORES: ClassVar[tuple[str, ...]] = (
+        "loss",
+        *SETS,
+        *(name + ALL for name in SETS),
+        *analogies.SCORES,
+    )
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = (*QUANTITIES, *analogies.QUANTITIES)
     SPARSE: ClassVar[bool] = True
 
     def __init__(
@@ -108,7 +116,10 @@ class SkipGramTask(Task):
         names = {one.name for one in corpus.similarity}
         stems = [stem for stem, name in KNOWN.items() if name in names]
         corpus.files.update({f"{stem}.txt": sha256(folder / f"{stem}.txt") for stem in stems})
-        return corpus
+        if not (folder / FILE).is_file():
+            return corpus
+        corpus.files[FILE] = sha256(folder / FILE)
+        return replace(corpus, analogies=read_analogies(folder / FILE))
 
     def feed(
         self, config: StudySettings, dataset: DocumentCorpus, world: World, device: torch.device
@@ -176,7 +187,7 @@ class SkipGramTask(Task):
 
 
 class SimilarityScores:
-    """The loss on pairs of validation documents, and word similarity."""
+    """The loss on pairs of validation documents, word similarity and analogies."""
 
     def __init__(self, task: SkipGramTask, dataset: DocumentCorpus, device: torch.device) -> None:
         self.task, self.dataset = task, dataset
@@ -195,11 +206,15 @@ class SimilarityScores:
         return {"loss": float(found.mean), "pairs": self.batch.units}
 
     def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, WordSimilarity]:
-        """The loss, the correlations of all sets, and the cosines that they are of."""
+        """The loss; correlations of all sets and accuracies of analogies; cosines of the sets."""
         W = list_embeddings(model)[0].detach().float().cpu().numpy()
         found = measure_similarity(W, self.dataset.vocabulary, self.dataset.similarity)
-        self.lines = [describe_intervals(found)]
-        return self.valid(model), correlate(found), found
+        self.lines, scores = [describe_intervals(found)], correlate(found)
+        if asked := self.dataset.analogies:
+            right = analogies.answer_analogies(W, self.dataset.vocabulary, asked)
+            self.lines.append(analogies.describe_analogies(right, len(asked)))
+            scores |= analogies.score_analogies(right)
+        return self.valid(model), scores, found
 
     def describe_parts(self) -> list[str]:
         """Intervals of what was measured last."""
