@@ -18,7 +18,7 @@ CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("data", "bpe", ("size", "min_count", "tokenizer", "unit")),
     ("task", "name", None),
     ("model", "name", None),
-    ("optimizer", "kind", OF_OPTIMIZER),
+    ("optimizer", "kind", (*OF_OPTIMIZER, "embedding_lr")),
     ("optimizer", "schedule", OF_SCHEDULE),
 )
 

@@ -208,6 +208,8 @@ def list_homes(source: Path) -> list[Path]:
 def find_analysis(home: Path, panel: str, own: Path, command: str) -> Path:
     """The folder with the analysis of a matrix, which is made in `own` where there is none.
 
+    It is made anew each time: the matrix may be another one by now.
+
     Of an untied translation model the output matrix is taken, of a classifier of documents the
     rows of its classes.
     """
@@ -219,10 +221,9 @@ def find_analysis(home: Path, panel: str, own: Path, command: str) -> Path:
         return home / "output"
     if (home / JSON_NAME).is_file() and not documents:
         return home
-    if not (own / JSON_NAME).is_file():
-        model = home / MODEL_NAME if run else home
-        matrix = load(model, tensor="classes.weight") if documents else load(model)
-        analyze(matrix, sections=SECTIONS, reference=False, command=command).save(own)
+    model = home / MODEL_NAME if run else home
+    matrix = load(model, tensor="classes.weight") if documents else load(model)
+    analyze(matrix, sections=SECTIONS, reference=False, command=command).save(own)
     return own
 
 

@@ -73,6 +73,11 @@ def test_one_command_measures_and_draws(place: Path, capsys: pytest.CaptureFixtu
     assert made == {f"gao-figure-1.{end}" for end in ("csv", "json", "pdf", "svg")}
     assert run(given) == 2
     assert "holds runs; go on with --resume" in capsys.readouterr().err
+    np.save("classes.npy", np.eye(4) + 1.0)
+    assert run([*given, "--resume", "-q"]) == 0
+    record = json.loads((place / "out" / "experiment.json").read_text("utf-8"))
+    assert record["matrices"][2]["rows"] == 4
+    assert record["matrices"][2]["numbers"][POSITIVE] == 1.0
     assert run([*GIVEN, "--set", "classes=w2v", "--resume", "-q"]) == 2
     assert "other settings" in capsys.readouterr().err
 

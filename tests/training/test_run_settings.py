@@ -224,6 +224,9 @@ def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
     assert constant.optimizer.lr == config.optimizer.lr
     sgd = config.updated({"optimizer": {"kind": "sgd", "momentum": 0.9}})
     assert (sgd.optimizer.lr, sgd.optimizer.momentum, sgd.optimizer.warm_up) == (None, 0.9, 0.1)
+    rated = config.updated({"optimizer": {"embedding_lr": 3.0}})
+    assert rated.updated({"optimizer": {"schedule": "constant"}}).optimizer.embedding_lr == 3.0
+    assert rated.updated({"optimizer": {"kind": "sgd"}}).optimizer.embedding_lr is None
     for changed in (config, same, constant, sgd):
         resolve(changed)
 
