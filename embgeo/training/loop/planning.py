@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -284,16 +285,8 @@ def fit_epochs(
 
 def find_most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
     """The largest number of steps, in whole epochs from one epoch on, whose time is within."""
-    if total(1) > limit:
-        return 0
     unit = epoch if total(epoch) <= limit else 1
-    low, high = 1, 2
-    while total(high * unit) <= limit:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if total(middle * unit) <= limit else (low, middle)
-    return low * unit
+    return unit * bisect_right(range(1, 2**40), limit, key=lambda n: total(n * unit))
 
 
 def settle(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -153,15 +153,9 @@ class RelativeBlock(nn.Module):
         self.inner_out = linear(inner, d, SPREAD)
         self.norm_inner = nn.LayerNorm(d)
 
-    def forward(
-        self,
-        x: Tensor,
-        context: Tensor,
-        distances: Tensor,
-        biases: tuple[Tensor, Tensor],
-        hidden: Tensor,
-    ) -> Tensor:
-        attended = self.attention(x, context, distances, biases, hidden)
+    def forward(self, x: Tensor, *seen: Any) -> Tensor:
+        """`seen` is what `attention` takes next to x."""
+        attended = self.attention(x, *seen)
         x = self.norm_attention(x + F.dropout(attended, self.dropout, self.training))
         inner = F.dropout(F.relu(self.inner_in(x)), self.dropout, self.training)
         added = F.dropout(self.inner_out(inner), self.dropout, self.training)
