@@ -336,7 +336,7 @@ def pipe(path: Path) -> Path:
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "missing": (lambda p: p / "no.txt", "no such file"),
     "name too long": (lambda p: p / ("x" * 5000), "cannot be read"),
-    "below a file": (lambda p: write(p / "t.txt", "a") / "b", "no such file"),
+    "below a file": (lambda p: write(p / "t.txt", "a") / "b", "cannot be read"),
     "empty": (lambda p: raw(p / "t.txt", b""), "the file is empty"),
     "blank": (lambda p: write(p / "t.txt", " \n \n"), "0 tokens for the train split"),
     "tiny": (lambda p: write(p / "t.txt", SENTENCES), "tokens for the train split are less than"),
@@ -345,7 +345,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "latin-1": (lambda p: raw(p / "t.txt", b"ok\nok\ncaf\xe9\n"), "line 3 is not UTF-8"),
     "cut character": (lambda p: raw(p / "t.txt", b"ok\ncaf\xc3"), "line 2 is not UTF-8"),
     "one word": (lambda p: raw(p / "t.txt", b"x" * 3_000_000), "MiB without white space"),
-    "damaged": (lambda p: damaged(p / "t.txt.gz"), "compressed file is damaged"),
+    "damaged": (lambda p: damaged(p / "t.txt.gz"), "its gzip data are damaged"),
     "pipe": (lambda p: pipe(p / "t.txt"), "not a regular file"),
     "empty folder": (lambda p: p, "the folder holds no text"),
     "no validation": (lambda p: write(p / "train.txt", SENTENCES * 20).parent, "no validation"),

@@ -167,7 +167,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "one class": (cut(LABELS, lambda data: data[:8] + bytes(60)), "1 classes to train on"),
     "damaged gzip": (
         cut("t10k-labels-idx1-ubyte.gz", lambda data: data[:-6]),
-        "the compressed file is damaged",
+        "its gzip data are damaged",
     ),
 }
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.text import cannot_read, read_lines
+from embgeo.io.bounded.guard import cannot_read
+from embgeo.training.data.text import read_lines
 
 #: A class and a text.
 LabeledText = tuple[str, str]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.training.data.text import cannot_read
+from embgeo.io.bounded.guard import cannot_read
 
 SPLITS = ("train", "valid", "test")
 _MOST_FILES = 100_000

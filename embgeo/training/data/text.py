@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
 import io
-import lzma
-import zlib
-from collections.abc import Callable, Iterator
-from io import BufferedIOBase
+from collections.abc import Iterator
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded.compressed import BoundedStream, codec_of
+from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.small_files import read_head
 
 _BLOCK = 2**20
 _MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_OPENERS: dict[bytes, Callable[[Path], BufferedIOBase]] = {
-    b"\x1f\x8b": gzip.GzipFile,
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
-    b"BZh": bz2.BZ2File,
-}
-_DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
 
 
 def pieces(path: Path) -> Iterator[str]:
@@ -31,7 +23,7 @@ def pieces(path: Path) -> Iterator[str]:
     Parameters
     ----------
     path : Path
-        UTF-8, plain or compressed by gzip, xz or bzip2, detected from its first bytes.
+        UTF-8, plain or compressed by gzip, xz, bzip2 or zstd, detected from its first bytes.
     """
     line = 1
     for block in _whole_lines(path):
@@ -60,15 +52,6 @@ def sha256(path: Path) -> str:
         raise cannot_read(path, error) from error
 
 
-def cannot_read(path: Path, error: OSError) -> UnreadableFile:
-    """The one-line error for what the operating system refused."""
-    if isinstance(error, FileNotFoundError):
-        return UnreadableFile("there is no such file", where=path, way_out="check the path")
-    return UnreadableFile(
-        f"cannot be read ({error.strerror or error})", where=path, way_out="check the file"
-    )
-
-
 def _whole_lines(path: Path) -> Iterator[bytes]:
     rest = b""
     for number, block in enumerate(read_blocks(path)):
@@ -95,33 +78,16 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 def read_blocks(path: Path) -> Iterator[bytes]:
     """The bytes of a file, decompressed, in blocks. Raises as :func:`pieces`, for text or not."""
-    empty = True
+    codec, empty = codec_of(read_head(path)), True
     try:
-        if not path.exists():
-            raise FileNotFoundError
-        if not path.is_file():
-            raise UnreadableFile("is not a regular file", where=path, way_out="save it as a file")
-        with _open_text(path) as stream:
+        with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
             while block := stream.read(_BLOCK):
                 empty = False
                 yield block
-    except _DAMAGED as error:
-        raise UnreadableFile(
-            f"the compressed file is damaged ({error})", where=path, way_out="download it again"
-        ) from error
     except OSError as error:
         raise cannot_read(path, error) from error
     if empty:
         raise UnreadableFile("the file is empty", where=path, way_out="give a text")
-
-
-def _open_text(path: Path) -> BufferedIOBase:
-    with path.open("rb") as file:
-        head = file.read(6)
-    for magic, opener in _OPENERS.items():
-        if head.startswith(magic):
-            return opener(path)
-    return path.open("rb")
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:

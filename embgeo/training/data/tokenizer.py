@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.text import cannot_read
+from embgeo.io.bounded.guard import cannot_read
 from embgeo.training.data.vocabulary import Vocabulary
 
 #: Optional dependencies of the package that are needed here.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.text import cannot_read
+from embgeo.io.bounded.guard import cannot_read
 
 UNKNOWN = "<unk>"
 END = "<eos>"
