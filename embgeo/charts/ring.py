@@ -7,7 +7,7 @@ import numpy as np
 from embgeo.charts.lookup import column_of, find_table
 from embgeo.charts.specification import Ring
 from embgeo.core.arrays import IntArray
-from embgeo.core.quantities import clump, cosine
+from embgeo.core.quantities import clump, cosine, tokens
 from embgeo.core.values import Points
 from embgeo.diagnosis.blame import show_token
 from embgeo.result.analysis import Analysis
@@ -39,16 +39,24 @@ def find_ring(analysis: Analysis, points: Points) -> Ring | None:
 
 
 def find_members(analysis: Analysis) -> IntArray:
-    """Places of the rows within the angle of the clump; of those in the table where none is known.
+    """Places of the rows within the angle of the clump, on the side of norms of those listed.
 
-    A few rows of other norms may be among them: the ring is to be about right.
+    Some of other norms may be among them where that side cannot be told: then they are more than
+    the clump has. Where no angle is known, these are the listed ones.
     """
-    angle = analysis.scalar(clump.CLUMP_ANGLE)
+    table, angle = find_table(analysis, clump.CLUMP.name), analysis.scalar(clump.CLUMP_ANGLE)
+    count = analysis.scalar(clump.CLUMP_ROWS)
     columns = {column.name: column.values for column in analysis.columns}
     mean = columns.get(cosine.ANGLE_TO_MEAN.name)
-    angles = columns.get(clump.ANGLE_TO_CLUMP.name, mean)
-    if angles is not None and angle is not None and angle.value is not None:
-        return np.flatnonzero(angles <= angle.value)
-    table = find_table(analysis, clump.CLUMP.name)
+    angles, norms = columns.get(clump.ANGLE_TO_CLUMP.name, mean), columns.get(tokens.NORM.name)
     assert table is not None
-    return np.flatnonzero(np.isin(analysis.rows, column_of(table, "row")))
+    listed = np.flatnonzero(np.isin(analysis.rows, column_of(table, "row")))
+    if angles is None or angle is None or angle.value is None:
+        return listed
+    near = np.flatnonzero(angles <= angle.value)
+    if norms is None or count is None or not count.value:
+        return near
+    ordered, size = near[np.argsort(norms[near], kind="stable")], int(count.value)
+    sides = [np.sort(side) for side in (ordered[:size], ordered[-size:])]
+    fitting = [side for side in sides if np.isin(listed, side).all()]
+    return fitting[0] if fitting and np.array_equal(fitting[0], fitting[-1]) else near

@@ -16,8 +16,10 @@ NAMED = 5
 LONGEST = 24
 
 
-def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """What the named tokens have in common, and the tokens; two empties if there are none.
+def blame_tokens(
+    analysis: Numbers, causes: Iterable[str]
+) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
+    """What the named tokens have in common, the tokens, and their rows; empty if there are none.
 
     Parameters
     ----------
@@ -34,11 +36,10 @@ def blame_tokens(analysis: Numbers, causes: Iterable[str]) -> tuple[str, tuple[s
             labeled = analysis.tokens is not None
             long = analysis.scalar(tokens.LONG_ROWS) if cause == "large norms" else None
             most = min(NAMED, int(long.value)) if long is not None and long.value else NAMED
-            return lead, tuple(
-                show_token(row[token_at] if labeled else None, row[row_at])
-                for row in table.rows[:most]
-            )
-    return "", ()
+            named = table.rows[:most]
+            names = [show_token(row[token_at] if labeled else None, row[row_at]) for row in named]
+            return lead, tuple(names), tuple(int(row[row_at] or 0) for row in named)
+    return "", (), ()
 
 
 _TABLES = {

@@ -26,6 +26,8 @@ class Verdict:
         named.
     blame : tuple of str
         Up to five tokens, hidden characters spelled out; rows by number where tokens are unknown.
+    blame_rows : tuple of int
+        Their rows.
     """
 
     headline: str
@@ -33,6 +35,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     blame_lead: str = ""
     blame: tuple[str, ...] = ()
+    blame_rows: tuple[int, ...] = ()
 
     @property
     def blame_sentence(self) -> str:

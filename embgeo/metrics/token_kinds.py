@@ -6,8 +6,8 @@ import unicodedata
 from functools import cache
 
 from embgeo.core.arrays import IntArray
+from embgeo.core.token_spelling import classify_token
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.token_groups import classify_token
 
 #: First words of names that say how a letter looks, in front of its script …
 FORMS = frozenset({"FULLWIDTH", "HALFWIDTH", "SMALL", "CIRCLED", "SQUARE", "SQUARED"})

@@ -20,15 +20,16 @@ from embgeo.report.payload import (
     SPELLING,
     DataBlock,
     Payload,
-    list_findings,
     pack_columns,
     pack_counts,
     pack_nearest,
     pack_reference,
+    pack_states,
     pack_tokens,
     pack_views,
     thin,
 )
+from embgeo.report.token_states import list_findings
 from embgeo.result.analysis import Analysis
 
 Rows = npt.NDArray[np.int64]
@@ -142,6 +143,7 @@ def pack_member(
         "columns": pack_columns(own, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
         "listed": list_findings(analysis, rows),
+        "states": pack_states(analysis, rows, block),
     }
 
 

@@ -18,6 +18,7 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import projection, tokens
 from embgeo.core.values import Points
 from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
+from embgeo.report.token_states import find_states, has_counts, list_findings, list_left_out
 from embgeo.result.analysis import Analysis
 
 #: Rows that a page holds; beyond it the rows are thinned by frequency.
@@ -72,6 +73,8 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "columns": pack_columns(analysis, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
         "listed": list_findings(analysis, rows),
+        "states": pack_states(analysis, rows, block),
+        "left_out": list_left_out(analysis),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
@@ -192,28 +195,22 @@ def pack_nearest(
     }
 
 
-def list_findings(analysis: Analysis, rows: npt.NDArray[np.int64]) -> dict[int, list[str]]:
-    """What tables list of these rows, by their places on the page: a title, and a state."""
-    place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
-    found: dict[int, list[str]] = {}
-    for table in analysis.tables:
-        if not table.columns or table.columns[0] != "row":
-            continue
-        state = table.columns.index("state") if "state" in table.columns else None
-        for cells in table.rows:
-            if (at := place.get(int(cells[0] or 0))) is not None:
-                title = table.quantity.title
-                words = title if state is None else f"{title} ({cells[state]})"
-                found.setdefault(at, []).append(words)
-    return found
+def pack_states(
+    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
+) -> list[dict[str, Any]]:
+    """The states of tokens: a word, and the places of those that are in it."""
+    found = find_states(analysis, rows)
+    return [
+        {"word": word, "rows": block.add(places.astype(np.uint32))}
+        for word, places in found.items()
+    ]
 
 
 def pack_counts(
     analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
 ) -> dict[str, Any] | None:
     """How often the tokens of these rows occur, where that was counted."""
-    frequency = analysis.provenance.get("frequency") or {}
-    if analysis.counts is None or frequency.get("kind") != "counts":
+    if analysis.counts is None or not has_counts(analysis):
         return None
     counts = analysis.counts[rows]
     whole = bool(np.all((counts >= 0) & (counts < 2**32) & (counts == np.floor(counts))))

@@ -8,9 +8,9 @@ import pytest
 
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.token_spelling import classify_token
 from embgeo.core.values import Column, Scalar, Table
 from embgeo.metrics import neighborhoods
-from embgeo.metrics.token_groups import classify_token
 from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
 from embgeo.numerics.local_dimension import fit_two_nn
 from embgeo.numerics.sampling import generator
@@ -235,7 +235,7 @@ def test_the_nearest_rows_are_those_of_largest_cosine(
     monkeypatch.setattr("embgeo.metrics.queries.HUB_QUERIES", 60)
     nearest = tokens_of(Matrix(rows)).nearest
     assert nearest is not None
-    assert len(nearest.rows) == asked
+    assert len(nearest.rows) >= asked  # with those that tables list
     unit = naive.unit(np.delete(rows, 7, axis=0))
     cosines = unit @ unit.T
     np.fill_diagonal(cosines, -np.inf)

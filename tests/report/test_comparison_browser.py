@@ -383,7 +383,8 @@ def test_phone_has_no_sideways_scroll(driver: Any, folder: Path, name: str) -> N
             "return [document.scrollingElement.scrollWidth, innerWidth]"
         )
         assert wide <= inner == 390
-        assert driver.execute_script("return embgeo.map.cssWidth") > 300
+        least = 150 if name == "track" else 300  # more than four maps are two in a row
+        assert driver.execute_script("return embgeo.map.cssWidth") > least
 
 
 #: Figures and tables that stick out of the page or of the block that holds them.

@@ -11,6 +11,7 @@ import pytest
 
 from embgeo.core.visible import visible
 from embgeo.report.analysis import render
+from tests.report.test_payload import with_a_clump
 from tests.support.browser import (
     NEEDS_BROWSER,
     READY,
@@ -298,6 +299,37 @@ def listed(page: Any) -> list[int]:
         "return embgeo.map.nearestTo(embgeo.store.pinned).map(near => near.row)"
     )
     return found
+
+
+def test_blamed_tokens_have_cards_and_names_that_do_not_overlap(
+    driver: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "clump.html"
+    path.write_text(render(with_a_clump()), encoding="utf-8")
+    open_page(driver, path)
+    driver.execute_script("document.querySelector('.blame .word').click()")
+    assert text(driver, "#card .word") == "gone"
+    assert "row 600 · zero, left out of all numbers and of the map" in text(driver, "#card")
+    driver.execute_script("embgeo.store.pin(1)")
+    assert "State: unused by its spelling, never counted, in the clump" in text(driver, "#card")
+    # Six tokens in one place and one next to them: as many names as there is room for.
+    overlaps = driver.execute_script(
+        """
+        const {map, data} = embgeo;
+        map.named = [...Array(8).keys()].map((row) => [row, data.label(row)]);
+        map.draw();
+        const texts = [...document.querySelectorAll("#overlay text")].filter((t) => t.textContent);
+        const boxes = texts.map((t) => !t.closest(".ticks") && t.getBoundingClientRect());
+        const named = document.querySelectorAll("#overlay .named text").length;
+        const rings = document.querySelectorAll("#overlay .named circle").length;
+        const hit = (a, b) => a && b && a.left < b.right && b.left < a.right
+          && a.top + 3 < b.bottom && b.top + 3 < a.bottom;
+        return [named, rings, boxes.some((a, i) => boxes.slice(i + 1).some((b) => hit(a, b)))];
+        """
+    )
+    assert 1 <= overlaps[0] < 8
+    assert overlaps[1:] == [8, False]
+    assert complaints(driver) == []
 
 
 def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:

@@ -128,3 +128,34 @@ def test_the_state_of_a_damaged_row_is_said() -> None:
     payload = build(embgeo.analyze(rows, sections=["tokens", "projection"], reference=False))
     assert payload is not None
     assert "(constant)" in " ".join(payload.meta["listed"][7])
+
+
+@pytest.mark.slow
+def test_the_state_of_a_token_is_said_in_words() -> None:
+    analysis = with_a_clump()
+    meta, raw = unpack(analysis)
+    found = {one["word"]: set(column(raw, one["rows"]).tolist()) for one in meta["states"]}
+    assert found["in the clump"] == set(range(60))
+    assert found["unused by its spelling"] == {0, 1, 2}
+    assert found["special by its spelling"] == {599}
+    assert found["never counted"] == {0, 1, 2, 3}
+    assert meta["left_out"] == {600: "zero"}
+    # Where the angle of each row is not known, its side is not either.
+    known = tuple(c for c in analysis.columns if c.name != "cosine.angle_to_mean")
+    meta, _ = unpack(replace(analysis, columns=known))
+    assert "in the clump" not in {one["word"] for one in meta["states"]}
+
+
+def with_a_clump() -> embgeo.Analysis:
+    rows = np.random.default_rng(4).standard_normal((601, 8))
+    rows[:60] = 0.02 * rows[:60] + 0.1
+    rows[600] = 0.0
+    names = [*(f"[unused{i}]" for i in range(3)), *(f"t{i}" for i in range(3, 599)), "<s>", "gone"]
+    counts = np.array([0, 0, 0, 0, *range(4, 601)], dtype=float)
+    return embgeo.analyze(
+        rows,
+        tokens=names,
+        counts=counts,
+        sections=["tokens", "projection", "cosine", "frequency"],
+        reference=False,
+    )

@@ -8,14 +8,13 @@ class Card {
 
   show(row) {
     this.box.hidden = row < 0;
-    this.box.textContent = "";
     if (row < 0) return;
     const [{ data }] = this.panels;
-    this.add("bdi", data.label(row), "word");
-    this.button("Copy", () => navigator.clipboard?.writeText(data.token(row)));
-    this.button("Close", () => this.store.pin(-1));
+    this.open(data.label(row), data.token(row));
     for (const { name, data: own, map } of this.panels) {
       this.add("p", (name ? `${name}: ` : "") + describe(own, row));
+      const states = own.states.filter(({ rows }) => rows.has(row)).map(({ word }) => word);
+      if (states.length) this.add("p", `State: ${states.join(", ")}`);
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
       const known = own.nearest.has(row);
       const line = this.add("p", known ? "Nearest by cosine: " : "Near in this plane: ");
@@ -24,6 +23,22 @@ class Card {
         this.button(text, () => this.store.pin(near), line);
       }
     }
+  }
+
+  // A token whose row is not on the map.
+  showLeftOut(label, number, reason) {
+    this.store.pin(-1);
+    this.box.hidden = false;
+    this.open(label, label);
+    const where = reason ? `${reason}, left out of all numbers and of the map` : "not on this map";
+    this.add("p", `row ${number.toLocaleString("en")} · ${where}`);
+  }
+
+  open(label, token) {
+    this.box.textContent = "";
+    this.add("bdi", label, "word");
+    this.button("Copy", () => navigator.clipboard?.writeText(token));
+    this.button("Close", () => this.store.pin(-1));
   }
 
   add(tag, text, className = "") {
@@ -43,19 +58,23 @@ class Card {
   }
 }
 
-// The tokens that the verdict names: labelled on the map, and pinned by a click on their names.
-function wireBlamed(data, store, maps) {
+// The tokens that the verdict names: labelled on the map, and their cards by a click on their names.
+function wireBlamed(data, card, maps) {
   const rows = [];
   for (const word of document.querySelectorAll(".blame .word")) {
-    let row = 0;
-    while (row < data.rows && data.label(row) !== word.textContent) row++;
-    if (row === data.rows) continue;
-    rows.push(row);
+    const number = Number(word.dataset.row);
+    const row = data.number.indexOf(number);
+    if (row >= 0) rows.push(row);
+    const show = () => {
+      if (row >= 0) card.store.pin(row);
+      else card.showLeftOut(word.textContent, number, data.leftOut[number]);
+      card.box.scrollIntoView({ block: "nearest" });
+    };
     word.setAttribute("role", "button");
     word.tabIndex = 0;
-    word.addEventListener("click", () => store.pin(row));
+    word.addEventListener("click", show);
     word.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") store.pin(row);
+      if (event.key === "Enter") show();
     });
   }
   for (const map of maps) map.named = rows.map((row) => [row, data.label(row)]);

@@ -74,6 +74,8 @@ function readRows(part, meta, buffer, tokens) {
     columns: readColumns(part.columns, buffer),
     nearest: readNearest(part.nearest, buffer),
     listed: part.listed,
+    states: part.states.map(({ word, rows }) => ({ word, rows: new Set(readColumn(buffer, rows)) })),
+    leftOut: part.left_out,
   };
 }
 

@@ -320,6 +320,23 @@ class Marks {
     this.circle = shape(overlay, "circle", "ring");
     this.circle.setAttribute("r", "7");
     this.circle.setAttribute("visibility", "hidden");
+    this.widths = new Map();
+  }
+
+  // A text whose place no name of a token may take.
+  write(element, text, x, y, anchor = "middle") {
+    element.textContent = text;
+    place(element, { x, y, "text-anchor": anchor });
+    if (text) this.taken.push(this.box(element, x, y, anchor));
+  }
+
+  // Left, right, top and bottom of a text, whose width is measured once.
+  box(element, x, y, anchor) {
+    const text = element.textContent;
+    const width = this.widths.get(text) || element.getComputedTextLength();
+    this.widths.set(text, width);
+    const left = x - { start: 0, middle: width / 2, end: width }[anchor];
+    return [left - 2, left + width + 2, y - 10, y + 3];
   }
 
   axes(map) {
@@ -328,11 +345,11 @@ class Marks {
     place(this.horizontal, { x1: 0, x2: w, y1: y, y2: y });
     place(this.vertical, { x1: x, x2: x, y1: 0, y2: h });
     this.origin.setAttribute("d", `M${x - 6} ${y}h12M${x} ${y - 6}v12`);
-    this.names[0].textContent = `${map.view.labels[0]} →`;
-    place(this.names[0], { x: w - 6, y: h - 20, "text-anchor": "end" });
-    this.names[1].textContent = `↑ ${map.view.labels[1]}`;
+    const buttons = map.tooltip.parentElement.querySelector(".buttons");
+    this.taken = buttons ? [[w - 176, w, 0, 44]] : [];
+    this.write(this.names[0], `${map.view.labels[0]} →`, w - 6, h - 20, "end");
     // On a narrow map the buttons take the top line, where it has any.
-    place(this.names[1], { x: 6, y: w < 480 && map.tooltip.parentElement.querySelector(".buttons") ? 52 : 16 });
+    this.write(this.names[1], `↑ ${map.view.labels[1]}`, 6, buttons && w < 480 ? 52 : 16, "start");
     this.around(map);
     this.reference(map);
     this.ticks.textContent = "";
@@ -352,8 +369,7 @@ class Marks {
   around(map) {
     const ring = map.view.ring;
     this.clump.setAttribute("visibility", ring ? "visible" : "hidden");
-    this.clumpLines.forEach((line, i) => (line.textContent = ring?.lines[i] ?? ""));
-    if (!ring) return;
+    if (!ring) return this.clumpLines.forEach((line) => (line.textContent = ""));
     const [x, y] = map.toPixel(ring.x, ring.y);
     const r = ring.radius * map.scale;
     place(this.clump, { cx: x, cy: y, r });
@@ -362,7 +378,7 @@ class Marks {
     const top = above ? y - r - 6 - 14 * (ring.lines.length - 1) : y + r + 15;
     const from = right ? Math.min(map.cssWidth - 6, x + r + 60) : Math.max(6, x - r - 60);
     this.clumpLines.forEach((line, i) => {
-      place(line, { x: from, y: top + 14 * i, "text-anchor": right ? "end" : "start" });
+      this.write(line, ring.lines[i] ?? "", from, top + 14 * i, right ? "end" : "start");
     });
   }
 
@@ -372,13 +388,11 @@ class Marks {
     const [x, y] = map.toPixel(0, 0);
     const r = (isotropic ?? 0) * map.scale;
     place(this.isotropic, { cx: x, cy: y, r });
-    this.isotropicName.textContent = isotropic ? "isotropic rows" : "";
-    place(this.isotropicName, { x, y: y + r + 12, "text-anchor": "middle" });
+    this.write(this.isotropicName, isotropic ? "isotropic rows" : "", x, y + r + 12);
     const [mx, my] = map.toPixel(...(mean ?? [0, 0]));
     const long = Math.hypot(mx - x, my - y);
     const shown = mean && long > 12;
-    this.meanName.textContent = shown ? "mean" : "";
-    place(this.meanName, { x: mx, y: my - 8, "text-anchor": "middle" });
+    this.write(this.meanName, shown ? "mean" : "", mx, my - 8);
     if (!shown) return this.mean.setAttribute("d", "");
     const [ux, uy] = [(mx - x) / long, (my - y) / long];
     const side = (s) => `L${mx - 8 * ux - s * 4 * uy} ${my - 8 * uy + s * 4 * ux}`;
@@ -398,20 +412,28 @@ class Marks {
     if (at) place(this.hovered, { x: at[0], y: at[1] - 11, "text-anchor": "middle" });
   }
 
-  // Tokens with their names; one that would cover another stays without.
+  // Tokens with their names on the first free side; one without room for its name has a ring alone.
   named(map, tokens) {
     this.labelled.textContent = "";
-    const taken = [];
-    for (const [row, name] of tokens) {
-      const [x, y] = map.toPixel(map.view.x[row], map.view.y[row]);
-      if (taken.some(([tx, ty]) => Math.abs(tx - x) < 90 && Math.abs(ty - y) < 13)) continue;
-      taken.push([x, y]);
+    const { cssWidth: w, cssHeight: h } = map;
+    const apart = (a, b) => a[0] > b[1] || a[1] < b[0] || a[2] > b[3] || a[3] < b[2];
+    const places = tokens.map(([row]) => map.toPixel(map.view.x[row], map.view.y[row]));
+    const taken = [...this.taken, ...places.map(([x, y]) => [x - 4, x + 4, y - 4, y + 4])];
+    tokens.forEach(([, name], i) => {
+      const [x, y] = places[i];
       place(shape(this.labelled, "circle", "ring"), { cx: x, cy: y, r: 3.5 });
-      const right = x > map.cssWidth * 0.7;
       const text = shape(this.labelled, "text", "axis-name");
       text.textContent = name;
-      place(text, { x: x + (right ? -7 : 7), y: y + 4, "text-anchor": right ? "end" : "start" });
-    }
+      const sides = [[x + 8, y + 4, "start"], [x - 8, y + 4, "end"], [x, y - 9, "middle"], [x, y + 17, "middle"]];
+      const free = sides.find((side) => {
+        const box = this.box(text, ...side);
+        const inside = box[0] >= 0 && box[1] <= w && box[2] >= 0 && box[3] <= h;
+        return inside && taken.every((other) => apart(box, other));
+      });
+      if (!free) return text.remove();
+      place(text, { x: free[0], y: free[1], "text-anchor": free[2] });
+      taken.push(this.box(text, ...free));
+    });
   }
 
   tick(value, step, attributes) {
