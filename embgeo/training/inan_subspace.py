@@ -156,21 +156,9 @@ def train_point(
 
     The file holds ``encoder.weight`` (rows of norm 1) and ``decoder.weight``.
 
-    Parameters
-    ----------
-    rows : array of int64
-        The text, as rows of the vocabulary.
-    n_tokens : int
-        Size of the vocabulary.
-    folder : Path
-        Made if need be.
-    advance : callable
-        Hears of every step.
-
-    Returns
-    -------
-    float
-        Mean cross-entropy of the last epoch, in nats.
+    `rows`: the text, as rows of the vocabulary. `n_tokens`: size of the vocabulary. `folder`: made
+    if need be. `advance`: hears of every step. Returns the mean cross-entropy of the last epoch,
+    in nats.
     """
     torch.manual_seed(seed)
     model = UntiedLstm(n_tokens, settings.hidden).to(device)

@@ -36,10 +36,7 @@ def list_added(kind: Kind) -> tuple[str, ...]:
 def find_added(kind: Kind, name: str, check: Callable[[Any], str]) -> Any | None:
     """The thing of that name; None where no file and no installed package has it.
 
-    Parameters
-    ----------
-    check : callable
-        Gives the name of what a package has under this entry point.
+    `check`: gives the name of what a package has under this entry point.
 
     Raises
     ------

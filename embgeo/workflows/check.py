@@ -93,14 +93,8 @@ def plan_gate(
 ) -> Gate:
     """What is to be checked, refused as far as that needs nothing measured.
 
-    Parameters
-    ----------
-    rules : sequence of str
-        In addition to those of the settings.
-    sources : sequence
-        In place of those of the settings.
-    given : mapping of str to object, optional
-        Options of loading and measuring that were named; they go before those of the settings.
+    `rules`: in addition to those of the settings. `sources`: in place of those of the settings.
+    `given`: options of loading and measuring that were named; they go before those of the settings.
     """
     settings, given = settings or GateSettings(), given or {}
     parsed = [rule_of_settings(entry, settings) for entry in settings.rules]

@@ -286,10 +286,7 @@ def make_all(
 ) -> FigureSet:
     """Whatever can be made; why the rest cannot.
 
-    Parameters
-    ----------
-    asked : bool
-        Whether all of them were asked for by name.
+    `asked`: whether all of them were asked for by name.
     """
     made: list[WrittenFigure] = []
     left_out: dict[str, str] = {}

@@ -147,12 +147,8 @@ def write_whole(
 ) -> Path:
     """A folder that appears with everything in it; its absolute path.
 
-    Parameters
-    ----------
-    fill : callable
-        Writes all files into a new folder.
-    replace : callable
-        ``replace(fresh, folder)`` moves the new files in place of old ones, if `folder` exists.
+    `fill`: writes all files into a new folder. `replace`: ``replace(fresh, folder)`` moves the new
+    files in place of old ones, if `folder` exists.
     """
     folder = folder.absolute()
     try:

@@ -117,15 +117,7 @@ def measure_part(
 ) -> str:
     """Measure a part of a matrix, in the first round or by a plan, and save its state.
 
-    Parameters
-    ----------
-    wanted : PartRequest
-        With a file for the state.
-
-    Returns
-    -------
-    str
-        What the state holds.
+    `wanted`: with a file for the state. Returns what the state holds.
 
     Raises
     ------

@@ -32,11 +32,7 @@ Hashes = tuple[str, str]
 def check_target(out: Path, model: Path) -> None:
     """Refuse, before anything is computed, a folder that must not be written to.
 
-    Parameters
-    ----------
-    out : Path
-    model : Path
-        The folder of the model, or its file.
+    `model`: the folder of the model, or its file.
     """
     with looking_at(out, _ELSEWHERE):
         own, source = out.resolve(), model.resolve()

@@ -70,12 +70,8 @@ class TrackPlan:
 def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> TrackPlan | None:
     """Files and revisions by rising step, if they are to be a track; patterns stand for matches.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        ``*``, ``?`` and ``[…]`` in a path, or in the revision of a name of the Hub, are a pattern.
-    every : int, optional
-        Take every N-th checkpoint from the first, and the last.
+    `paths`: ``*``, ``?`` and ``[…]`` in a path, or in the revision of a name of the Hub, are a
+    pattern. `every`: take every N-th checkpoint from the first, and the last.
     """
     if not track:
         if every is not None:

@@ -54,10 +54,7 @@ def geometry_measure(
 
     It measures the output matrix, too, where that is another one.
 
-    Parameters
-    ----------
-    counts : int array
-        Of the tokens in the training split.
+    `counts`: of the tokens in the training split.
     """
     from embgeo.core.options import Options
     from embgeo.metrics.skipping import skip_unneeded
@@ -141,10 +138,7 @@ def write_study(
 ) -> tuple[Training, Path]:
     """``training.json``, the comparison of the embeddings, and the report; its path.
 
-    Parameters
-    ----------
-    diverged : dict of (str, int) to Diverged
-        Method and seed of the runs that did not come to their end; some others did.
+    `diverged`: method and seed of the runs that did not come to their end; some others did.
     """
     from embgeo.report.study import write
     from embgeo.training.study.training import COMPARISON_FOLDER, save_training

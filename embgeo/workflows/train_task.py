@@ -290,12 +290,8 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
 def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") -> None:
     """Refuse, before anything is computed, a folder whose content is not ours to add to.
 
-    Parameters
-    ----------
-    resume : bool
-        Whether runs in it are gone on with.
-    own : str
-        The file by which a folder of ours is known.
+    `resume`: whether runs in it are gone on with. `own`: the file by which a folder of ours is
+    known.
     """
     empty = not is_occupied(folder)
     ours = (folder / own).is_file()
@@ -336,12 +332,7 @@ def explain_interrupt(
 ) -> EmbgeoError:
     """The error for somebody who has stopped a training.
 
-    Parameters
-    ----------
-    how : str
-        The command that goes on.
-    kept : str
-        What is said of it where something was written.
+    `how`: the command that goes on. `kept`: what is said of it where something was written.
     """
     state = kept if folder.exists() else "nothing was written"
     return EmbgeoError(f"interrupted; {state}", way_out=f"go on with: {how}")

@@ -33,15 +33,8 @@ def load_byte_level(path: Path, size: int, *, tokens: int | None = None) -> Corp
     The text is a stream, line ends included. `SEPARATOR` stands before each article of WikiText and
     behind each file. Of a text without splits, the last tenth is validation and test.
 
-    Parameters
-    ----------
-    path : Path
-        See `embgeo.training.data.load_corpus`.
-    size : int
-        Rows at most.
-    tokens : int, optional
-        Number of tokens of the training split to use, from its start. The tokenizer is learned from
-        all of it.
+    `path`: see `embgeo.training.data.load_corpus`. `size`: rows at most. `tokens`: number of tokens
+    of the training split to use, from its start. The tokenizer is learned from all of it.
     """
     layout = find_layout(path)
     splits, notes = layout.splits, list(layout.notes)
@@ -80,16 +73,9 @@ def load_byte_level(path: Path, size: int, *, tokens: int | None = None) -> Corp
 class ByteLevel(Tokenizer):
     """Byte-pair encoding of the bytes of a text, learned from its training part.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        What the pairs are learned from.
-    size : int
-        Rows at most: `SEPARATOR`, 256 bytes, and pairs.
-    path : Path
-        Of the text, named in errors.
-    titles : bool
-        Whether lines that are titles of articles begin documents.
+    `lines`: what the pairs are learned from. `size`: rows at most: `SEPARATOR`, 256 bytes, and
+    pairs. `path`: of the text, named in errors. `titles`: whether lines that are titles of articles
+    begin documents.
 
     Attributes
     ----------

@@ -22,12 +22,7 @@ class BytePairs:
 
     Characters that the text does not have are left out of what is encoded.
 
-    Parameters
-    ----------
-    sentences : iterable of str
-        What the pieces are learned from.
-    size : int
-        Pieces at most, `END` among them.
+    `sentences`: what the pieces are learned from. `size`: pieces at most, `END` among them.
 
     References
     ----------

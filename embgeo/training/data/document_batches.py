@@ -43,12 +43,7 @@ class DocumentBatches(DrawnBatches):
 
     What is left of an epoch behind its last whole batch is not seen in it.
 
-    Parameters
-    ----------
-    batch : int
-        Documents of a step, over all processes.
-    unit : str
-        What documents are called in errors.
+    `batch`: documents of a step, over all processes. `unit`: what documents are called in errors.
     """
 
     def __init__(

@@ -92,15 +92,9 @@ def load_documents(
     occur less than `min_count` times in the training documents are taken out of the text, before
     windows are laid over it, as word2vec does it.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or a folder whose texts (``.txt``, ``.tokens``, ``.raw``, ``.tsv``, compressed or
-        not) are read in the order of their names.
-    size : int, optional
-        Words that are kept at most, the most frequent ones.
-    tokens : int, optional
-        Words that are read at most.
+    `path`: a file, or a folder whose texts (``.txt``, ``.tokens``, ``.raw``, ``.tsv``, compressed
+    or not) are read in the order of their names. `size`: words that are kept at most, the most
+    frequent ones. `tokens`: words that are read at most.
     """
     files = list_texts(path)
     words = Words(path)

@@ -22,10 +22,7 @@ MOST_TYPES = 10_000_000
 class Words(dict[str, int]):
     """Words to numbers; a new word gets the next one.
 
-    Parameters
-    ----------
-    path : Path
-        Of the text, named in errors.
+    `path`: of the text, named in errors.
     """
 
     def __init__(self, path: Path) -> None:

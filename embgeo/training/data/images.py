@@ -48,12 +48,8 @@ class ImageCorpus(LabeledCorpus):
 def load_images(path: Path, fold: int) -> ImageCorpus:
     """Read images and cut them into splits; one in ten of each class is for validation.
 
-    Parameters
-    ----------
-    path : Path
-        A folder with the IDX files of MNIST, or the digits of scikit-learn.
-    fold : int
-        Of data without a test split, the tenth that is for testing.
+    `path`: a folder with the IDX files of MNIST, or the digits of scikit-learn. `fold`: of data
+    without a test split, the tenth that is for testing.
     """
     parts, files = read_idx_folder(path) if path.is_dir() else read_digits(path)
     (pixels, labels), notes = parts["train"], []

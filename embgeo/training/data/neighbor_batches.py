@@ -114,12 +114,8 @@ class NeighborBatches:
     Pairs of a block of the text are drawn anew in each epoch. An epoch has the same number of
     batches from each block, about 2 % of whose pairs are left out for that, at random.
 
-    Parameters
-    ----------
-    batch : int
-        Pairs of a step, over all processes.
-    shared : int
-        Words that are drawn as negatives for all pairs of a batch.
+    `batch`: pairs of a step, over all processes. `shared`: words that are drawn as negatives for
+    all pairs of a batch.
     """
 
     def __init__(

@@ -53,10 +53,7 @@ class PairBatches(DrawnBatches):
     Pairs of like length, which are drawn anew in every epoch, are a batch. A batch is the same
     whatever the number of processes, which have like parts of it.
 
-    Parameters
-    ----------
-    batch : int
-        Tokens of a step at most, over all processes: pairs times the longest of their sides.
+    `batch`: tokens of a step at most, over all processes: pairs times the longest of their sides.
     """
 
     def __init__(
@@ -98,10 +95,7 @@ class PairBatches(DrawnBatches):
 def cut_batches(lengths: Ints, batch: int) -> Ints:
     """Where batches begin, and the last one ends, so that pairs × longest ≤ batch; shape (n + 1,).
 
-    Parameters
-    ----------
-    lengths : int array
-        Tokens of the longer side of each pair, in their order.
+    `lengths`: tokens of the longer side of each pair, in their order.
     """
     cuts, longest = [0], 0
     for place, length in enumerate(lengths.tolist()):

@@ -26,13 +26,9 @@ PART, MOST = 20, 2_000
 def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, tuple[Path, Path]]:
     """The files of both languages by split; of several, the first by name.
 
-    Parameters
-    ----------
-    path : Path
-        A folder with ``train.SOURCE`` and ``train.TARGET``; ``valid``, ``val`` or ``dev``, and
-        ``test``, are the beginnings of the names of the other splits.
-    test : str
-        The beginning of the name of the test split; empty for any that begins with "test".
+    `path`: a folder with ``train.SOURCE`` and ``train.TARGET``; ``valid``, ``val`` or ``dev``, and
+    ``test``, are the beginnings of the names of the other splits. `test`: the beginning of the name
+    of the test split; empty for any that begins with "test".
     """
     found = {}
     for split, names in _NAMES.items():

@@ -18,16 +18,8 @@ class RandomWindows(DrawnBatches):
     an order that is drawn; what is left over, less than a batch, is dropped. No state is carried
     from window to window.
 
-    Parameters
-    ----------
-    rows : Tensor of int64
-        The training split, shape (n,).
-    batch : int
-        Windows of a step, of all processes.
-    bptt : int
-        Targets of a window.
-    world : World
-        Which of the windows are those of this process.
+    `rows`: the training split, shape (n,). `batch`: windows of a step, of all processes. `bptt`:
+    targets of a window. `world`: which of the windows are those of this process.
     """
 
     def __init__(self, rows: Tensor, batch: int, bptt: int, *, world: World, seed: int) -> None:

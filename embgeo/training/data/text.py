@@ -20,10 +20,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def pieces(path: Path) -> Iterator[str]:
     """The text of a file in order, in pieces that end behind a line or, in a long one, at a space.
 
-    Parameters
-    ----------
-    path : Path
-        UTF-8, plain or compressed by gzip, xz, bzip2 or zstd, detected from its first bytes.
+    `path`: UTF-8, plain or compressed by gzip, xz, bzip2 or zstd, detected from its first bytes.
     """
     line = 1
     for block in _whole_lines(path):

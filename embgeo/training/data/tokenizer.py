@@ -25,12 +25,7 @@ class Tokenizer:
     Special tokens that a model puts around its input are left out, and so are the truncation and
     the padding that many of these files ask for.
 
-    Parameters
-    ----------
-    path : Path
-        A ``tokenizer.json``.
-    text : str, optional
-        What it holds, where there is no such file.
+    `path`: a ``tokenizer.json``. `text`: what it holds, where there is no such file.
     """
 
     def __init__(self, path: Path, text: str | None = None) -> None:

@@ -17,15 +17,8 @@ def log_unigram(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     the training split (some rows of a tokenizer) counts as one that occurs once, so that every
     token is possible.
 
-    Parameters
-    ----------
-    counts : array of int64
-        Of the tokens in the training split; shape (N,).
-
-    Returns
-    -------
-    array of float64
-        Shape (N,); exp of it sums to 1.
+    `counts`: of the tokens in the training split; shape (N,). The result has shape (N,); exp of it
+    sums to 1.
     """
     raised = np.maximum(np.asarray(counts, dtype=np.float64), 1.0)
     return np.asarray(np.log(raised) - np.log(raised.sum()))
@@ -36,12 +29,8 @@ def unigram_perplexity(counts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64
 
     A language model that is not below it has learned less than the frequencies of the tokens.
 
-    Parameters
-    ----------
-    counts : array of int64
-        Of the tokens in the training split; shape (N,).
-    rows : array of int64
-        The split; shape (n,). All tokens but the first count, as for a model's perplexity.
+    `counts`: of the tokens in the training split; shape (N,). `rows`: the split; shape (n,). All
+    tokens but the first count, as for a model's perplexity.
     """
     if len(rows) < 2:
         raise BadOption(

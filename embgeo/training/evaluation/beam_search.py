@@ -74,12 +74,8 @@ def search_beams(
     A translation is searched until `beam` of its beginnings have ended, or the limit of tokens is
     reached, where all end. Of equal scores, that which comes first in beam and vocabulary is taken.
 
-    Parameters
-    ----------
-    model : Translator
-        In evaluation mode.
-    source, seen : Tensor
-        Shapes (B, S) and (B, 1, 1, S): rows, and which of them count.
+    `model`: in evaluation mode. `source`, `seen`: shapes (B, S) and (B, 1, 1, S): rows, and which
+    of them count.
 
     References
     ----------

@@ -67,12 +67,8 @@ def continuous_cache(
     public code of AWD-LSTM waits until it is full, which makes no difference on splits as long as
     the published ones. The first token has nothing but the model.
 
-    Parameters
-    ----------
-    model, rows, device, popular
-        As in `perplexity`.
-    bptt : int
-        Tokens of a window; changes nothing for an LSTM.
+    `model`, `rows`, `device`, `popular`: as in `perplexity`. `bptt`: tokens of a window; changes
+    nothing for an LSTM.
 
     Raises
     ------

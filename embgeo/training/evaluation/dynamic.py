@@ -86,13 +86,8 @@ def dynamic_evaluation(
     They are converted as the authors do it: η′ = η/√n and ε′ = ε/√n for n windows, λ′ = λ/m for m
     tensors. Used without the conversion they would make steps some forty times too long.
 
-    Parameters
-    ----------
-    model, rows, device, popular
-        As in `perplexity`. The model's weights are put back, also after an error; gradients that
-        it holds are left alone.
-    training : array of int64
-        The training split.
+    `model`, `rows`, `device`, `popular`: as in `perplexity`. The model's weights are put back, also
+    after an error; gradients that it holds are left alone. `training`: the training split.
 
     Raises
     ------

@@ -21,19 +21,7 @@ def rank_log_probabilities(
     A softmax of W·h + b gives d + 2 at most: the columns of W, b, and what normalizes. Singular
     values count above σ₁·ε·(the longer side), as `numpy.linalg.matrix_rank` has it.
 
-    Parameters
-    ----------
-    model : LanguageModel
-        Left as it is.
-    rows : array of int64
-        The text.
-    bptt : int
-        Tokens of a window.
-
-    Returns
-    -------
-    int
-        From 1 to the smaller of N and the number of contexts.
+    The model is left as it is. `rows`: the text. `bptt`: tokens of a window.
 
     References
     ----------

@@ -117,10 +117,7 @@ def perplexity(
 class LossTally:
     """Sums of log losses, kept on the device until they are asked for.
 
-    Parameters
-    ----------
-    popular : Tensor of bool, optional
-        Shape (N,).
+    `popular` has shape (N,).
     """
 
     def __init__(self, device: torch.device | str, popular: Tensor | None) -> None:
@@ -164,17 +161,7 @@ class LossTally:
 def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
     """−log p of the targets in float64, over blocks of positions; 0 where a target is negative.
 
-    Parameters
-    ----------
-    hidden : Tensor
-        Shape (T, B, d).
-    targets : Tensor of int64
-        Shape (T, B).
-
-    Returns
-    -------
-    Tensor of float64
-        Shape (T, B).
+    `hidden` has shape (T, B, d), `targets` and the result (T, B).
     """
     block = _CPU_BLOCK if hidden.device.type == "cpu" else _BLOCK
     positions = max(1, block // model.logits_per_state)

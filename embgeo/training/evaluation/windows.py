@@ -29,10 +29,7 @@ def resolve_windows(
 ) -> EvaluationSettings:
     """The windows of an evaluation: those of the training where they limit what a token sees.
 
-    Parameters
-    ----------
-    trained : int
-        Tokens of a window of the training.
+    `trained`: tokens of a window of the training.
     """
     usual = trained if kind.WINDOWED or not kind.CARRIES_STATE else STATEFUL_BPTT
     bptt = usual if found.bptt is None else found.bptt

@@ -25,10 +25,7 @@ def measure_similarity(
 ) -> WordSimilarity:
     """Cosines of all pairs whose words are both in the vocabulary, and have a direction.
 
-    Parameters
-    ----------
-    W : float array
-        Shape (N, d), a row for each token of the vocabulary; computed in float64.
+    `W`: shape (N, d), a row for each token of the vocabulary; computed in float64.
     """
     row = {token: place for place, token in enumerate(vocabulary.tokens)}
     return WordSimilarity(

@@ -21,12 +21,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     two matrices of the size of the logits less at the peak: softmax − one-hot is made where the
     log-probabilities were, and scaled in place in the backward pass, which so can be had once.
 
-    Parameters
-    ----------
-    logits : Tensor
-        Shape (…, N).
-    targets : Tensor of int64
-        Shape (…); each from 0 to N − 1.
+    `logits` have shape (…, N), `targets` shape (…), each from 0 to N − 1.
     """
     flat = logits.flatten(0, -2)
     flat = flat.float() if flat.element_size() < 4 else flat
@@ -41,16 +36,8 @@ def cross_entropy_in_parts(
 
     They are made again in the backward pass, which takes a third more time of the output layer.
 
-    Parameters
-    ----------
-    head : callable
-        From states of shape (…, d) to logits of shape (…, N).
-    hidden : Tensor
-        Shape (…, d).
-    targets : Tensor of int64
-        Shape (…).
-    positions : int
-        How many at a time.
+    `head`: from states of shape (…, d) to logits of shape (…, N). `hidden`: shape (…, d).
+    `targets`: shape (…). `positions`: how many at a time.
     """
 
     def add(states: Tensor, expected: Tensor) -> Tensor:

@@ -85,15 +85,8 @@ def package(module: str, name: str) -> Any:
 class RunLog:
     """The file of a run, written line by line; a resumed run goes on where its state was saved.
 
-    Parameters
-    ----------
-    path : Path, optional
-        None in processes that write nothing.
-    length : int
-        Bytes that count: what a killed run wrote after its last state is cut off, and written
-        again.
-    sinks : sequence of callables
-        Hear of each line, too.
+    `path`: None in processes that write nothing. `length`: bytes that count: what a killed run
+    wrote after its last state is cut off, and written again. `sinks`: hear of each line, too.
     """
 
     def __init__(self, path: Path | None, length: int = 0, sinks: Sequence[Sink] = ()) -> None:

@@ -62,10 +62,7 @@ class Loop:
     set once the method is attached: all methods start from the same weights, see the same windows,
     and the same masks as far as they draw the same things.
 
-    Parameters
-    ----------
-    config : StudySettings
-        With one method and one seed.
+    `config` has one method and one seed.
 
     Attributes
     ----------

@@ -90,10 +90,7 @@ def plan_runs(
 ) -> list[RunBudget]:
     """What each method of a comparison will be; some steps of each are run and forgotten.
 
-    Parameters
-    ----------
-    hear : callable, optional
-        ``hear(budgets)`` after each method, with those that are known so far.
+    `hear`: ``hear(budgets)`` after each method, with those that are known so far.
 
     Raises
     ------

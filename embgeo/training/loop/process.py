@@ -180,10 +180,7 @@ class World:
 def join_processes(device: str) -> Iterator[World]:
     """The processes that torchrun started with this one.
 
-    Parameters
-    ----------
-    device : str
-        As in the settings: the kind of device decides between NCCL and Gloo.
+    `device`: as in the settings: the kind of device decides between NCCL and Gloo.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1 and not dist.is_initialized():

@@ -30,10 +30,7 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
 
     In a comparison, the last method is made when the others have been trained.
 
-    Parameters
-    ----------
-    config : StudySettings
-        As of :func:`embgeo.training.resolve.resolve`.
+    `config` is resolved.
     """
     find_device(config.training.device)
     check_sinks(config.training.sinks)

@@ -54,21 +54,9 @@ def train_run(
 
     Ctrl-C and SIGTERM save the state first, and then raise KeyboardInterrupt.
 
-    Parameters
-    ----------
-    config : StudySettings
-        With one method and one seed; see `StudySettings.one`.
-    folder : Path
-        Of the run; made if need be.
-    measure : callable, optional
-        Gives numbers of the embedding every `geometry.every` steps, and at the end.
-    command : str
-        As it was typed.
-
-    Returns
-    -------
-    RunResult
-        That of the folder, if the run is finished already.
+    `config`: with one method and one seed; see `StudySettings.one`. `folder`: of the run; made if
+    need be. `measure`: gives numbers of the embedding every `geometry.every` steps, and at the end.
+    `command`: as it was typed. If the run is finished already, its result is that of the folder.
     """
     config = resolve(config)
     if len(config.compare) != 1 or len(config.seeds) != 1:

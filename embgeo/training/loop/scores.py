@@ -36,10 +36,7 @@ Found = dict[str, float | None]
 class Scores:
     """Perplexities of a model on the splits that it is not trained on.
 
-    Parameters
-    ----------
-    device : torch.device
-        Where the model is.
+    `device`: where the model is.
     """
 
     def __init__(self, settings: EvaluationSettings, corpus: Corpus, device: torch.device) -> None:

@@ -18,11 +18,8 @@ class WeightAverage:
     It is that of the parameters as they are trained: for a factored embedding that of U, Σ and V,
     which is not quite the mean of their products.
 
-    Parameters
-    ----------
-    parameters : iterable of Tensor
-        Of the model; one that appears twice is taken once. Make it after the layers that a method
-        replaces, and from the parameters that the optimizer has.
+    `parameters`: of the model; one that appears twice is taken once. Make it after the layers that
+    a method replaces, and from the parameters that the optimizer has.
 
     Attributes
     ----------
@@ -118,12 +115,8 @@ class NtAsgd:
     into account where the learning rate changes from step to step, and leaves out the weights at
     which it begins.
 
-    Parameters
-    ----------
-    average : WeightAverage
-        Of the model that is trained.
-    window : int
-        How many of the last checks do not count; 5 in the paper.
+    `average`: of the model that is trained. `window`: how many of the last checks do not count; 5
+    in the paper.
 
     Attributes
     ----------
@@ -161,10 +154,7 @@ class NtAsgd:
     def checked(self, loss: float) -> bool:
         """Take note of a validation loss; of the averaged weights, if there are any.
 
-        Returns
-        -------
-        bool
-            Whether this check begins the averaging, or ends finetuning.
+        Returns whether this check begins the averaging, or ends finetuning.
         """
         before = self.losses[: -self.window]
         self.losses.append(float(loss))

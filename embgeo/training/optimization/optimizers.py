@@ -148,10 +148,7 @@ def apply_factor(optimizer: Optimizer, factor: float) -> float:
     The factor is that of a schedule, or how long a window is in terms of the usual one, or both
     multiplied.
 
-    Returns
-    -------
-    float
-        The learning rate of the first group.
+    Returns the learning rate of the first group.
     """
     for group in optimizer.param_groups:
         group["lr"] = group["initial_lr"] * factor

@@ -31,17 +31,10 @@ def assemble_study(
 ) -> Training:
     """Methods side by side.
 
-    Parameters
-    ----------
-    trained : sequence of FinishedRun
-        Method by method, within one by seed; the baseline first.
-    methods : sequence of StudyMethod
-        Name, title, reference and role of each that was trained, in the same order; the rest is
-        taken from the results.
-    provenance : mapping
-        Command, settings, versions; what is known of the text is added.
-    lost : sequence of str
-        Runs that did not come to their end, and why.
+    `trained`: method by method, within one by seed; the baseline first. `methods`: name, title,
+    reference and role of each that was trained, in the same order; the rest is taken from the
+    results. `provenance`: command, settings, versions; what is known of the text is added. `lost`:
+    runs that did not come to their end, and why.
     """
     if not trained:
         raise ValueError("nothing was trained")

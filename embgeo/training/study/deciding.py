@@ -49,12 +49,8 @@ def decide_claims(
 ) -> tuple[ClaimOutcome, ...]:
     """Every claim about a method that was trained, in the order of the claims.
 
-    Parameters
-    ----------
-    samples : mapping, optional
-        For intervals over the text or over documents.
-    trained : pair of str
-        Names of the model and of the corpus, whose published numbers come first.
+    `samples`: for intervals over the text or over documents. `trained`: names of the model and of
+    the corpus, whose published numbers come first.
     """
     methods, tasks = {run.method for run in runs}, {run.task for run in runs}
     found = [

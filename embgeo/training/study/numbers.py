@@ -163,11 +163,7 @@ TAIL_RATIO = 0.1
 def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
     """σ*_k of spectrum control, k = 1 … d, with σ*_1 = 1: exp(−c2·(k^γ − 1)) or k^(−γ).
 
-    Parameters
-    ----------
-    kind : {"exponential", "polynomial"}
-    settings : mapping
-        Of the method; ``gamma`` and ``tail_ratio`` (σ*_d, in place of c2) are looked at.
+    `settings`: of the method; ``gamma`` and ``tail_ratio`` (σ*_d, in place of c2) are looked at.
     """
     gamma = float(settings.get("gamma") or GAMMA[kind])
     k = np.arange(1, d + 1, dtype=np.float64)

@@ -103,10 +103,7 @@ def paired(
 ) -> Paired | None:
     """`after` − `before` over the seeds that both have; None if there are none.
 
-    Parameters
-    ----------
-    relative : bool
-        Take the differences of logarithms. None, then, if a value is not positive.
+    `relative`: take the differences of logarithms. None, then, if a value is not positive.
     """
     seeds = sorted(before.keys() & after.keys())
     old = np.array([before[seed] for seed in seeds], dtype=np.float64)

@@ -58,14 +58,8 @@ def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: in
 
     With S negatives for all pairs, each counts k/S times: a pair has k of them in expectation.
 
-    Parameters
-    ----------
-    words, contexts : Tensor
-        Rows u and v of the pairs; shape (B, d).
-    negatives : Tensor
-        Rows v_s that all pairs share; shape (S, d).
-    number : int
-        Negatives of a pair, k.
+    `words`, `contexts`: rows u and v of the pairs; shape (B, d). `negatives`: rows v_s that all
+    pairs share; shape (S, d). `number`: negatives of a pair, k.
     """
     near = F.softplus(-(words * contexts).sum(dim=1)).mean()
     return near + number * F.softplus(words @ negatives.T).mean()

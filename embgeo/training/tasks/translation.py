@@ -190,12 +190,7 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
 
     A share of `smoothing` of a target is spread over all tokens, the target among them.
 
-    Parameters
-    ----------
-    logits : Tensor
-        Shape (U, N).
-    targets : Tensor of int64
-        Shape (U,).
+    `logits` have shape (U, N), `targets` (U,).
 
     References
     ----------
