@@ -166,8 +166,11 @@ def slow_logits(model: EncoderDecoder, source: list[int], target: list[int]) -> 
 
 @pytest.mark.parametrize(("norm", "tied"), [("before", "three-way"), ("after", "none")])
 def test_the_network_is_that_of_its_equations(norm: str, tied: str) -> None:
-    model = make_model(norm=norm, tied=tied, layers=1)
-    pairs = draw_pairs(3)
+    model, pairs = make_model(norm=norm, tied=tied, layers=1), draw_pairs(3)
+    if tied == "none":  # rows of the source that the target does not have
+        model = make_model(norm=norm, tied=tied, layers=1, n_source=14)
+        rows = np.where(pairs.source.rows == END_ROW, END_ROW, pairs.source.rows + 5)
+        pairs = replace(pairs, source=replace(pairs.source, rows=rows))
     batch = PairBatches(pairs, batch=99, seed=0, world=World(), device=CPU).take()
     hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
     targets = [[*row[1:].tolist(), 0] for row in batch.inputs]
@@ -379,6 +382,32 @@ def test_files_of_both_languages_are_the_splits(place: Path) -> None:
         assert dataset.vocabulary.counts.tolist() == counts.tolist()
 
 
+@pytest.mark.slow
+def test_each_language_may_have_its_own_vocabulary(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    config = resolve(
+        settings(place, data={"size": 200}, task={"joint": False}, model={"tied": "decoder"})
+    )
+    dataset = make_task(config).load(config)
+    found = (dataset.source_vocabulary, dataset.vocabulary)
+    for language, vocabulary in zip(("de", "en"), found, strict=True):
+        lines = (place / f"train.{language}").read_text("utf-8").splitlines()
+        pieces = BytePairs(lines, 200)
+        rows = [row for one in pieces.encode(lines) for row in one]
+        counts = np.bincount([*rows, *[END_ROW] * len(lines)], minlength=pieces.size)
+        assert vocabulary.tokens == pieces.vocabulary(counts).tokens
+        assert vocabulary.counts.tolist() == counts.tolist()
+    assert len({len(one) for one in found}) == 2
+    result = train_run(config, dataset, tmp_path, measure=None, progress=silent(), command="")
+    assert result.test is not None
+    assert any("pieces of words, each of its side" in one for one in result.corpus["notes"])
+    path, counts_path = tmp_path / "model.safetensors", tmp_path / "vocabulary.source.tsv"
+    source = embgeo.load(path, tensor="source.weight", counts=counts_path)
+    assert tuple(source.tokens or ()) == found[0].tokens
+    target = embgeo.load(path, counts=tmp_path / "vocabulary.tsv")
+    assert tuple(target.tokens or ()) == found[1].tokens
+
+
 def has_sacrebleu() -> bool:
     try:
         import sacrebleu
@@ -414,6 +443,7 @@ BAD = {
     "cache": ({}, {"evaluation": {"cache": True}}, "cache of .evaluation. is not for the task"),
     "columns": ({}, {"task": {"columns": "en"}}, "columns is 'en'"),
     "tied": ({}, {"model": {"tied": True}}, "tied is True"),
+    "three-way": ({}, {"task": {"joint": False}}, "three-way of .model. both languages one matrix"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Sentences and their translations as rows of one vocabulary."""
+"""Sentences and their translations as rows of one vocabulary, or of one for each language."""
 
 from __future__ import annotations
 
@@ -68,8 +68,12 @@ class ParallelCorpus:
     Attributes
     ----------
     vocabulary : Vocabulary
-        Of both languages together; counts are those of both sides.
+        Of both languages together, with the counts of both sides; or of the target.
+    pieces : BytePairs
+        Of that vocabulary.
     train, valid, test : ParallelSplit
+    source_vocabulary : Vocabulary or None
+        Of the source, where it has its own.
     """
 
     name: str
@@ -80,6 +84,7 @@ class ParallelCorpus:
     test: ParallelSplit
     notes: tuple[str, ...]
     files: dict[str, str]
+    source_vocabulary: Vocabulary | None = None
     unit: str = "target tokens"
 
     @property
@@ -98,11 +103,16 @@ def load_parallel(
     test: str,
     length: int,
     size: int,
+    joint: bool,
     note: str,
 ) -> ParallelCorpus:
     """Read sentences and translations; `TranslationTask` describes the arguments."""
     splits, files, notes = read_splits(path, source, target, columns, test)
-    pieces = BytePairs((text for pair in splits["train"] for text in pair), size)
+    if joint:
+        pieces = (BytePairs((text for pair in splits["train"] for text in pair), size),) * 2
+    else:
+        read, written = zip(*splits["train"], strict=True)
+        pieces = (BytePairs(read, size), BytePairs(written, size))
     encoded = {split: encode_pairs(pieces, pairs) for split, pairs in splits.items()}
     whole = encoded["train"]
     train = cut_long(whole, length)
@@ -113,22 +123,29 @@ def load_parallel(
             way_out="make length of [task] larger",
         )
     sides = (train.source.rows, train.target.rows)
-    counts = np.sum([np.bincount(rows, minlength=pieces.size) for rows in sides], axis=0)
+    counts = [
+        np.bincount(rows, minlength=own.size) for rows, own in zip(sides, pieces, strict=True)
+    ]
+    of_source = None if joint else pieces[0].vocabulary(counts[0])
+    learned = f"{pieces[1].size:,} pieces of words by byte-pair encoding of both sides"
+    if not joint:
+        learned = f"{pieces[0].size:,} and {pieces[1].size:,} pieces of words, each of its side"
     notes.append(
         f"{source} to {target}: {len(train):,} pairs to train on, "
         f"{len(whole) - len(train):,} with more than {length:,} tokens are left out; "
-        f"{pieces.size:,} pieces of words by byte-pair encoding of both sides for training"
+        f"{learned} for training"
     )
     base = path if path.is_dir() else path.parent
     return ParallelCorpus(
         name=f"{path.resolve().name} {source}–{target}",
-        vocabulary=pieces.vocabulary(counts),
-        pieces=pieces,
+        vocabulary=pieces[1].vocabulary(np.sum(counts, axis=0) if joint else counts[1]),
+        pieces=pieces[1],
         train=train,
         valid=encoded["valid"],
         test=encoded["test"],
         notes=(*notes, note),
         files={file.relative_to(base).as_posix(): sha256(file) for file in files},
+        source_vocabulary=of_source,
     )
 
 
@@ -149,10 +166,11 @@ def read_splits(
     return splits, [path], [note]
 
 
-def encode_pairs(pieces: BytePairs, pairs: list[Pair]) -> ParallelSplit:
-    """Both sides of pairs as rows."""
-    source, target = zip(*pairs, strict=True)
-    return ParallelSplit(join_rows(pieces.encode(source)), join_rows(pieces.encode(target)), target)
+def encode_pairs(pieces: tuple[BytePairs, BytePairs], pairs: list[Pair]) -> ParallelSplit:
+    """Both sides of pairs as rows, each by the pieces of its side."""
+    texts = tuple(zip(*pairs, strict=True))
+    source, target = (join_rows(own.encode(side)) for own, side in zip(pieces, texts, strict=True))
+    return ParallelSplit(source, target, texts[1])
 
 
 def join_rows(sentences: list[list[int]]) -> Sentences:

@@ -16,6 +16,8 @@ from embgeo.core.errors import BadOption, UnreadableFile, writing
 
 MODEL_NAME = "model.safetensors"
 VOCABULARY_NAME = "vocabulary.tsv"
+#: Of the source of translations, where it has a vocabulary of its own.
+SOURCE_NAME = "vocabulary.source.tsv"
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:

@@ -17,6 +17,7 @@ from embgeo.training.data.byte_level import TOKENIZER_NAME
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.checkpoint import (
     MODEL_NAME,
+    SOURCE_NAME,
     VOCABULARY_NAME,
     count_parameters,
     model_bytes,
@@ -106,6 +107,8 @@ def begin(config: StudySettings, dataset: Dataset, folder: Path) -> None:
         if not (folder / checkpoint.STATE_NAME).exists():
             write(folder / RUN_NAME, config.text().encode())
             write_vocabulary(dataset.vocabulary, folder / VOCABULARY_NAME)
+            if (source := getattr(dataset, "source_vocabulary", None)) is not None:
+                write_vocabulary(source, folder / SOURCE_NAME)
             if (tokenizer := getattr(dataset, "tokenizer", None)) is not None:
                 write(folder / TOKENIZER_NAME, tokenizer.encode())
 

@@ -30,6 +30,8 @@ class EncoderDecoder(EmbeddingModel):
     ----------
     n_tokens : int
         Tokens of the vocabulary, N.
+    n_source : int, optional
+        Tokens of that of the source, where it has its own.
     d, feedforward : int
         Columns of the embedding and of all states; units of the layers inside of blocks.
     layers, heads : int
@@ -60,6 +62,7 @@ class EncoderDecoder(EmbeddingModel):
     def __init__(
         self,
         n_tokens: int,
+        n_source: int | None = None,
         *,
         d: int = 512,
         layers: int = 6,
@@ -78,10 +81,10 @@ class EncoderDecoder(EmbeddingModel):
         choice("tied", tied, TYINGS)
         before = choice("norm", norm, ("before", "after")) == "before"
         inner, p = whole("feedforward", feedforward), share("dropout", dropout)
-        self.make_embedding(self.draw_rows())
+        self.make_embedding(self.draw_rows(self.n_tokens))
         self.source = None if tied == "three-way" else nn.Embedding(1, d, device="meta")
         if self.source is not None:
-            self.source.weight = nn.Parameter(self.draw_rows())
+            self.source.weight = nn.Parameter(self.draw_rows(n_source or self.n_tokens))
         self.dropout = nn.Dropout(p)
         number = whole("layers", layers)
         self.encoder = nn.ModuleList(
@@ -92,11 +95,13 @@ class EncoderDecoder(EmbeddingModel):
         )
         self.norm_source = nn.LayerNorm(d) if before else nn.Identity()
         self.norm_target = nn.LayerNorm(d) if before else nn.Identity()
-        self.make_decoder(self.draw_rows() if tied == "none" else None, bias=flag("bias", bias))
+        self.make_decoder(
+            self.draw_rows(self.n_tokens) if tied == "none" else None, bias=flag("bias", bias)
+        )
 
-    def draw_rows(self) -> Tensor:
+    def draw_rows(self, n: int) -> Tensor:
         """Rows with a norm of about 1, which √d multiplies where they are embedded."""
-        return torch.randn(self.n_tokens, self.d) / math.sqrt(self.d)
+        return torch.randn(n, self.d) / math.sqrt(self.d)
 
     def embedding_parameters(self) -> list[Tensor]:
         own = [] if self.source is None else [self.source.weight]

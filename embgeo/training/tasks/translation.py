@@ -71,6 +71,8 @@ class TranslationTask(Task):
         α of the length penalty of the search.
     more : int
         Tokens that a translation may have more than its source.
+    joint : bool
+        Whether both languages have one vocabulary.
     greedy : bool
         Whether to translate the validation split while training, without a search.
     """
@@ -93,6 +95,7 @@ class TranslationTask(Task):
         beam: int = 4,
         penalty: float = 0.6,
         more: int = 50,
+        joint: bool = True,
         greedy: bool = False,
     ) -> None:
         for name, value in (("source", source), ("target", target), ("test", test)):
@@ -107,7 +110,16 @@ class TranslationTask(Task):
         self.search = BeamSettings(
             whole("beam", beam), nonnegative("penalty", penalty), natural("more", more), END_ROW
         )
-        self.greedy = flag("greedy", greedy)
+        self.joint, self.greedy = flag("joint", joint), flag("greedy", greedy)
+
+    def resolve(self, config: StudySettings) -> StudySettings:
+        if not self.joint and config.model.settings.get("tied") == "three-way":
+            raise BadOption(
+                "joint of [task] gives each language a vocabulary, and three-way of [model] both "
+                "languages one matrix",
+                way_out='set tied = "decoder" or "none" in [model]',
+            )
+        return config
 
     def load(self, config: StudySettings) -> ParallelCorpus:
         chosen = config.data
@@ -120,8 +132,13 @@ class TranslationTask(Task):
             test=self.test,
             length=self.length,
             size=SIZE if chosen.size is None else chosen.size,
+            joint=self.joint,
             note=describe_metrics(),
         )
+
+    def size_model(self, dataset: ParallelCorpus) -> tuple[int, ...]:
+        own = dataset.source_vocabulary
+        return (len(dataset.vocabulary), *([] if own is None else [len(own)]))
 
     def feed(
         self, config: StudySettings, dataset: ParallelCorpus, world: World, device: torch.device
