@@ -234,7 +234,13 @@ def write_export(target: Target, request: Request, path: Path) -> list[Path]:
     with fresh_folder(path.parent, path, _ELSEWHERE) as fresh:
         target.write(request, fresh / path.name)
         written = sorted(p.relative_to(fresh) for p in fresh.rglob("*") if p.is_file())
-        move_files(fresh, path.parent, written)
+        # The record first: what is half there is known as ours. What the projector looks for last.
+        order = sorted(
+            written, key=lambda p: (p.suffix != ".json", p.name == projector.CONFIGURATION)
+        )
+        if path.is_dir():
+            (path / projector.CONFIGURATION).unlink(missing_ok=True)
+        move_files(fresh, path.parent, order)
     return [path] if path.is_file() else [path.parent / name for name in written]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from embgeo.comparison.comparison import Comparison, earlier_folders
 from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.saved import FORMAT as COMPARISON
 from embgeo.core.errors import (
     BadOption,
     EmbgeoError,
@@ -27,6 +28,7 @@ from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import is_record, write_text
 from embgeo.io.remote.names import is_remote, short_name
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
+from embgeo.result.saved import FORMAT as ANALYSIS
 from embgeo.result.saved import JSON_NAME
 
 if TYPE_CHECKING:
@@ -116,6 +118,9 @@ def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = N
                 page.write(found, place)
 
     def replace(fresh: Path, old: Path) -> None:
+        # Nobody reads one matrix of an earlier run next to the other one of this run.
+        if output is not None or (old / OUTPUT_FOLDER / JSON_NAME).is_file():
+            ANALYSIS.mark_unfinished(old)
         if (old / OUTPUT_FOLDER / JSON_NAME).is_file():
             remove_analysis(old / OUTPUT_FOLDER)
         names = (ARRAYS_NAME, JSON_NAME, REPORT_NAME)
@@ -205,8 +210,9 @@ def remove_analysis(folder: Path) -> None:
 def replace_comparison(fresh: Path, folder: Path) -> None:
     """Put what is in `fresh` in the place of what an earlier comparison wrote."""
     earlier = earlier_folders(folder)
-    # Without its list of members the folder is not a comparison: nobody reads a half-replaced one.
-    (folder / COMPARISON_NAME).unlink(missing_ok=True)
+    # Nobody reads a half-replaced one; whoever replaces that one removes the members of both.
+    both = dict.fromkeys((*earlier, *earlier_folders(fresh)))
+    COMPARISON.mark_unfinished(folder, members=[{"folder": name} for name in both])
     for name in earlier:
         remove_analysis(folder / name)
     files = sorted(path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file())

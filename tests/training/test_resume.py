@@ -19,6 +19,7 @@ from embgeo.training.loop.checkpoint import write  # noqa: E402
 from embgeo.training.loop.run import train_run  # noqa: E402
 from embgeo.training.loop.session import Session  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
+from tests.support.moments import moments, put, state_of  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LLAMA,
     LSTM,
@@ -179,6 +180,20 @@ def test_a_killed_process_is_taken_up_by_another(whole: dict[str, Path], tmp_pat
     assert not (tmp_path / "result.json").exists()
     run(saving(CASES["sc-exp"], 3), tmp_path)
     assert_same(tmp_path, whole["sc-exp"])
+
+
+@pytest.mark.slow
+def test_killed_at_any_write_it_is_the_same_run(whole: dict[str, Path], tmp_path: Path) -> None:
+    config = saving(CASES["mle"], 6)
+    (home := tmp_path / "home").mkdir()
+    with moments(home) as states:
+        run(config, home)
+    assert len(states) > 6
+    for at, left in enumerate(states[:-1]):
+        killed = put(left, tmp_path / str(at))
+        run(config, killed)
+        assert_same(killed, whole["mle"])
+        assert state_of(killed).keys() == states[-1].keys()
 
 
 def test_killed_before_the_first_state_it_begins_anew(

@@ -153,6 +153,18 @@ class RecordFormat(Generic[T]):
             ) from error
         return folder / self.file
 
+    def mark_unfinished(self, folder: Path, **kept: Any) -> None:
+        """Put a file in the place of an earlier one that is refused as damaged until :meth:`save`.
+
+        Parameters
+        ----------
+        folder : Path
+        **kept
+            Entries that :meth:`read` still gives.
+        """
+        head = {"format": self.name, "format_version": self.version}
+        write_text(folder / self.file, as_text({**head, **kept}))
+
     def load(self, place: Path) -> T:
         """Read what :meth:`save` wrote; `place` is the folder or the JSON file.
 

@@ -67,6 +67,8 @@ def train_run(
     identity = checkpoint.identity(config.tables(), dict(dataset.files))
     if is_finished(folder):
         checkpoint.require_same(read_identity(folder), identity, folder)
+        # A process that is killed between the result and the end leaves it.
+        (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
         return load_result(folder)
     with ExitStack() as stack:
         world = stack.enter_context(join_processes(config.training.device))

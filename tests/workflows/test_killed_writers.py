@@ -1,0 +1,212 @@
+"""Every writer, killed before each of its writes: what is read then is the old or the new result.
+
+``repair`` and training runs are killed in processes of their own (test_repair.py, test_resume.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.core.errors import EmbgeoError
+from embgeo.distributed import files as state_files
+from embgeo.io.bounded.saved import write_text
+from embgeo.result.analysis import Analysis
+from embgeo.workflows import folders
+from tests.support.moments import State, moments, put, state_of, visible
+from tests.support.sample_analysis import sample
+from tests.support.sample_comparison import sample_comparison
+
+OLD, NEW = sample(n=200), sample("isotropic", n=200)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Something that writes.
+
+    Attributes
+    ----------
+    old, new : callable
+        Write into a folder what is there before, and what takes its place.
+    read : callable
+        What a reader finds, equal for equal results; raises EmbgeoError or OSError for none.
+    """
+
+    old: Callable[[Path], object]
+    new: Callable[[Path], object]
+    read: Callable[[Path], object]
+
+
+def analysis(one: Any, output: Any = None) -> Callable[[Path], object]:
+    return lambda folder: folders.write_analysis(one, folder / "a", output)
+
+
+def mean_of(found: Analysis) -> float:
+    mean = found.scalar("cosine.mean")
+    assert mean is not None
+    assert mean.value is not None
+    return mean.value
+
+
+def read_analysis(folder: Path) -> object:
+    inner = folder / "a" / folders.OUTPUT_FOLDER
+    output = mean_of(embgeo.load_analysis(inner)) if inner.exists() else None
+    return mean_of(embgeo.load_analysis(folder / "a")), output
+
+
+def comparison(members: int) -> Callable[[Path], object]:
+    return lambda folder: folders.write_comparison(
+        sample_comparison(members=members, matrices=False), folder / "c"
+    )
+
+
+def read_comparison(folder: Path) -> object:
+    found = embgeo.load_comparison(folder / "c")
+    return [mean_of(member.analysis) for member in found.members]
+
+
+def export(one: Any, to: str, name: str) -> Callable[[Path], object]:
+    return lambda folder: embgeo.export(one, to, folder / name)
+
+
+def contents(*names: str) -> Callable[[Path], object]:
+    return lambda folder: [(folder / name).read_bytes() for name in names]
+
+
+def project(number: int) -> Callable[[Path], object]:
+    def write(folder: Path) -> None:
+        np.save(folder.with_name("w.npy"), np.full((4, 2), number, "f4"))
+        tokens = folder.with_name("t.txt")
+        tokens.write_text("".join(f"{number}{k}\n" for k in range(4)))
+        embgeo.export(folder.with_name("w.npy"), "projector", folder / "p", tokens=tokens)
+
+    return write
+
+
+def read_projector(folder: Path) -> object:
+    # The file by which the projector finds the others.
+    (folder / "p" / "projector_config.pbtxt").read_bytes()
+    return contents("p/tensors.tsv", "p/metadata.tsv")(folder)
+
+
+def state(number: int) -> Callable[[Path], object]:
+    return lambda folder: state_files.write(folder / "s.part", "first", {"x": number})
+
+
+def read_state(folder: Path) -> object:
+    return state_files.read(folder / "s.part").unpack(x=int)
+
+
+WRITERS = {
+    "analysis": Writer(analysis(OLD), analysis(NEW), read_analysis),
+    "analysis of two matrices": Writer(analysis(OLD, OLD), analysis(NEW, NEW), read_analysis),
+    "comparison": Writer(comparison(3), comparison(2), read_comparison),
+    "csv": Writer(export(OLD, "csv", "e.csv"), export(NEW, "csv", "e.csv"), contents("e.csv")),
+    "npz": Writer(export(OLD, "npz", "e.npz"), export(NEW, "npz", "e.npz"), contents("e.npz")),
+    "projector": Writer(project(1), project(2), read_projector),
+    "state": Writer(state(1), state(2), read_state),
+    "text": Writer(
+        lambda folder: write_text(folder / "t", "old"),
+        lambda folder: write_text(folder / "t", "new"),
+        contents("t"),
+    ),
+}
+
+
+def found(writer: Writer, folder: Path) -> object:
+    try:
+        return writer.read(folder)
+    except (EmbgeoError, OSError):
+        return None
+
+
+@pytest.fixture(autouse=True)
+def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are files like others: they need not be rendered at every moment."""
+    for page in ("analysis", "comparison"):
+        monkeypatch.setattr(f"embgeo.report.{page}.render", lambda _: "<html>")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * name.startswith(("analysis", "comparison")))
+        for name in WRITERS
+    ],
+)
+def test_what_is_there_is_whole_at_every_moment(name: str, exists: bool, tmp_path: Path) -> None:
+    writer = WRITERS[name]
+    (home := tmp_path / "home").mkdir()
+    before = None
+    if exists:
+        writer.old(home)
+        before = found(writer, home)
+        assert before is not None
+    with moments(home) as states:
+        writer.new(home)
+    after = found(writer, home)
+    assert after not in (None, before)
+    # Of states that differ in temporary files only, the last one: those are of no use to a reader.
+    distinct = {tuple(visible(left).items()): left for left in states}
+    assert len(distinct) > 1
+    for at, left in enumerate(distinct.values()):
+        killed = put(left, tmp_path / str(at))
+        assert found(writer, killed) in (None, before, after), at
+        writer.new(killed)
+        assert found(writer, killed) == after
+        assert visible(state_of(killed)).keys() == visible(states[-1]).keys()
+
+
+def test_figures_and_tables_are_whole_each(tmp_path: Path) -> None:
+    old, new = {"a.svg": b"old", "a.json": b"old"}, {"a.svg": b"new", "a.json": b"new"}
+    folders.write_set(tmp_path / "out", old)
+    with moments(tmp_path / "out") as states:
+        folders.write_set(tmp_path / "out", new)
+    for left in states:
+        assert set(visible(left)) == set(new)
+        assert set(visible(left).values()) <= {b"old", b"new"}
+    # All are written before the first one is replaced.
+    assert sum(visible(left) == old for left in states) > len(new)
+    assert visible(states[-1]) == new
+
+
+def test_no_output_of_a_gate_outlives_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that was written earlier is gone before anything of the next run is there."""
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.random.default_rng(0).standard_normal((60, 6)).astype("f4"))
+    outputs = {"--junit": "j.xml", "--metrics-json": "m.json", "--metrics-txt": "m.txt"}
+    files = [part for pair in outputs.items() for part in pair]
+    rules = {"old": "cosine.mean <= 0.5", "new": "cosine.mean >= 0.5"}
+
+    def gate(rule: str) -> int:
+        return CliRunner().invoke(app, ["gate", "a.npy", "-r", rules[rule], *files]).exit_code
+
+    def said(left: State) -> tuple[str, ...]:
+        junit, metrics = left["j.xml"] or b"", left.get("m.json")
+        outcome = "unfinished" if b"did not finish" in junit else "failed"
+        outcome = "passed" if b'failures="0"' in junit and b'errors="0"' in junit else outcome
+        return outcome, "" if metrics is None else str(json.loads(metrics)["gate.failed"])
+
+    assert gate("old") == 0
+    with moments(tmp_path) as states:
+        assert gate("new") == 1
+    seen = list(dict.fromkeys(said(visible(left)) for left in states))
+    assert seen == [
+        ("passed", "0"),
+        ("unfinished", "0"),
+        ("unfinished", ""),
+        ("failed", ""),
+        ("failed", "1"),
+    ]
