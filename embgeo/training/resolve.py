@@ -8,10 +8,9 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
-from embgeo.training.merging import OF_OPTIMIZER, OF_SCHEDULE
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
-from embgeo.training.settings import StudySettings
+from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.tasks import LanguageModeling, make_task
 
 

@@ -56,8 +56,7 @@ class TrainRequest:
 
     def merge(self) -> StudySettings:
         """The settings of arguments, file and preset, before anything is checked in them."""
-        from embgeo.training.merging import merge_tables
-        from embgeo.training.settings import from_tables, load_preset
+        from embgeo.training.settings import from_tables, load_preset, merge_tables
 
         if self.resume and self.out is None:
             raise BadOption(

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.quantities import QUANTITIES as ANALYZED
-from embgeo.training.study.claim import PERPLEXITY, Claim
-from embgeo.training.study.claims import CLAIMS
+from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_learning
 from embgeo.training.study.deciding import (
     count_verdicts,

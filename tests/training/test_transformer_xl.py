@@ -10,11 +10,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.evaluation.windows import resolve_windows  # noqa: E402
 from embgeo.training.loop.scores import Scores  # noqa: E402
 from embgeo.training.models import Transformer, TransformerXL, detach  # noqa: E402
 from embgeo.training.optimization import parameter_groups  # noqa: E402
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
+from embgeo.training.tasks.language_model import resolve_windows  # noqa: E402
 from tests.support.training_runs import corpus  # noqa: E402
 
 N, D, HEADS = 20, 8, 2

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from embgeo.training.evaluation.windows import STATEFUL_BPTT
+from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.models.language_model import LanguageModel, detach
 
 

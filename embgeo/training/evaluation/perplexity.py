@@ -17,6 +17,8 @@ from torch.nn import functional as F
 from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.models.language_model import LanguageModel, detach
 
+#: Tokens of a window of an evaluation where a state is carried over: they bound its memory alone.
+STATEFUL_BPTT = 70
 #: Logits that are looked at together. On a CPU, blocks near the size of its caches take 60 % of
 #: the time; elsewhere, this bounds the memory of float64 copies to some 200 MB.
 _CPU_BLOCK, _BLOCK = 2**20, 2**23

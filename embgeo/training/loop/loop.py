@@ -14,7 +14,6 @@ from torch import Tensor
 from embgeo.core.errors import EmbgeoError
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
 from embgeo.training.loop.step_sizes import measure_step
-from embgeo.training.merging import OF_OPTIMIZER, OF_SCHEDULE
 from embgeo.training.methods import Setup
 from embgeo.training.methods import catalog as methods
 from embgeo.training.methods.definitions import find_method
@@ -28,7 +27,7 @@ from embgeo.training.optimization import (
     split_rates,
 )
 from embgeo.training.resolve import set_fields
-from embgeo.training.settings import StudySettings
+from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.tasks import Batch, Dataset, make_task
 
 #: Between the seeds of the initialization, of dropout, and of the processes.

@@ -22,8 +22,7 @@ from embgeo.training.evaluation.dynamic import (
     dynamic_evaluation,
 )
 from embgeo.training.evaluation.logit_rank import rank_log_probabilities
-from embgeo.training.evaluation.perplexity import Perplexity, perplexity
-from embgeo.training.evaluation.windows import STATEFUL_BPTT
+from embgeo.training.evaluation.perplexity import STATEFUL_BPTT, Perplexity, perplexity
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
 from embgeo.training.sections import EvaluationSettings

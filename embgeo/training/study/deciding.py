@@ -9,8 +9,7 @@ from dataclasses import replace
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.numerics.multiple_tests import adjust_holm
-from embgeo.training.study.claim import PERPLEXITY, Claim
-from embgeo.training.study.claims import CLAIMS
+from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.numbers import BITS_PER_BYTE, PERPLEXITIES
 from embgeo.training.study.published import PaperClaim

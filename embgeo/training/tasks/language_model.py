@@ -21,7 +21,7 @@ from embgeo.training.data import (
 )
 from embgeo.training.data.byte_level import load_byte_level
 from embgeo.training.data.random_windows import RandomWindows
-from embgeo.training.evaluation.windows import limit_evaluation, resolve_windows
+from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.loop.cross_entropy import AT_ONCE, cross_entropy, cross_entropy_in_parts
 from embgeo.training.loop.process import World
 from embgeo.training.loop.scores import Scores
@@ -30,10 +30,13 @@ from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import Method
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import LanguageModel, detach, model_class
+from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
 from embgeo.training.tasks.task import Feed, Losses, Task
 
+#: Tokens of a split that are evaluated at least: the error of ln perplexity is then about 0.02.
+FEWEST_EVALUATED = 20_000
 #: Windows of random length are longer than usual by this at most, but for one in 10⁹.
 _LONGER = 30
 
@@ -223,3 +226,41 @@ def check_windows(model: LanguageModel, config: StudySettings) -> None:
             "positions",
             way_out="make context of [model] larger, or bptt of [training] smaller",
         )
+
+
+def limit_evaluation(config: StudySettings) -> EvaluationSettings:
+    """The settings of evaluation, whose cost is in proportion where few steps are trained."""
+    training, found = config.training, config.evaluation
+    if found.tokens is not None or training.steps is None:
+        return found
+    trained = training.steps * training.accumulate * training.batch * training.bptt
+    return replace(found, tokens=max(FEWEST_EVALUATED, trained // 4))
+
+
+def resolve_windows(
+    found: EvaluationSettings, trained: int, kind: type[LanguageModel]
+) -> EvaluationSettings:
+    """The windows of an evaluation: those of the training where they limit what a token sees.
+
+    `trained`: tokens of a window of the training.
+    """
+    usual = trained if kind.WINDOWED or not kind.CARRIES_STATE else STATEFUL_BPTT
+    bptt = usual if found.bptt is None else found.bptt
+    if found.stride is not None and kind.CARRIES_STATE:
+        raise BadOption(
+            f"stride of [evaluation] is {found.stride}, and {kind.NAME} carries its state over",
+            way_out="leave it out: every token is seen with all before it",
+        )
+    if found.stride is not None and found.stride > bptt:
+        raise BadOption(
+            f"stride of [evaluation] is {found.stride:,}, in windows of {bptt:,} tokens",
+            way_out=f"give {bptt:,} at most",
+        )
+    own = {"memory": found.memory, "clamp": found.clamp, "same_length": found.same_length}
+    for name, value in own.items():
+        if value and not hasattr(kind, "reading"):
+            raise BadOption(
+                f"{name} of [evaluation] is {value}, and {kind.NAME} has no memory of tokens",
+                way_out="leave it out",
+            )
+    return replace(found, bptt=bptt)
