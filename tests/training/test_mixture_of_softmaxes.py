@@ -73,6 +73,23 @@ def test_probabilities_equal_loops() -> None:
         torch.testing.assert_close(p[place], expected)
 
 
+@pytest.mark.parametrize("gap", [60.0, 95.0, 110.0, 300.0])
+def test_a_softmax_that_the_mixture_has_left_keeps_gradients_finite(gap: float) -> None:
+    torch.manual_seed(0)
+    logits, score = torch.randn(2, 2, 7), torch.tensor([[0.0, -gap]] * 2)
+    weights, found = torch.randn(2, 7), []
+    for dtype in (torch.float32, torch.float64):
+        z, s = (part.to(dtype, copy=True).requires_grad_() for part in (logits, score))
+        ln_prior = s.log_softmax(-1)
+        if dtype == torch.float32:
+            ln_p = MixedLogSoftmax.apply(z, ln_prior)
+        else:
+            ln_p = (z.log_softmax(-1) + ln_prior.unsqueeze(-1)).logsumexp(-2)
+        (ln_p * weights).sum().backward()
+        found.append((z.grad.double(), s.grad.double()))
+    torch.testing.assert_close(*found, rtol=0.0, atol=1e-6)
+
+
 def test_gradients_equal_differences() -> None:
     logits = torch.randn(2, K, 5, dtype=torch.float64, requires_grad=True)
     prior = torch.randn(2, K, dtype=torch.float64, requires_grad=True)

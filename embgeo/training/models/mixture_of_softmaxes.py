@@ -12,6 +12,9 @@ from torch.nn import functional as F
 from embgeo.training.checks import share, whole
 from embgeo.training.methods.weights import to_single
 
+#: −ln π from which on 1/π is held back, or it overflows in float32 while r is 0.
+LARGEST_EXPONENT = 80.0
+
 
 class MixtureOfSoftmaxes(nn.Module):
     """ln p = ln Σ_k π_k·softmax(W·tanh(V_k·h + v_k) + b), with π = softmax(P·h).
@@ -87,7 +90,7 @@ class MixedLogSoftmax(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
         responsibility, ln_p, ln_prior = ctx.saved_tensors
         of_prior = torch.matmul(responsibility, grads[0].unsqueeze(-1)).squeeze(-1)
-        pull = (of_prior * (-ln_prior).exp()).unsqueeze(-1)
+        pull = (of_prior * (-ln_prior).clamp(max=LARGEST_EXPONENT).exp()).unsqueeze(-1)
         of_logits = pull.neg() * ln_p.exp().unsqueeze(-2)
         of_logits += grads[0].unsqueeze(-2)
         return of_logits.mul_(responsibility), of_prior
