@@ -199,12 +199,7 @@ def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool, open_
 
 
 def refuse_idle(options: Mapping[str, object]) -> None:
-    """Refuse options that would do nothing in an experiment.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse options that would do nothing in an experiment."""
     for name, value in options.items():
         if value is not None:
             raise BadOption(

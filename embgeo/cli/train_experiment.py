@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 def train_experiment(
     name: str, arguments: Mapping[str, Any], *, dry_run: bool, json_: bool, quiet: bool
 ) -> None:
-    """Train every point of the sweeps, measure it, and draw the figure.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Train every point of the sweeps, measure it, and draw the figure."""
     from embgeo.training.study import gao_figure
     from embgeo.workflows.experiment import (
         EXPERIMENT,

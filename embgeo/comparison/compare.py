@@ -43,11 +43,6 @@ def compare_inputs(
         checkpoints of one run.
     timing : mapping of str to float, optional
         Seconds that were spent before, by stage.
-
-    Raises
-    ------
-    BadOption
-        If there is nothing to compare with.
     """
     options, progress = options or ComparisonOptions(), progress or Progress()
     if len(inputs) < 2:

@@ -46,11 +46,6 @@ def steps_of(paths: Sequence[Path], read: ReadStep) -> Steps:
     ----------
     read : callable
         Gives the step that a file itself holds and what it is called there, or None.
-
-    Raises
-    ------
-    BadOption
-        If neither names nor contents tell the files apart by step.
     """
     named = from_names([str(path) for path in paths])
     if named is not None:

@@ -81,12 +81,7 @@ def as_texts(value: Any, name: str) -> tuple[str, ...]:
 
 
 def parse_size(text: str, name: str) -> int:
-    """``2GB`` as 2,000,000,000, given as the argument `name`.
-
-    Raises
-    ------
-    BadOption
-    """
+    """``2GB`` as 2,000,000,000, given as the argument `name`."""
     number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
     unit = UNITS.get(number[2].upper()) if number else None
     if number is None or unit is None:

@@ -100,13 +100,7 @@ def _kinds(hint: Any) -> tuple[type, ...]:
 def read_table(
     table: Mapping[str, Any], known: Mapping[str, OptionField], path: Path
 ) -> dict[str, Any]:
-    """The options in a table ``analyze`` of a settings file; paths are relative to its folder.
-
-    Raises
-    ------
-    BadOption
-        A key that is not an option, or a value of the wrong type.
-    """
+    """The options in a table ``analyze`` of a settings file; paths are relative to its folder."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:

@@ -31,12 +31,7 @@ class FileStamp:
         return cls(str(path), found.st_size, found.st_mtime_ns, found.st_ino)
 
     def check(self) -> None:
-        """Refuse a file that was written to; one that another has replaced can still be read.
-
-        Raises
-        ------
-        UnreadableFile
-        """
+        """Refuse a file that was written to; one that another has replaced can still be read."""
         try:
             now = FileStamp.of(self.path)
         except OSError:

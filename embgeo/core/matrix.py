@@ -67,12 +67,7 @@ class Origin:
         return bool(self.tied_by)
 
     def check_files(self) -> None:
-        """Refuse to go on with a file that was written to since it was opened.
-
-        Raises
-        ------
-        UnreadableFile
-        """
+        """Refuse to go on with a file that was written to since it was opened."""
         for stamp in self.stamps:
             stamp.check()
 
@@ -171,12 +166,7 @@ class Matrix:
     rounded: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is not a matrix of real numbers.
-
-        Raises
-        ------
-        BadOption
-        """
+        """Refuse what is not a matrix of real numbers."""
         shape = tuple(self.data.shape)
         if len(shape) != 2 or 0 in shape:
             raise BadOption(

@@ -188,12 +188,7 @@ class Source:
             raise refuse_type(self.rows, "rows", 'a text such as "0:5000", or (0, 5000)')
 
     def check(self) -> None:
-        """Refuse options that contradict each other.
-
-        Raises
-        ------
-        BadOption
-        """
+        """Refuse options that contradict each other."""
         if self.padding not in PADDINGS:
             raise BadOption(
                 f"{argument('padding')} {self.padding!r} is not known",

@@ -134,13 +134,7 @@ def stamp_of(source: Source) -> FileStamp:
 
 
 def open_shard(shard: Shard, run: str) -> Matrix:
-    """The matrix of a shard, if its file is the one that this run is about.
-
-    Raises
-    ------
-    UnreadableFile
-        The file has changed since this worker opened it, or another worker sees another one.
-    """
+    """The matrix of a shard, if its file is the one that this run is about."""
     opened = open_source_once(shard.source, run)
     where = f"{shard.source.path} on {name_worker()}"
     if stamp_of(shard.source) != opened.stamp:

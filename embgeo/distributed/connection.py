@@ -28,13 +28,7 @@ WORKER_SECONDS = 120.0
 
 @contextmanager
 def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
-    """A client of the cluster at an address, or of one of its own on this machine.
-
-    Raises
-    ------
-    EmbgeoError
-        If dask.distributed is not installed, or nothing answers.
-    """
+    """A client of the cluster at an address, or of one of its own on this machine."""
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -62,13 +56,7 @@ def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
 
 
 def open_client(scheduler: str) -> Client:
-    """A client of the scheduler at an address.
-
-    Raises
-    ------
-    EmbgeoError
-        If no scheduler answers there.
-    """
+    """A client of the scheduler at an address."""
     from distributed import Client
 
     try:

@@ -72,13 +72,7 @@ def finish_after_one_round(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> Partial:
-    """What can be said after the first pass alone: sections that need nothing else.
-
-    Raises
-    ------
-    EmbgeoError
-        If some rows are damaged, which the first pass has to be repeated without.
-    """
+    """What can be said after the first pass alone: sections that need nothing else."""
     if (again := leave_out_damaged(plan)).repeats_first:
         raise EmbgeoError(
             f"damaged rows ({len(again.census.small):,}) have to be left out of the first round",

@@ -87,13 +87,7 @@ def sort_by_first_row(states: Sequence[files.Stored], name: str) -> list[files.S
 
 
 def make_plan(state: FirstState) -> MergePlan:
-    """A plan that knows the first pass over all parts, and requests nothing yet.
-
-    Raises
-    ------
-    EmbgeoError
-        If rows are missing or in two parts, or parts contradict each other.
-    """
+    """A plan that knows the first pass over all parts, and requests nothing yet."""
     parts = sort_parts([part for part, _ in state.pieces])
     n = check_cover(parts)
     matrix = join_pieces(state.pieces, state.setup)
@@ -109,13 +103,7 @@ def make_plan(state: FirstState) -> MergePlan:
 def add_labels(
     plan: MergePlan, tokens: tuple[str, ...] | None, frequency: Frequency | None
 ) -> MergePlan:
-    """The plan with labels and counts of the whole, which no part has.
-
-    Raises
-    ------
-    EmbgeoError
-        If the parts have their own.
-    """
+    """The plan with labels and counts of the whole, which no part has."""
     matrix: Matrix = plan.matrix
     for what, given, own in (
         (argument("tokens"), tokens, matrix.tokens),
@@ -187,13 +175,7 @@ def all_rows(parts: Sequence[StoredRows]) -> StoredRows:
 
 
 def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
-    """The plan once the rows that it asks for were gathered.
-
-    Raises
-    ------
-    EmbgeoError
-        If some are missing.
-    """
+    """The plan once the rows that it asks for were gathered."""
     if len(np.setdiff1d(plan.wanted, rows.index)):
         raise EmbgeoError("rows that the plan requested are in no state", way_out="measure again")
     return replace(plan, rows=plan.rows.join(rows), wanted=np.zeros(0, dtype=np.int64))

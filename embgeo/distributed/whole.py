@@ -59,13 +59,7 @@ def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
 
 
 def check_one_whole(parts: Sequence[StatePart], total: int | None) -> None:
-    """That no two parts say that they were cut out of different matrices.
-
-    Raises
-    ------
-    EmbgeoError
-        Names a part that is not like most, and one of those.
-    """
+    """That no two parts say that they were cut out of different matrices."""
     if pair := unlike(parts, lambda part: part.total):
         odd, usual = pair
         cause = f"cut out of {odd.total:,} rows, {usual.named} out of {usual.total:,}"

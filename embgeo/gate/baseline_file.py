@@ -92,13 +92,7 @@ def is_baseline(path: Path) -> bool:
 
 
 def read(path: Path) -> list[Measured]:
-    """The matrices of a baseline file.
-
-    Raises
-    ------
-    UnreadableFile
-        Not a baseline, a damaged one, or of a version that this embgeo does not know.
-    """
+    """The matrices of a baseline file."""
     content = FORMAT.read(path)
     try:
         matrices = [_matrix(entry) for entry in content["matrices"]]

@@ -241,12 +241,7 @@ def check_rules(
 
 
 def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
-    """Refuse, before anything is measured, what would check nothing.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse, before anything is measured, what would check nothing."""
     if not rules:
         raise BadOption(
             "no rules, so that nothing would be checked",
@@ -269,12 +264,7 @@ def is_about(rule: Rule, matrix: Measured) -> bool:
 
 
 def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
-    """Refuse a rule on a curve, a table or whatever else is not a single number.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse a rule on a curve, a table or whatever else is not a single number."""
     for matrix in matrices:
         if rule.name in matrix.others:
             numbers = [name for name in matrix.readings if name.startswith(f"{rule.family}.")]

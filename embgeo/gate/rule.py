@@ -95,13 +95,7 @@ class Rule:
 
     @classmethod
     def parse(cls, text: str, place: Place | None = None) -> Self:
-        """Read ``[TENSOR: ]NAME [drop|rise|change] OP NUMBER[%][, warn][, allow undefined]``.
-
-        Raises
-        ------
-        BadOption
-            Anything else; the message names the place and the way out.
-        """
+        """Read ``[TENSOR: ]NAME [drop|rise|change] OP NUMBER[%][, warn][, allow undefined]``."""
         place = place or Place()
         found = _SHAPE.fullmatch(text.strip())
         if found is None:

@@ -130,13 +130,7 @@ def find_doubt(scalar: Scalar) -> Known:
 
 
 def deviations(level: float) -> float:
-    """Standard errors either side of a value that hold `level` of a normal distribution.
-
-    Raises
-    ------
-    BadOption
-        A level outside [0, 1).
-    """
+    """Standard errors either side of a value that hold `level` of a normal distribution."""
     require_number(level, "level")
     if not 0.0 <= level < 1.0:
         raise BadOption(

@@ -19,11 +19,6 @@ def sender(target: Any) -> Callable[[Values, int], None]:
         A Trainer of transformers (which passes them on to all its loggers), a logger of Lightning
         or the module mlflow (``log_metrics``), a SummaryWriter (``add_scalar``), a run of Weights &
         Biases (``log``), or a function of values and step.
-
-    Raises
-    ------
-    BadOption
-        It offers nothing of the kind.
     """
     # The Trainer knows its step, and takes something else as its second argument.
     if hasattr(target, "callback_handler") and callable(getattr(target, "log", None)):

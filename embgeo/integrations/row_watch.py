@@ -43,11 +43,6 @@ class RowWatch:
         ----------
         weight : torch tensor, shape (N, d)
             One whose rows are sharded over processes (a DTensor) is looked at by all of them.
-
-        Raises
-        ------
-        BadOption
-            Its columns are sharded, or its number of rows is not that of the counts.
         """
         weight = weight.detach()
         rows = weight
@@ -110,13 +105,7 @@ class RowWatch:
 
 
 def find_weight(model: Any) -> Any:
-    """The weight of a model's input embedding, or the tensor itself.
-
-    Raises
-    ------
-    BadOption
-        Neither a tensor nor a model with an embedding, or rows that are not in this process.
-    """
+    """The weight of a model's input embedding, or the tensor itself."""
     import torch
 
     if is_tensor(model):

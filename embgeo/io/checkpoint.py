@@ -63,11 +63,6 @@ def stored_tensor(
     swapped : bool
         Whether they are in the other byte order than this machine's; by default whether
         little-endian ones are.
-
-    Raises
-    ------
-    Damaged
-        Other than the bytes that the shape asks for.
     """
     kind = number_type(dtype)
     needed = count(shape) * kind.itemsize

@@ -88,10 +88,6 @@ def open_source(source: Source, progress: ByteProgress | None = None) -> Matrix:
     ----------
     source : Source
     progress : callable, optional
-
-    Raises
-    ------
-    UnreadableFile, AmbiguousTensor, LabelMismatch, BadOption
     """
     source.check()
     place = find_place(source)
@@ -122,10 +118,6 @@ def read_matrix(
     """The matrix that a source selects from an open checkpoint.
 
     Labels and counts are lined up with the rows before any tensor is read.
-
-    Raises
-    ------
-    EmbgeoError
     """
     selection = select(checkpoint, source, role)
     labeling = label_rows(selection)

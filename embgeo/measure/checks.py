@@ -18,12 +18,7 @@ MOST_COLUMNS = 100_000
 
 
 def check_width(matrix: Matrix) -> None:
-    """Check before the first pass that products of all columns can be held.
-
-    Raises
-    ------
-    EmbgeoError
-    """
+    """Check before the first pass that products of all columns can be held."""
     if matrix.d > MOST_COLUMNS:
         raise EmbgeoError(
             f"{matrix.d:,} columns; embgeo holds products of all pairs of columns, and takes up to "
@@ -34,15 +29,7 @@ def check_width(matrix: Matrix) -> None:
 
 
 def check_usable(measurement: Measurement) -> None:
-    """Check after the first pass that there is something to measure, and that the options fit it.
-
-    Raises
-    ------
-    EmbgeoError
-        If no row is left, or the entries are too large or too small to be squared.
-    BadOption
-        If an option does not fit this matrix.
-    """
+    """Check after the first pass that rows are left to measure, and that options fit them."""
     facts, options = measurement.facts, measurement.options
     matrix, largest = measurement.reader.matrix, measurement.reader.census.largest
     where = matrix.origin.path or matrix.name

@@ -144,12 +144,7 @@ class Measurement:
 
 
 def choose_families(sections: Sequence[str] | None) -> list[Family]:
-    """The families of the named sections.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The families of the named sections."""
     wanted = SECTIONS if sections is None else tuple(sections)
     for name in wanted or ("",):
         if name not in SECTIONS:

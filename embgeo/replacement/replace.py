@@ -59,11 +59,6 @@ def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -
     rows : int array
         Ascending; at least one.
     method : ReplacementMethod
-
-    Raises
-    ------
-    BadOption
-        No row is healthy, or one cannot be made.
     """
     survey = source.input
     if not survey.healthy.any():

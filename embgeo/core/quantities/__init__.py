@@ -43,12 +43,7 @@ LIVE: dict[str, Quantity] = quantities_of(live)
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:
-    """Refuse a name that nothing has, with the ones that look like it.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse a name that nothing has, with the ones that look like it."""
     if name not in known:
         raise BadOption(f"no value is called {name!r}", where=where, way_out=suggest(name, known))
 

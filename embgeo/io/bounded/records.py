@@ -126,11 +126,6 @@ class RecordFormat(Generic[T]):
         folder : Path
         beside : dict of str to array, optional
             Arrays for the archive that no field of the record names.
-
-        Raises
-        ------
-        EmbgeoError
-            If `folder` cannot be written to.
         """
         arrays: Arrays = dict(beside or {})
         content = self.to_json(record, arrays)
@@ -166,13 +161,7 @@ class RecordFormat(Generic[T]):
         write_text(folder / self.file, as_text({**head, **kept}))
 
     def load(self, place: Path) -> T:
-        """Read what :meth:`save` wrote; `place` is the folder or the JSON file.
-
-        Raises
-        ------
-        UnreadableFile
-            Missing, damaged, or of a version that this embgeo does not know.
-        """
+        """Read what :meth:`save` wrote; `place` is the folder or the JSON file."""
         path = place / self.file if place.is_dir() else place
         content = self.read(path, place)
         archive = path.parent / ARRAYS_NAME
@@ -223,9 +212,6 @@ def digest_of(path: Path) -> str:
 
 def read_arrays(path: Path, content: Json) -> Arrays:
     """All arrays of the archive that belongs to the JSON file with this content.
-
-    Raises
-    ------
     tuple of exceptions `DAMAGE`
         Damaged, of another run, or much larger than its file.
     """

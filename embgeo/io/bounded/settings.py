@@ -17,13 +17,7 @@ Where = Path | str | None
 
 
 def read_document(path: Path, way_out: str = "") -> str:
-    """The text of a settings file.
-
-    Raises
-    ------
-    UnreadableFile
-        Missing, not readable, or not UTF-8; with `way_out`.
-    """
+    """The text of a settings file."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:

@@ -54,11 +54,6 @@ def ask(
     request : dict
     seconds, memory : float, int
         Of computing, and bytes: what it may take.
-
-    Raises
-    ------
-    Damaged
-        With its reason, or because it took too long or ended without an answer.
     """
     answer = run_worker(script, library, {**request, "memory": memory, "seconds": seconds})
     if "error" in answer:

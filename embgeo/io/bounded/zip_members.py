@@ -126,11 +126,6 @@ def open_archive(path: Path) -> Archive:
 
 def archive_in(data: Bytes) -> Archive:
     """The directory of an archive in memory, which may be part of a larger file.
-
-    Raises
-    ------
-    Damaged
-        As :func:`open_archive`.
     zipfile.BadZipFile
     """
     with zipfile.ZipFile(_MemoryFile(data)) as archive:

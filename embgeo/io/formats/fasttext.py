@@ -99,13 +99,7 @@ class QuantizedMatrix:
 
 
 def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
-    """The quantized matrix at byte `at`, and the byte behind it.
-
-    Raises
-    ------
-    Damaged
-        Sizes that contradict each other or leave the file.
-    """
+    """The quantized matrix at byte `at`, and the byte behind it."""
     with_lengths, rows, columns, size = _HEADER.unpack(data[at : at + _HEADER.size].tobytes())
     at += _HEADER.size
     if rows <= 0 or columns <= 0 or size <= 0 or rows > len(data) or at + size > len(data):

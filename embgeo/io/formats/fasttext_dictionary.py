@@ -90,13 +90,7 @@ def sizes_fit(entries: int, words: int, labels: int, tokens: int) -> bool:
 
 
 def read_dictionary(path: Path) -> Dictionary:
-    """Read the model up to its matrices.
-
-    Raises
-    ------
-    Damaged
-        Settings that no model has, or a dictionary that is not as long as it says.
-    """
+    """Read the model up to its matrices."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at, version = 0, 0
         if has_flags := data[:4] == MAGIC:

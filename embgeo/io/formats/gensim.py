@@ -178,13 +178,7 @@ class Saved:
         return f"{self.name}.{attribute}" if self.name else attribute
 
     def names(self, attribute: str) -> list[str]:
-        """A list of attribute names that gensim noted, such as ``__numpys``.
-
-        Raises
-        ------
-        Damaged
-            Something that is not such a list: these names become names of files.
-        """
+        """A list of attribute names that gensim noted, such as ``__numpys``."""
         listed = self.attributes.get(attribute, [])
         if not isinstance(listed, list) or len(listed) > _MOST_SIDECARS:
             raise Damaged(f"its {attribute} is not a list of at most {_MOST_SIDECARS} names")

@@ -121,11 +121,6 @@ def read_header(data: Bytes, size: int | None = None) -> GGUFHeader:
         The file, or its beginning with all of the header.
     size : int, optional
         Bytes of the file, where `data` is its beginning.
-
-    Raises
-    ------
-    Damaged
-        Also for tensors that leave the file or overlap.
     """
     cursor = _Cursor(data)
     n_tensors, n_entries = cursor.length(), cursor.length()

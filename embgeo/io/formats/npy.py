@@ -81,12 +81,6 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
         At least the first `HEADER_BYTES` bytes, or all there are.
     size : int
         Bytes of header and array together.
-
-    Raises
-    ------
-    NotNumbers
-        Also for arrays of Python objects, which are pickles.
-    Damaged
     """
     start, text = _header_text(data)
     descr, order, shape_text = (p.search(text) for p in (_DESCR, _ORDER, _SHAPE))

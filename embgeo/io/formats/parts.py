@@ -69,13 +69,7 @@ class SideFiles:
         self._folder, self._what = folder, what
 
     def read(self, name: str, start: int, end: int, label: str) -> Bytes:
-        """Bytes `start` to `end` of a file, as a map; `label` names the tensor in errors.
-
-        Raises
-        ------
-        Damaged
-            A file that is missing, or shorter.
-        """
+        """Bytes `start` to `end` of a file, as a map; `label` names the tensor in errors."""
         if name not in self._maps:
             self.paths[name] = find_shard(self._folder, name, self._what)
             self._maps[name] = map_file(self.paths[name])
@@ -90,13 +84,7 @@ class SideFiles:
 
 
 def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
-    """The file `name` of `folder`, as an index or other metadata next to it names it.
-
-    Raises
-    ------
-    Damaged
-        There is no such file, its name has folders in it, or it is a link out of the folder.
-    """
+    """The file `name` of `folder`, as an index or other metadata next to it names it."""
     whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
     if not whole or name in ("", ".", "..") or not name.isprintable():
         raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")

@@ -72,12 +72,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_weight_map(path: Path) -> dict[str, str]:
-    """The shard of each tensor, by name.
-
-    Raises
-    ------
-    Damaged
-    """
+    """The shard of each tensor, by name."""
     data = map_file(path)
     if len(data) > _LONGEST_INDEX:
         raise Damaged(f"an index of {len(data):,} bytes is not an index")

@@ -243,13 +243,7 @@ _LONGEST_KEY = 4096
 
 
 def entries(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Every name of the table with its bytes, in their order.
-
-    Raises
-    ------
-    Damaged
-        Also for a table with compressed blocks.
-    """
+    """Every name of the table with its bytes, in their order."""
     footer = data[-_FOOTER_BYTES:]
     if len(footer) < _FOOTER_BYTES or bytes(footer[-8:]) != _MAGIC:
         raise Damaged("the table's end is missing")

@@ -77,11 +77,6 @@ def from_counts(tokens: Sequence[str], counts: Counts) -> tuple[Frequency, tuple
     """Counts matched with rows by token, and notes on what did not match.
 
     A token that the file lists twice gets the sum; a row whose token is not in the file gets 0.
-
-    Raises
-    ------
-    LabelMismatch
-        No token of the matrix is in the file.
     """
     listed, keys, how = _comparable(counts.tokens, tokens)
     table: dict[str, int] = {}

@@ -63,13 +63,7 @@ class RowLabels:
 
 
 def parse_rows(rows: RowRange, total: int) -> RowCut:
-    """The cut that ``A:B`` means in a matrix of `total` rows; either side may be left out.
-
-    Raises
-    ------
-    BadOption
-        Something else than a range, an empty one, or one beyond the last row.
-    """
+    """The cut that ``A:B`` means in a matrix of `total` rows; either side may be left out."""
     if rows is None:
         return RowCut(total, 0, total)
     text = rows if isinstance(rows, str) else ":".join("" if n is None else str(n) for n in rows)

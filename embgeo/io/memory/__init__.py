@@ -95,12 +95,7 @@ def states_of(hidden: Any) -> Matrix:
 
 
 def find(W: Any) -> HeldMatrix:
-    """The matrix that an object is or holds.
-
-    Raises
-    ------
-    BadOption
-    """
+    """The matrix that an object is or holds."""
     for kind in KINDS:
         found = kind(W)
         if found is not None:

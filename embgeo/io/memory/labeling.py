@@ -108,13 +108,7 @@ def by_row(matrix: Matrix, counts: Any) -> Frequency:
 
 
 def whole(counts: Any) -> npt.NDArray[np.float64]:
-    """Counts as an array.
-
-    Raises
-    ------
-    BadOption
-        Something else than whole numbers from 0.
-    """
+    """Counts as an array."""
     try:
         values = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:

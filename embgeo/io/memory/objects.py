@@ -52,13 +52,7 @@ class HeldMatrix:
 
 
 def find_in_dataframe(W: Any) -> HeldMatrix | None:
-    """Of a DataFrame of numbers; an index other than 0, 1, … names the tokens.
-
-    Raises
-    ------
-    BadOption
-        A column that holds something other than numbers.
-    """
+    """Of a DataFrame of numbers; an index other than 0, 1, … names the tokens."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(W, pandas.DataFrame):
         return None
@@ -147,13 +141,7 @@ def is_tensor(W: Any) -> bool:
 
 
 def as_array(tensor: Any, name: str = "tensor") -> npt.NDArray[Any]:
-    """The entries of a tensor; those of a sharded one are gathered from all its processes.
-
-    Raises
-    ------
-    BadOption
-        A tensor whose entries are not in this process.
-    """
+    """The entries of a tensor; those of a sharded one are gathered from all its processes."""
     torch: Any = sys.modules["torch"]
     if getattr(tensor, "ds_id", None) is not None and not tensor.numel():
         raise BadOption(
@@ -181,12 +169,7 @@ def as_array(tensor: Any, name: str = "tensor") -> npt.NDArray[Any]:
 
 
 def check_storage(tensor: Any, name: str) -> None:
-    """Refuse a tensor of which the storage is freed: to read it would end the process.
-
-    Raises
-    ------
-    BadOption
-    """
+    """Refuse a tensor of which the storage is freed: to read it would end the process."""
     if tensor.is_meta or tensor.layout != sys.modules["torch"].strided:
         return
     if tensor.untyped_storage().nbytes() < stored_bytes(tensor):
@@ -283,13 +266,7 @@ def is_adapted(layer: Any) -> bool:
 
 
 def layer_entries(layer: Any, name: str, in_fsdp: bool = False) -> npt.NDArray[Any]:
-    """The matrix that a layer uses: its weight, with the low-rank changes of active adapters.
-
-    Raises
-    ------
-    BadOption
-        An adapter whose change cannot be added to the weight.
-    """
+    """The matrix that a layer uses: its weight, with the low-rank changes of active adapters."""
     weight = layer.weight.detach()
     if in_fsdp:
         check_storage(weight, name)

@@ -141,11 +141,6 @@ def checkpoint_of(
         A second object, whose tensors come under ``constants``.
     way_out : str
         Of the error for a file without a tensor.
-
-    Raises
-    ------
-    Damaged
-        Nothing that can be read.
     """
     frame = read_frame(root)
     if frame is not None:

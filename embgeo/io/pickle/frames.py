@@ -44,13 +44,7 @@ class Frame:
 
 
 def read_frame(root: object) -> Frame | None:
-    """The matrix and the words of a pickled frame or series; None of anything else.
-
-    Raises
-    ------
-    Damaged
-        Its blocks are not one matrix.
-    """
+    """The matrix and the words of a pickled frame or series; None of anything else."""
     if not isinstance(root, Stub) or root.name not in (*_FRAMES, *_SERIES):
         return None
     state = next((s for s in root.states if isinstance(s, dict)), {})

@@ -43,13 +43,7 @@ class RemoteChoice:
 
 
 def find_weights(folder: RemoteFolder) -> str:
-    """The file with the weights, or with the index of its shards.
-
-    Raises
-    ------
-    Damaged
-        There is none, or several.
-    """
+    """The file with the weights, or with the index of its shards."""
     if folder.chosen:
         return folder.chosen
     for name in WEIGHTS:

@@ -19,12 +19,7 @@ _CONFIGURATION = "config.json"
 
 
 def open_headers(name: str) -> Checkpoint:
-    """The tensors of the files that may hold the embedding and the output projection.
-
-    Raises
-    ------
-    UnreadableFile, BadOption
-    """
+    """The tensors of the files that may hold the embedding and the output projection."""
     with closing(open_remote(name)) as folder, reading(folder.name, "model"):
         tensors, weights = list_weights(folder, Source())
         first_names: dict[object, str] = {}

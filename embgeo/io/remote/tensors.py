@@ -93,13 +93,7 @@ def _not_here() -> Array:
 
 
 def list_tensors(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
-    """The tensors of a safetensors file, a torch checkpoint or a GGUF file.
-
-    Raises
-    ------
-    Damaged
-        Also for other formats, whose parts cannot be read.
-    """
+    """The tensors of a safetensors file, a torch checkpoint or a GGUF file."""
     head = read_range(folder, file, 0, min(FIRST_BYTES, folder.files[file].size))
     if head.startswith(MAGIC):
         return list_gguf(file, read_gguf_header(folder, file, head)[1])

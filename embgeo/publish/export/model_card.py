@@ -63,13 +63,7 @@ def write(request: Request, path: Path) -> None:
 
 
 def choose_scalars(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
-    """The asked scalars, or those of the headline that have a value.
-
-    Raises
-    ------
-    BadOption
-        If an asked one is not there or has no value.
-    """
+    """The asked scalars, or those of the headline that have a value."""
     if not names:
         found = [analysis.scalar(name) for name in HEADLINE]
         return [s for s in found if s is not None and s.value is not None]

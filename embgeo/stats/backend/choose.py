@@ -20,12 +20,7 @@ NEEDED = ("torch", "array_api_compat")
 
 
 def check_device(name: str) -> None:
-    """Refuse a device that is not there, before anything is read.
-
-    Raises
-    ------
-    BadOption, EmbgeoError
-    """
+    """Refuse a device that is not there, before anything is read."""
     resolve_device(name)
 
 

@@ -84,12 +84,7 @@ class DeviceRows:
                 self.shrink(len(index))
 
     def shrink(self, rows: int) -> None:
-        """Read half as many rows at a time as did not fit, and keep none on the device.
-
-        Raises
-        ------
-        DeviceFull
-        """
+        """Read half as many rows at a time as did not fit, and keep none on the device."""
         if rows <= FLOOR and not self._here:
             raise DeviceFull(self.backend, rows)
         self.forget()

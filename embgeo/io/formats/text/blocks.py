@@ -71,13 +71,7 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 def fill_rows(
     blocks: Iterable[npt.NDArray[np.float32]], shape: tuple[int, int]
 ) -> npt.NDArray[np.float32]:
-    """The rows of all blocks, in memory or in a scratch file.
-
-    Raises
-    ------
-    Damaged
-        Other than the rows that were counted before.
-    """
+    """The rows of all blocks, in memory or in a scratch file."""
     out = scratch.empty(shape)
     row = 0
     for block in blocks:

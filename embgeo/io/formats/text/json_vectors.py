@@ -80,13 +80,7 @@ def _read_numbers(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.float32]
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
-    """Labels (None where there is none) and vectors, in the order of the file.
-
-    Raises
-    ------
-    Damaged
-        Text that is not JSON, or something that is not a vector among vectors.
-    """
+    """Labels (None where there is none) and vectors, in the order of the file."""
     with path.open(encoding="utf-8-sig") as file:
         stream = ValueStream(file)
         try:

@@ -68,11 +68,6 @@ def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
         The file, or its first bytes with all of the pickles.
     size : int
         Bytes of the whole file.
-
-    Raises
-    ------
-    Damaged
-        The pickles do not end in `data`, or what they say does not fit the file.
     """
     pickles = Pickles(data.data)
     pickles.next(most=_MOST_SMALL)

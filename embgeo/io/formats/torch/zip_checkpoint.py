@@ -102,11 +102,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def saved_tensor(data: Bytes) -> Leaf:
     """The one tensor that ``torch.save`` wrote into `data`, which is part of a file.
-
-    Raises
-    ------
-    Damaged
-        Something else than a tensor.
     OSError, zipfile.BadZipFile
     """
     archive = archive_in(data)
@@ -125,13 +120,7 @@ def _object(archive: Archive, root: str, pickle: str, most: int = MOST_OPCODES) 
 
 
 def find_root(members: Iterable[str]) -> str:
-    """The folder of ``data.pkl`` in an archive with these members, with a slash at its end.
-
-    Raises
-    ------
-    Damaged
-        It is not a torch checkpoint.
-    """
+    """The folder of ``data.pkl`` in an archive with these members, with a slash at its end."""
     members = list(members)
     roots = [
         name.removesuffix(_PICKLE)
