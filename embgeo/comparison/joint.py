@@ -1,4 +1,4 @@
-"""What two matrices over the same tokens have in common, gathered in two passes."""
+"""What two matrices over the same tokens have in common, gathered in two or three passes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import numpy as np
 
 from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray
-from embgeo.numerics.principal_angles import column_basis
+from embgeo.numerics.principal_angles import (
+    column_basis,
+    cosines_and_sines,
+    principal_cosines_and_sines,
+)
 from embgeo.stats import DistanceTo, Moments, PairedSums, StackedQR
 from embgeo.stats.statistic import Statistic
 
@@ -57,17 +61,27 @@ class Joint:
     def y(self) -> FloatArray:
         return self.factor[:, self.p :]
 
-    def bases(self) -> tuple[FloatArray, FloatArray]:
-        """Orthonormal bases of both column spaces."""
+    def angles(self) -> tuple[tuple[int, int], FloatArray, FloatArray]:
+        """Dimensions of both column spaces, and cosines and sines of the angles between them."""
+        p, q = self.p, self.y.shape[1]
+        if self.full_rank and p >= q:
+            # The factor is triangular: the space of X is that of the first p unit vectors.
+            return (p, q), *cosines_and_sines(*np.split(np.linalg.qr(self.y)[0], [p]))
         if self.full_rank:
-            return np.linalg.qr(self.x)[0], np.linalg.qr(self.y)[0]
-        return column_basis(self.x, self.n), column_basis(self.y, self.n)
+            x, y = np.linalg.qr(self.x)[0], np.linalg.qr(self.y)[0]
+        else:
+            x, y = column_basis(self.x, self.n), column_basis(self.y, self.n)
+        dimensions = x.shape[1], y.shape[1]
+        if not all(dimensions):
+            return dimensions, np.zeros(0), np.zeros(0)
+        smaller, larger = sorted((y, x), key=np.size)
+        return dimensions, *principal_cosines_and_sines(larger, smaller)
 
 
 def read_joint(
     shared: Shared, advance: Callable[[int], None], beside: Sequence[Statistic] = ()
 ) -> Joint:
-    """Two passes over both matrices; the second has means, and a QR factor where that is needed.
+    """Two passes over both matrices, and a third where a QR factor is needed.
 
     Parameters
     ----------
@@ -80,19 +94,15 @@ def read_joint(
     moments, sums = Moments(width), PairedSums(p)
     shared.fold([moments, sums, *beside], advance)
     factor = cholesky_factor(moments.gram())
-    first = DistanceTo("first mean", moments.mean[:p], slice(None, p))
-    second = DistanceTo("second mean", moments.mean[p:], slice(p, None))
-    qr = StackedQR("first|second", width)
-    shared.fold([first, second] if factor is not None else [first, second, qr], lambda _rows: None)
-    return Joint(
-        shared.n,
-        p,
-        moments,
-        sums,
-        (first.values(), second.values()),
-        qr.r if factor is None else factor,
-        full_rank=factor is not None,
-    )
+    full_rank = factor is not None
+    first, second = DistanceTo("mean", moments.mean[:p]), DistanceTo("mean", moments.mean[p:])
+    shared.fold_sides([first], [second])
+    if factor is None:
+        qr = StackedQR("first|second", width)
+        shared.fold([qr], lambda _rows: None)
+        factor = qr.r
+    distances = first.values(), second.values()
+    return Joint(shared.n, p, moments, sums, distances, factor, full_rank)
 
 
 def cholesky_factor(gram: FloatArray) -> FloatArray | None:

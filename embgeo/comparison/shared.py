@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -66,3 +67,19 @@ class Shared:
             x = self.first.stored(self.first_rows[index])
             y = self.second.stored(self.second_rows[index])
             yield Block(index, np.hstack([x, y]))
+
+    def fold_sides(self, first: Sequence[Statistic], second: Sequence[Statistic]) -> None:
+        """One pass over either matrix: rows x to the first statistics, rows y to the second."""
+        sides = (self.first, self.first_rows, first), (self.second, self.second_rows, second)
+        for matrix, rows, statistics in sides:
+            plan = self.resources.plan(self.n, matrix.d)
+            blocks = partial(read_side, matrix, rows, plan.block_rows)
+            shared_fold(plan, self.n, blocks, statistics, lambda _rows: None)
+
+
+def read_side(matrix: Matrix, rows: IntArray, step: int, start: int, stop: int) -> Iterator[Block]:
+    """The shared tokens from `start` to `stop` in one matrix, block by block."""
+    for _, stored in matrix.blocks(rows, start=start, stop=stop, step=step):
+        index = np.arange(start, start + len(stored), dtype=np.int64)
+        start += len(stored)
+        yield Block(index, stored)

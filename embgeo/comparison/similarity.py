@@ -9,7 +9,6 @@ from embgeo.comparison.joint import Joint
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
-from embgeo.numerics.principal_angles import principal_cosines_and_sines
 from embgeo.numerics.spectra import compute_effective_rank
 
 #: A change smaller than this share of the matrices is of the size of rounding errors.
@@ -28,17 +27,15 @@ def similarities(joint: Joint) -> list[Scalar | Series]:
 
 def subspace_values(joint: Joint) -> list[Scalar | Series]:
     """Distance and angles of the column spaces; sines are formed from residuals."""
-    x, y = joint.bases()
-    if not x.shape[1] or not y.shape[1]:
+    dimensions, cosines, sines = joint.angles()
+    wide = max(dimensions)
+    if not min(dimensions):
         return [q.SUBSPACE_DISTANCE.undefined("a matrix of rank 0 spans no subspace")]
-    larger, smaller = (x, y) if x.shape[1] >= y.shape[1] else (y, x)
-    cosines, sines = principal_cosines_and_sines(larger, smaller)
     angles = np.degrees(np.arctan2(sines, cosines))
-    wide = larger.shape[1]
     return [
         q.SUBSPACE_DISTANCE.measured(
             float(np.sqrt(np.mean(np.square(sines)))),
-            convention=f"column spaces of dimension {x.shape[1]:,} and {y.shape[1]:,} in "
+            convention=f"column spaces of dimension {dimensions[0]:,} and {dimensions[1]:,} in "
             f"R^{joint.n:,}; V is the smaller; uncentered",
             reference=float(np.sqrt(max(0.0, 1.0 - wide / joint.n))),
             reference_kind="chance",

@@ -58,6 +58,11 @@ def principal_cosines_and_sines(
     residual = smaller - larger @ inside
     # Once more: the first projection leaves a rounding error inside the larger space.
     residual -= larger @ (larger.T @ residual)
+    return cosines_and_sines(inside, residual)
+
+
+def cosines_and_sines(inside: FloatArray, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same from the parts of the smaller basis inside the larger space and off it."""
     cosines = np.linalg.svd(inside, compute_uv=False)
     sines = np.linalg.svd(residual, compute_uv=False)[::-1]
     return np.minimum(cosines, 1.0), np.minimum(sines, 1.0)

@@ -178,16 +178,13 @@ class DistanceTo(PerRow):
     ----------
     name : str
         Of the point.
-    point : float64 array, shape (width of the columns,)
-    columns : slice
-        Of the rows; the others are not looked at.
+    point : float64 array, shape (d,)
     """
 
-    def __init__(self, name: str, point: FloatArray, columns: slice = slice(None)) -> None:
+    def __init__(self, name: str, point: FloatArray) -> None:
         super().__init__()
         self.name = name
         self.point = point
-        self.columns = columns
 
     @property
     def key(self) -> Hashable:
@@ -196,8 +193,8 @@ class DistanceTo(PerRow):
     def compute(self, block: Block) -> Array:
         wide, xp = block.wide, block.wide.xp
         point = wide.constant(self.point)
-        if self.columns != slice(None) or not block.is_divisible:
-            return xp.linalg.vector_norm(block.rows[:, self.columns] - point, axis=1)
+        if not block.is_divisible:
+            return xp.linalg.vector_norm(block.rows - point, axis=1)
         whole = xp.square(block.norms) + xp.vecdot(point, point)
         squares = whole - 2.0 * (block.rows @ point)
         (near,) = xp.nonzero(~(squares > CANCELLED * whole))

@@ -104,10 +104,6 @@ MAKERS = {
         ),
     ),
     "distances": (DistanceTo, lambda: DistanceTo("mean", np.full(D, 0.3))),
-    "distances in some columns": (
-        DistanceTo,
-        lambda: DistanceTo("second mean", np.full(D - 2, 0.3), slice(2, None)),
-    ),
     "gradient of log Z": (PartitionGradient, lambda: PartitionGradient(DIRECTIONS[:, :3])),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
