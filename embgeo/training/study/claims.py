@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
@@ -81,40 +82,9 @@ class Claim:
     tasks: tuple[str, ...] = ("lm",)
 
 
-def claim_perplexity(
-    key: str,
-    text: str,
-    source: str,
-    methods: tuple[str, ...],
-    reported: tuple[PaperClaim, ...],
-    against: str = BASELINE,
-    change: Literal["lower", "higher"] = "lower",
-) -> Claim:
-    """A claim about the perplexity of language models, whose differences are of logarithms."""
-    return Claim(key, text, source, methods, PERPLEXITY, change, against, True, published=reported)
-
-
-def claim_bleu(
-    key: str,
-    text: str,
-    source: str,
-    methods: tuple[str, ...],
-    reported: tuple[PaperClaim, ...],
-    against: str = BASELINE,
-) -> Claim:
-    """A claim that a method improves translation."""
-    return Claim(
-        key,
-        f"{text} improves translation (BLEU)",
-        source,
-        methods,
-        "test.bleu",
-        "higher",
-        against,
-        published=reported,
-        tasks=(TRANSLATION,),
-    )
-
+#: About language models, whose differences are of logarithms, and about translation.
+_of_perplexity = partial(Claim, number=PERPLEXITY, change="lower", relative=True)
+_of_bleu = partial(Claim, number="test.bleu", change="higher", tasks=(TRANSLATION,))
 
 #: Scores that FRAGE improves: name, what it is of, table, numbers, task.
 _FRAGE = (
@@ -146,9 +116,9 @@ CLAIMS: tuple[Claim, ...] = (
         f"{GAO}, §6.3 (uniform around the origin), in Wang et al.'s measure", ("cosreg",),
         isotropy.I1_UNIT.name, "higher", role="output", tasks=TOKENS,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "cosreg-perplexity", "CosReg improves perplexity", f"{GAO}, Table 1", ("cosreg",),
-        published.COSREG,
+        published=published.COSREG,
     ),
     Claim(
         "sc-prior",
@@ -172,17 +142,18 @@ CLAIMS: tuple[Claim, ...] = (
         isotropy.I2_MEAN_SIGN.name, "lower", published=published.I2, role="output",
         against=FACTORED, tasks=TOKENS,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "sc-perplexity", "Spectrum control improves perplexity (the exponential prior)",
-        f"{WANG}, Table 1", ("sc-exp",), published.SPECTRUM_CONTROL, against=FACTORED,
+        f"{WANG}, Table 1", ("sc-exp",), published=published.SPECTRUM_CONTROL, against=FACTORED,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "sc-perplexity-polynomial", "Spectrum control improves perplexity (the polynomial prior)",
-        f"{WANG}, Table 8", ("sc-poly",), published.SPECTRUM_CONTROL_POLYNOMIAL, against=FACTORED,
+        f"{WANG}, Table 8", ("sc-poly",), published=published.SPECTRUM_CONTROL_POLYNOMIAL,
+        against=FACTORED,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "sc-over-cosreg", "Spectrum control improves perplexity more than CosReg does",
-        f"{WANG}, Table 1", SPECTRUM_CONTROL, published.SPECTRUM_CONTROL_OVER_COSREG,
+        f"{WANG}, Table 1", SPECTRUM_CONTROL, published=published.SPECTRUM_CONTROL_OVER_COSREG,
         against="cosreg",
     ),
     Claim(
@@ -213,48 +184,49 @@ CLAIMS: tuple[Claim, ...] = (
         "frage-neighbors", "FRAGE gives rare words fewer rare neighbors", f"{GONG}, §3 and Table 5",
         ("frage",), frequency.NEIGHBOR_RARITY_RARE.name, "lower", role="input", tasks=TOKENS,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "frage-perplexity", "FRAGE improves perplexity", f"{GONG}, Table 2", ("frage",),
-        published.FRAGE,
+        published=published.FRAGE,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "al-perplexity", "The augmented loss (AL) improves perplexity", f"{INAN}, Table 1", ("al",),
-        published.AL, against=UNTIED,
+        published=published.AL, against=UNTIED,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "re-perplexity", "Reusing the embedding (RE) improves perplexity", f"{INAN}, Table 1",
-        ("re",), published.RE, against=UNTIED,
+        ("re",), published=published.RE, against=UNTIED,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "real-perplexity", "Both together (REAL) improve perplexity", f"{INAN}, Table 1", ("real",),
-        published.REAL, against=UNTIED,
+        published=published.REAL, against=UNTIED,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "real-over-al", "REAL is better than the augmented loss alone", f"{INAN}, Table 1",
-        ("real",), published.REAL_OVER_AL, against="al",
+        ("real",), published=published.REAL_OVER_AL, against="al",
     ),
-    claim_perplexity(
+    _of_perplexity(
         "real-over-re", "REAL is better than reusing the embedding alone", f"{INAN}, Table 1",
-        ("real",), published.REAL_OVER_RE, against="re",
+        ("real",), published=published.REAL_OVER_RE, against="re",
     ),
     Claim(
         "al-subspace", "The augmented loss draws the output space to that of the input",
         f"{INAN}, §6.1 and Fig. 1 (there without regularization, at a share β of the loss)",
         ("al",), subspace.DISTANCE.name, "lower", against=UNTIED, published=(published.SUBSPACE,),
     ),
-    claim_perplexity(
+    _of_perplexity(
         "spectral-norm-perplexity", "Spectral normalization alone is worse than plain training",
-        f"{WANG}, Table 6", ("spectral-norm",), published.SPECTRAL_NORM, change="higher",
+        f"{WANG}, Table 6", ("spectral-norm",), published=published.SPECTRAL_NORM, change="higher",
         against=FACTORED,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "d-optimal-perplexity",
         "Spectral normalization with the D-optimal regularizer is worse than plain training",
-        f"{WANG}, Table 6", ("d-optimal",), published.D_OPTIMAL, change="higher", against=FACTORED,
+        f"{WANG}, Table 6", ("d-optimal",), published=published.D_OPTIMAL, change="higher",
+        against=FACTORED,
     ),
-    claim_perplexity(
+    _of_perplexity(
         "adversarial-perplexity", "The adversarial softmax improves perplexity",
-        "Wang D. et al. 2019", ("adversarial",), (published.ADVERSARIAL,),
+        "Wang D. et al. 2019", ("adversarial",), published=(published.ADVERSARIAL,),
     ),
     Claim(
         "coupled-adam-cosine", "Coupled Adam removes the common direction: the mean cosine falls",
@@ -270,19 +242,27 @@ CLAIMS: tuple[Claim, ...] = (
         "coupled-adam-perplexity", "Coupled Adam improves perplexity, on large enough datasets",
         f"{STOLLENWERK}, abstract", ("coupled-adam",), PERPLEXITY, "lower", relative=True,
     ),
-    claim_bleu("cosreg-bleu", "CosReg", f"{GAO}, Table 2", ("cosreg",), published.COSREG_BLEU),
-    claim_bleu(
-        "sc-bleu", "Spectrum control (the exponential prior)", f"{WANG}, Tables 4, 5 and 8",
-        ("sc-exp",), published.SPECTRUM_CONTROL_BLEU, FACTORED,
+    _of_bleu(
+        "cosreg-bleu", "CosReg improves translation (BLEU)", f"{GAO}, Table 2", ("cosreg",),
+        published=published.COSREG_BLEU,
     ),
-    claim_bleu(
-        "sc-bleu-polynomial", "Spectrum control (the polynomial prior)", f"{WANG}, Table 8",
-        ("sc-poly",), published.SPECTRUM_CONTROL_POLYNOMIAL_BLEU, FACTORED,
+    _of_bleu(
+        "sc-bleu", "Spectrum control (the exponential prior) improves translation (BLEU)",
+        f"{WANG}, Tables 4, 5 and 8", ("sc-exp",), published=published.SPECTRUM_CONTROL_BLEU,
+        against=FACTORED,
     ),
-    claim_bleu("frage-bleu", "FRAGE", f"{GONG}, Table 3", ("frage",), published.FRAGE_BLEU),
-    claim_bleu(
-        "adversarial-bleu", "The adversarial softmax", f"{WANG}, Table 4", ("adversarial",),
-        published.ADVERSARIAL_BLEU,
+    _of_bleu(
+        "sc-bleu-polynomial", "Spectrum control (the polynomial prior) improves translation (BLEU)",
+        f"{WANG}, Table 8", ("sc-poly",), published=published.SPECTRUM_CONTROL_POLYNOMIAL_BLEU,
+        against=FACTORED,
+    ),
+    _of_bleu(
+        "frage-bleu", "FRAGE improves translation (BLEU)", f"{GONG}, Table 3", ("frage",),
+        published=published.FRAGE_BLEU,
+    ),
+    _of_bleu(
+        "adversarial-bleu", "The adversarial softmax improves translation (BLEU)",
+        f"{WANG}, Table 4", ("adversarial",), published=published.ADVERSARIAL_BLEU,
     ),
 )
 # fmt: on
