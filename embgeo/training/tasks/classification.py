@@ -33,7 +33,14 @@ from embgeo.training.study.document_outcomes import (
     score_classes,
 )
 from embgeo.training.tasks.rcnn import Rcnn
-from embgeo.training.tasks.task import OF_TEXTS, Losses, SplitScores, Task, refuse_settings
+from embgeo.training.tasks.task import (
+    OF_TEXTS,
+    Losses,
+    SplitEvaluator,
+    SplitScores,
+    Task,
+    refuse_settings,
+)
 
 #: Where `data` does not say it: how often a token occurs to have a row, and rows at most.
 MIN_COUNT, SIZE = 2, 30_000
@@ -139,25 +146,17 @@ class ClassificationTask(Task):
         return 4 * config.training.batch * self.length * int(width)
 
 
-class ClassificationScores:
+class ClassificationScores(SplitEvaluator):
     """Loss, accuracy and macro-F1 of the other splits."""
 
     def __init__(self, config: StudySettings, dataset: LabeledCorpus, device: torch.device) -> None:
         self.config, self.dataset, self.device = config, dataset, device
 
     def valid(self, model: Any) -> SplitScores:
-        return self.score(model, "valid")[0]
-
-    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, DocumentOutcomes]:
-        """Both splits, and the classes of the last one."""
-        valid, outcomes = self.score(model, "valid")
-        if not self.config.evaluation.test:
-            return valid, None, outcomes
-        test, outcomes = self.score(model, "test")
-        return valid, test, outcomes
+        return self.score_split(model, "valid")[0]
 
     @torch.no_grad()
-    def score(self, model: Any, split: str) -> tuple[SplitScores, DocumentOutcomes]:
+    def score_split(self, model: Any, split: str) -> tuple[SplitScores, DocumentOutcomes]:
         """Documents of like length are evaluated together."""
         documents: LabeledDocuments = getattr(self.dataset, split)
         order = np.argsort(np.diff(documents.ends), kind="stable")
@@ -172,7 +171,3 @@ class ClassificationScores:
         scores: SplitScores = {"loss": total / len(documents), self.dataset.unit: len(documents)}
         outcomes = DocumentOutcomes(split, tuple(truth.tolist()), tuple(given.tolist()))
         return {**scores, **score_classes(truth, given)}, outcomes
-
-    def describe_parts(self) -> list[str]:
-        """Nothing is left out."""
-        return []

@@ -140,6 +140,27 @@ class Evaluator(Protocol):
         """What a reader has to know of the numbers; asked for after `final`."""
 
 
+class SplitEvaluator:
+    """An evaluator that scores the test split as it does the validation split, all of both."""
+
+    config: StudySettings
+
+    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Samples]:
+        """The scores of a split, and what bootstraps need."""
+        raise NotImplementedError
+
+    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples]:
+        """Both splits, and what bootstraps need of the last one."""
+        valid, samples = self.score_split(model, "valid")
+        if not self.config.evaluation.test:
+            return valid, None, samples
+        return valid, *self.score_split(model, "test")
+
+    def describe_parts(self) -> list[str]:
+        """Nothing is left out."""
+        return []
+
+
 class Task:
     """What is learned: reads data, makes a model, gives the loss of a batch, evaluates.
 

@@ -44,7 +44,14 @@ from embgeo.training.study.translation_outcomes import (
     TranslationOutcomes,
 )
 from embgeo.training.tasks.encoder_decoder import EncoderDecoder, mask_ends
-from embgeo.training.tasks.task import OF_TEXTS, Losses, SplitScores, Task, refuse_settings
+from embgeo.training.tasks.task import (
+    OF_TEXTS,
+    Losses,
+    SplitEvaluator,
+    SplitScores,
+    Task,
+    refuse_settings,
+)
 
 #: Where `data` does not say it: rows at most, those of both languages together.
 SIZE = 4_000
@@ -220,7 +227,7 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
     return plain, (1.0 - smoothing) * plain - smoothing * log_p.mean(dim=-1).sum()
 
 
-class TranslationScores:
+class TranslationScores(SplitEvaluator):
     """Loss of the other splits, and at the end BLEU and chrF of their translations."""
 
     def __init__(
@@ -241,16 +248,6 @@ class TranslationScores:
             scores = {**scores, GREEDY_BLEU: compute_corpus_bleu(texts, self.dataset.valid.texts)}
         return scores
 
-    def final(
-        self, model: EncoderDecoder
-    ) -> tuple[SplitScores, SplitScores | None, TranslationOutcomes]:
-        """Both splits, and the translations of the last one."""
-        valid, outcomes = self.translate(model, "valid")
-        if not self.config.evaluation.test:
-            return valid, None, outcomes
-        test, outcomes = self.translate(model, "test")
-        return valid, test, outcomes
-
     @torch.no_grad()
     def score(self, model: EncoderDecoder, pairs: ParallelSplit) -> SplitScores:
         """Without smoothing."""
@@ -262,7 +259,7 @@ class TranslationScores:
         n = len(pairs.target.rows)
         return {"loss": total / n, "perplexity": math.exp(min(total / n, 700.0)), "tokens": n}
 
-    def translate(
+    def score_split(
         self, model: EncoderDecoder, split: str
     ) -> tuple[SplitScores, TranslationOutcomes]:
         """With scores of what the model writes itself."""
@@ -303,7 +300,3 @@ class TranslationScores:
         search = replace(self.search, more=0)
         small = TranslationScores(self.config, search, self.greedy, part, self.device)
         return small, once, (once + again) / 2.0
-
-    def describe_parts(self) -> list[str]:
-        """Nothing is left out."""
-        return []
