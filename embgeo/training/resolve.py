@@ -12,6 +12,7 @@ from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.tasks import LanguageModeling, make_task
+from embgeo.training.tasks.task import refuse_settings
 
 
 def resolve(config: StudySettings) -> StudySettings:
@@ -88,7 +89,7 @@ def check(config: StudySettings) -> None:
             way_out='set keep = "best" in [training]',
         )
     if config.task.name != LanguageModeling.NAME:
-        refuse_of_texts(config)
+        refuse_settings(config, {"tune": ("lr",), "training": ("start",)})
     if config.optimizer.asgd and config.optimizer.kind != "sgd":
         raise BadOption("asgd averages plain SGD", way_out='set kind = "sgd" in [optimizer]')
     if config.optimizer.finetune and not config.optimizer.asgd:
@@ -97,16 +98,6 @@ def check(config: StudySettings) -> None:
         )
     if config.optimizer.asgd and config.optimizer.average:
         raise BadOption("asgd decides itself when to average", way_out="leave average out")
-
-
-def refuse_of_texts(config: StudySettings) -> None:
-    """Refuse, for other tasks, what is about language models."""
-    for table, name in (("tune", "lr"), ("training", "start")):
-        if getattr(getattr(config, table), name):
-            raise BadOption(
-                f"{name} of [{table}] is for language models, and the task is {config.task.name}",
-                way_out="leave it out",
-            )
 
 
 def check_fields(name: str, table: Any) -> None:

@@ -268,7 +268,7 @@ def test_what_is_about_language_models_is_refused_for_other_tasks(
     _, file = page_files(tmp_path)
     settings = {**SMALL, "task.name": "bigrams", "model.name": "bigram"}
     more = {"tune": [0.1, 0.2]} if setting == "tune" else {"start": tmp_path}
-    with pytest.raises(BadOption, match="is for language models, and the task is bigrams"):
+    with pytest.raises(BadOption, match="is not for the task bigrams"):
         train(tmp_path, file, compare="mle", settings=settings, **more)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.analogies import Analogy
 from embgeo.training.data.encoding import Words
-from embgeo.training.data.text import read_lines, sha256
+from embgeo.training.data.text import find_ending, read_lines, sha256
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.data.word_pairs import WordPairs
 from embgeo.training.study.word_similarity import DECIDING, LEAST_PAIRS, SETS
@@ -24,7 +24,6 @@ Ids = npt.NDArray[np.int32]
 HELD_OUT = 50
 FEWEST_TOKENS = 100
 _ENDINGS = (".txt", ".text", ".tokens", ".raw", ".tsv")
-_COMPRESSED = (".gz", ".xz", ".bz2")
 _TAG = re.compile(r"<[^>]{0,40}>")
 _WORD = re.compile(r"\w+")
 
@@ -129,7 +128,7 @@ def list_texts(path: Path) -> list[Path]:
     """The file, or the texts of a folder in the order of their names."""
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if _ending(file) in _ENDINGS)
+    found = sorted(file for file in path.iterdir() if find_ending(file) in _ENDINGS)
     if not found:
         raise UnreadableFile(
             f"the folder holds no text ({', '.join(_ENDINGS)}; plain, .gz, .xz or .bz2)",
@@ -137,14 +136,6 @@ def list_texts(path: Path) -> list[Path]:
             way_out="give a text, or a folder of texts",
         )
     return found
-
-
-def _ending(file: Path) -> str:
-    """Of the name, without that of the compression."""
-    endings = [one.lower() for one in file.suffixes]
-    if endings and endings[-1] in _COMPRESSED:
-        endings.pop()
-    return endings[-1] if endings else ""
 
 
 def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary, path: Path) -> str:
@@ -185,7 +176,7 @@ def encode_documents(files: list[Path], words: Words, limit: int | None) -> tupl
 def read_texts(files: list[Path]) -> Iterator[str]:
     """The lines of all files; of tables the last column."""
     for file in files:
-        table = _ending(file) == ".tsv"
+        table = find_ending(file) == ".tsv"
         for line in read_lines(file):
             yield line.rpartition("\t")[2] if table else line
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
-from embgeo.training.data.text import read_lines
+from embgeo.training.data.text import find_ending, read_lines
 
 #: A class and a text.
 LabeledText = tuple[str, str]
 
 #: What names of files contain, by split, in the order in which it is looked for.
 SPLIT_NAMES = {"valid": ("valid", "val", "dev"), "test": ("test",)}
-_COMPRESSED = (".gz", ".xz", ".bz2")
 _TEXT_COLUMN, _LABEL_COLUMN = "text", "label"
 _WAY_OUT = "correct the line"
 
@@ -58,11 +57,7 @@ def read_labeled(path: Path) -> list[LabeledText]:
     ``.tsv`` and in all others of a ``.csv``. Anything else: a class, a blank and a text, as UTF-8
     or, where it is not, as Latin-1.
     """
-    name = path.name.lower()
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    read = READERS.get(Path(name).suffix, read_pairs)
-    found = list(read(path))
+    found = list(READERS.get(find_ending(path), read_pairs)(path))
     if not found:
         raise UnreadableFile("it has no documents", where=path, way_out="give labeled texts")
     return found

@@ -40,6 +40,14 @@ def read_lines(path: Path) -> Iterator[str]:
         yield from io.StringIO(piece, newline="\n")
 
 
+def find_ending(path: Path) -> str:
+    """The suffix of the name in lower case, without that of the compression."""
+    suffixes = [one.lower() for one in path.suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".xz", ".bz2"):
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
 def sha256(path: Path) -> str:
     """Of the file as it lies there, compressed or not."""
     try:

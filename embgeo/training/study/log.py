@@ -9,15 +9,15 @@ line may be cut off, as that of a run that is still being written.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.core.typed import is_number
+from embgeo.io.bounded.settings import read_document
 
 LOG_NAME = "metrics.jsonl"
 
@@ -54,13 +54,8 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """Read a ``metrics.jsonl``."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        cause = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UnreadableFile(cause, where=path, way_out="give the log of a run") from error
     found: dict[str, dict[float, float]] = {}
-    lines = text.split("\n")
+    lines = read_document(path, "give the log of a run").split("\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -86,18 +81,9 @@ def _entry(line: str) -> tuple[float, dict[str, float]] | None:
         d = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(d, dict) or not _is_number(d.get("step")):
+    if not isinstance(d, dict) or not is_number(d.get("step")):
         return None
-    return float(d["step"]), {k: float(v) for k, v in d.items() if k != "step" and _is_number(v)}
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond every float
-        return False
+    return float(d["step"]), {k: float(v) for k, v in d.items() if k != "step" and is_number(v)}
 
 
 def _sorted(values: dict[float, float]) -> tuple[FloatArray, FloatArray]:
