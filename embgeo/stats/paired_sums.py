@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from embgeo.core.arrays import Array
 from embgeo.stats.block import Block
@@ -43,25 +43,29 @@ class PairedSums(Statistic):
         return ("paired sums", self.p)
 
     def update(self, block: Block) -> None:
-        x, y = block.rows[:, : self.p], block.rows[:, self.p :]
-        both = min(x.shape[1], y.shape[1])
-        xp = block.wide.xp
-
-        def total(part: Array) -> float:
-            return float(xp.sum(xp.vecdot(part, part)))
-
-        lengths, others = xp.vecdot(x, x), xp.vecdot(y, y)
-        products = xp.vecdot(x[:, :both], y[:, :both])
-        apart = (y[:, :both] - x[:, :both], x[:, both:], y[:, both:])
+        if not len(block.index):
+            return
+        xp, wide, rows = block.wide.xp, block.wide, block.rows
+        # A few rows at a time: they are read four times, and stay in the cache.
+        parts = [self._measure(xp, rows[some]) for some in wide.slices(*rows.shape)]
+        lengths, others, products, apart = (xp.concat(part) for part in zip(*parts, strict=True))
         cosines = products / (xp.sqrt(lengths) * xp.sqrt(others))
         # All of them before any is added: a device that runs out of memory takes the block again.
-        sums = [float(xp.sum(part)) for part in (lengths, others, products, cosines)]
-        difference = sum(map(total, apart))
+        sums = [float(xp.sum(part)) for part in (lengths, others, products, apart, cosines)]
         self.first += sums[0]
         self.second += sums[1]
         self.product += sums[2]
-        self.cosines += sums[3]
-        self.difference += difference
+        self.difference += sums[3]
+        self.cosines += sums[4]
+
+    def _measure(self, xp: Any, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """‖x‖², ‖y‖², ⟨x, y⟩ and ‖y − x‖² of each of the rows."""
+        x, y = rows[:, : self.p], rows[:, self.p :]
+        both = min(x.shape[1], y.shape[1])
+        change = y[:, :both] - x[:, :both]
+        squares = (xp.vecdot(part, part) for part in (x, y, change, x[:, both:], y[:, both:]))
+        lengths, others, *apart = squares
+        return lengths, others, xp.vecdot(x[:, :both], y[:, :both]), sum(apart)
 
     def merge(self, other: Self) -> None:
         self.first += other.first
