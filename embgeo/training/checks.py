@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -31,22 +30,20 @@ def require_whole(least: int) -> Callable[[str, int], int]:
 natural, whole, several = map(require_whole, (0, 1, 2))
 
 
-def share(name: str, value: float) -> float:
-    """A number from 0 to below 1."""
-    require(name, value, is_number(value) and 0.0 <= value < 1.0, "give a number from 0 to below 1")
-    return float(value)
+def require_real(range_: str, fits: Callable[[float], bool]) -> Callable[[str, float], float]:
+    """The check of a finite number in a range, which is named in the way out."""
+
+    def check(name: str, value: float) -> float:
+        require(name, value, is_number(value) and fits(value), f"give a number {range_}")
+        return float(value)
+
+    return check
 
 
-def nonnegative(name: str, value: float) -> float:
-    """A number from 0."""
-    require(name, value, is_number(value) and 0.0 <= value < math.inf, "give a number from 0")
-    return float(value)
-
-
-def positive(name: str, value: float) -> float:
-    """A number above 0."""
-    require(name, value, is_number(value) and 0.0 < value < math.inf, "give a number above 0")
-    return float(value)
+share = require_real("from 0 to below 1", lambda value: 0.0 <= value < 1.0)
+unit = require_real("from 0 to 1", lambda value: 0.0 <= value <= 1.0)
+nonnegative = require_real("from 0", lambda value: value >= 0.0)
+positive = require_real("above 0", lambda value: value > 0.0)
 
 
 def rates(name: str, value: tuple[float, ...]) -> tuple[float, ...]:
@@ -67,12 +64,6 @@ def choice(name: str, value: str, known: Collection[str]) -> str:
     """One of those that are known."""
     require(name, value, value in known, f"give {' or '.join(known)}")
     return value
-
-
-def unit(name: str, value: float) -> float:
-    """A number from 0 to 1."""
-    require(name, value, is_number(value) and 0.0 <= value <= 1.0, "give a number from 0 to 1")
-    return float(value)
 
 
 def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:
