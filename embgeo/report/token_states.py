@@ -47,12 +47,12 @@ def list_findings(analysis: Analysis, rows: IntArray) -> dict[int, list[str]]:
 
 
 def list_left_out(analysis: Analysis) -> dict[int, str]:
-    """Why rows that tables list are left out, by their numbers."""
-    return {
-        number: state
-        for number, state, _ in list_rows(analysis)
-        if state and number not in analysis.rows
-    }
+    """Why rows that tables list are left out, by their numbers; none where kept ones are, too."""
+    if analysis.kept > len(analysis.rows):
+        return {}
+    states = {number: state for number, state, _ in list_rows(analysis) if state}
+    kept = set(analysis.rows[np.isin(analysis.rows, list(states))].tolist())
+    return {number: state for number, state in states.items() if number not in kept}
 
 
 def list_rows(analysis: Analysis) -> Iterator[tuple[int, str, str]]:

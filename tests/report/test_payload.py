@@ -12,6 +12,7 @@ import pytest
 
 import embgeo
 from embgeo.report.payload import MOST_UNITS, build, thin
+from embgeo.report.token_states import list_left_out
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
 
@@ -128,6 +129,14 @@ def test_the_state_of_a_damaged_row_is_said() -> None:
     payload = build(embgeo.analyze(rows, sections=["tokens", "projection"], reference=False))
     assert payload is not None
     assert "(constant)" in " ".join(payload.meta["listed"][7])
+
+
+def test_a_kept_row_of_a_very_large_matrix_that_is_not_listed_is_not_called_left_out() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 8))
+    rows[7], rows[9] = 0.5, 0.0
+    analysis = embgeo.analyze(rows, sections=["tokens"], reference=False)
+    assert list_left_out(analysis) == {9: "zero"}
+    assert list_left_out(replace(analysis, rows=np.setdiff1d(analysis.rows, [7]))) == {}
 
 
 @pytest.mark.slow
