@@ -18,7 +18,7 @@ from embgeo.charts.specification import (
     Specification,
     StyledSubjects,
 )
-from embgeo.charts.subject import Course, Subject, Unrelated
+from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
 from embgeo.core.values import Cell
 from embgeo.training.study.log import name_of_output
@@ -148,21 +148,16 @@ def panel(subjects: StyledSubjects, name: str) -> Panel:
         Axis("training step", whole=True),
         Axis("", log=log),
         lines,
-        tuple(bend_guide(course) for _, _, course in held if alone and course.bend is not None),
+        tuple(
+            Guide(course.bend, f"bend at {course.bend:,.10g}")
+            for _, _, course in held
+            if alone and course.bend is not None
+        ),
         key=name,
-        title=title_of(name, [course for _, _, course in held]),
+        # A short title where there is one, else that of a course.
+        title=TITLES.get(name) or next((c.title for _, _, c in held if c.title), name),
         quantity=next((course.quantity for _, _, course in held if course.quantity), name),
     )
-
-
-def bend_guide(course: Course) -> Guide:
-    assert course.bend is not None
-    return Guide(course.bend, f"bend at {course.bend:,.10g}")
-
-
-def title_of(name: str, courses: Sequence[Course]) -> str:
-    """A short title where there is one, else that of a course, else the name."""
-    return TITLES.get(name) or next((c.title for c in courses if c.title), name)
 
 
 CHART = Chart(

@@ -66,11 +66,7 @@ def finish(
 
 
 def finish_after_one_round(
-    plan: MergePlan,
-    *,
-    command: str = "",
-    progress: Progress | None = None,
-    resources: Resources | None = None,
+    plan: MergePlan, *, command: str = "", progress: Progress | None = None
 ) -> Partial:
     """What can be said after the first pass alone: sections that need nothing else."""
     if (again := leave_out_damaged(plan)).repeats_first:
@@ -79,7 +75,7 @@ def finish_after_one_round(
             way_out="write a plan to repeat it: embgeo merge STATES --plan plan.npz",
         )
     clock = Clock()
-    measurement, notes = resume(plan, None, progress, resources)
+    measurement, notes = resume(plan, None, progress)
     measurement.options = replace(measurement.options, row_errors=False)
     needy = {f.FAMILY for f in measurement.families if needs_more(f, measurement)}
     missing = tuple(section for section in SECTIONS if section in needy)

@@ -43,7 +43,6 @@ def describe_part(
     *,
     first_row: int = 0,
     total: int | None = None,
-    digest: bool = True,
 ) -> StatePart:
     """Rows `start` to `stop` of a matrix as a part of a larger one.
 
@@ -55,9 +54,6 @@ def describe_part(
         Number of this matrix's row 0 in the whole.
     total : int, optional
         Rows of the whole, where they are known.
-    digest : bool
-        Whether to compute the SHA-256 of the rows, and the fingerprint of the matrix where they
-        are cut out of it.
     """
     stop = matrix.n if stop is None else stop
     is_cut = total == matrix.n and stop - start < matrix.n
@@ -70,8 +66,8 @@ def describe_part(
         stop=first_row + stop,
         first_row=first_row,
         total=total,
-        sha256=sha256_of_rows(matrix.data[start:stop]) if digest else "",
-        whole=fingerprint(matrix.data) if digest and is_cut else "",
+        sha256=sha256_of_rows(matrix.data[start:stop]),
+        whole=fingerprint(matrix.data) if is_cut else "",
     )
 
 

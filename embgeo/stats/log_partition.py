@@ -35,8 +35,6 @@ class LogPartition(Statistic):
     zeroed : int array, optional
         Coordinates that do not count for these norms; `directions` must be 0 there.
     shift : float64 array, shape (d,), optional
-    both : bool
-        Whether to take Z at −a, too.
     single : float32 array, shape (d, k), optional
         What rows in float32 are multiplied with, where several statistics share the product;
         `directions` by default.
@@ -61,7 +59,6 @@ class LogPartition(Statistic):
         directions: FloatArray,
         scales: tuple[float, ...] = (1.0,),
         shift: FloatArray | None = None,
-        both: bool = True,
         bound: float = np.inf,
         single: npt.NDArray[np.float32] | None = None,
         rotation: BlockRotation | None = None,
@@ -72,7 +69,6 @@ class LogPartition(Statistic):
         self.directions = directions
         self.scales = tuple(map(float, scales))
         self.offset = None if shift is None else shift @ directions
-        self.signs = (1.0, -1.0) if both else (1.0,)
         self.in_single, self.bounded = bound <= SINGLE_BOUND, bound <= PLAIN_BOUND
         self.single = directions.astype(np.float32) if single is None else single
         self.rotation = rotation
@@ -80,7 +76,7 @@ class LogPartition(Statistic):
         self.clear()
 
     def clear(self) -> None:
-        shape = (len(self.scales) + self.unit_rows, len(self.signs), self.directions.shape[1])
+        shape = (len(self.scales) + self.unit_rows, 2, self.directions.shape[1])
         self._top: FloatArray = np.full(shape, -np.inf)
         self._sum: FloatArray = np.zeros(shape)
 
@@ -124,8 +120,7 @@ class LogPartition(Statistic):
             for s, factor in enumerate(factors):
                 terms = xp.exp(part if s < len(self.scales) and factor == 1.0 else part * factor)
                 total[s, 0] += backend.sum64(terms)
-                if len(self.signs) == 2:
-                    total[s, 1] += backend.sum64(xp.reciprocal(terms, out=terms))
+                total[s, 1] += backend.sum64(xp.reciprocal(terms, out=terms))
         return total
 
     def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
@@ -144,7 +139,7 @@ class LogPartition(Statistic):
         for s, (of, factor) in enumerate(scaled):
             exponents = of * factor
             high, low = xp.max(exponents, axis=0), xp.min(exponents, axis=0)
-            for at, sign in enumerate(self.signs):
+            for at, sign in enumerate((1.0, -1.0)):
                 top = high if sign > 0 else -low
                 tops[s, at] = wide.to_host(top)
                 terms = exponents * sign
@@ -182,7 +177,7 @@ class LogPartition(Statistic):
         self.single = np.empty((0, 0), dtype=np.float32)
 
     def log_z(self, scale: float = 1.0) -> FloatArray:
-        """log Z: row 0 at the directions, row 1 (if `both`) at their negatives; k columns."""
+        """log Z: row 0 at the directions, row 1 at their negatives; k columns."""
         return self._log(self.scales.index(scale))
 
     def log_z_of_unit_rows(self) -> FloatArray:

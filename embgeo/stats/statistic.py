@@ -99,8 +99,6 @@ def fold(
             progress(len(block.index))
 
 
-def concatenate(parts: Sequence[npt.NDArray[Any]], width: int | None = None) -> npt.NDArray[Any]:
+def concatenate(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """The parts one below the other; an empty float64 array where there is none."""
-    if parts:
-        return np.concatenate(parts)
-    return np.zeros((0,) if width is None else (0, width))
+    return np.concatenate(parts) if parts else np.zeros(0)

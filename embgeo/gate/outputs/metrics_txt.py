@@ -55,8 +55,7 @@ def metric(name: str) -> str:
 
 def label_value(text: str) -> str:
     """A quoted label. GitLab takes ``#`` for a comment even there, so that it is spelled out."""
-    plain = visible(text).replace("\\", "\\\\").replace('"', '\\"')
-    return plain.replace("#", "%23")
+    return help_text(text).replace("#", "%23")
 
 
 def help_text(text: str) -> str:

@@ -44,8 +44,8 @@ def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDAr
 class ScratchFile:
     """A temporary file that vanishes with this object, or at the latest with the process."""
 
-    def __init__(self, suffix: str = "") -> None:
-        handle, name = tempfile.mkstemp(prefix="embgeo-", suffix=suffix)
+    def __init__(self) -> None:
+        handle, name = tempfile.mkstemp(prefix="embgeo-")
         os.close(handle)
         self.path = Path(name)
         self._finalizer = weakref.finalize(self, _remove, self.path)

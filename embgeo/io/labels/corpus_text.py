@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
@@ -150,20 +150,10 @@ def _codec(file: Path) -> Codec | None:
     return codec_of(read_head(file))
 
 
-def _stream(path: Path, codec: Codec | None) -> AbstractContextManager[Callable[[int], bytes]]:
-    return _plain_stream(path) if codec is None else _unfolded_stream(path, codec)
-
-
 @contextmanager
-def _unfolded_stream(path: Path, codec: Codec) -> Iterator[Callable[[int], bytes]]:
-    with BoundedStream(path, codec) as stream:
+def _stream(path: Path, codec: Codec | None) -> Iterator[Callable[[int], bytes]]:
+    with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
         yield stream.read
-
-
-@contextmanager
-def _plain_stream(path: Path) -> Iterator[Callable[[int], bytes]]:
-    with path.open("rb") as file:
-        yield file.read
 
 
 def _no_text(start: bytes) -> str:

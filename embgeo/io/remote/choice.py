@@ -106,7 +106,11 @@ def find_names(known: Iterable[str], source: Source) -> set[str]:
 
     Empty where no name says what it is: then shapes have to.
     """
-    all_names = [name for name in known if not _is_copy(name)]
+    all_names = [
+        name
+        for name in known
+        if not (names.is_optimizer_state(name) or names.is_averaged_copy(name))
+    ]
     inputs = _match_name(all_names, source.tensor) or _surest(all_names, names.input_rank)
     if not inputs:
         return set()
@@ -114,10 +118,6 @@ def find_names(known: Iterable[str], source: Source) -> set[str]:
     if source.output != "none":
         outputs = _match_name(all_names, source.output) or _surest(all_names, _output_rank)
     return inputs | outputs | {name for name in all_names if is_final_norm(name)}
-
-
-def _is_copy(name: str) -> bool:
-    return names.is_optimizer_state(name) or names.is_averaged_copy(name)
 
 
 def _match_name(known: list[str], name: str | None) -> set[str]:
