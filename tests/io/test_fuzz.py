@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 import subprocess
 import warnings
@@ -36,23 +37,34 @@ def test_mutants(seed: Seed) -> None:
 
 def test_mutants_guided_by_coverage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed")
-    assert fuzz.guided([SEEDS["npy"]], 1, tmp_path) == 0
+    keep, corpus = tmp_path / "failures", tmp_path / "corpus"
+    assert fuzz.guided([SEEDS["npy"]], 1, keep, corpus) == 0
     line = capsys.readouterr().out
     assert "no failure" in line
     assert int(line.split()[1]) > 20
-    assert list(tmp_path.iterdir()) == []
+    assert list(keep.iterdir()) == []
+    assert json.loads((corpus / "counts.json").read_text()) == {"npy": int(line.split()[1])}
+    assert len(list((corpus / "npy").iterdir())) > 1
 
 
 def test_what_coverage_finds_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    said = "ZeroDivisionError\nstat::number_of_executed_units: 30\nstat::new_units_added: 2"
+
     def run(command: list[str], **_more: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 77, "", "ZeroDivisionError")
+        (Path(command[-1]) / f"unit-{len(list(Path(command[-1]).iterdir()))}").touch()
+        return subprocess.CompletedProcess(command, 77, "", said)
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert fuzz.guided([SEEDS["npy"]], 1, tmp_path) == 1
-    assert "failed" in capsys.readouterr().out
-    assert (tmp_path / "npy.txt").read_text() == "ZeroDivisionError"
+    keep, corpus = tmp_path / "failures", tmp_path / "corpus"
+    for runs in (1, 2):
+        assert fuzz.guided([SEEDS["npz compressed"]], 1, keep, corpus) == 1
+        out = capsys.readouterr().out
+        assert f"2 on new paths, failed; {30 * runs} mutants of all runs" in out
+        assert json.loads((corpus / "counts.json").read_text()) == {"npz compressed": 30 * runs}
+        assert len(list((corpus / "npz-compressed").iterdir())) == runs
+    assert (keep / "npz-compressed.txt").read_text() == said
 
 
 def test_a_seed_makes_the_same_mutants_again() -> None:

@@ -1,13 +1,14 @@
 """Mutants of small sound files of every format: each opens, or is refused in one line.
 
     python tests/support/fuzz.py --mutants 10000 [--format NAME] [--seed S] [--keep FOLDER]
-    python tests/support/fuzz.py --atheris SECONDS [--format NAME] [--keep FOLDER]
+    python tests/support/fuzz.py --atheris SECONDS [--format NAME] [--keep FOLDER] [--corpus FOLDER]
 
 A mutant fails where it ends in anything but embgeo's own error, where it takes longer than ten
 seconds, or where reading it takes a gigabyte. Failures are written to a folder with their
 traceback, and belong into tests/support/hostile_corpus.py once they are understood. With
 ``--atheris`` (``pip install atheris``) libFuzzer chooses the mutants, guided by the branches they
-reach.
+reach. The mutants on new paths are kept in a folder for each format, from which the next run goes
+on, and ``counts.json`` next to these folders says how many mutants all runs have read.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import contextlib
 import faulthandler
 import importlib.util
+import json
 import random
 import re
 import signal
@@ -251,21 +253,30 @@ def seeds(beginning: str, quick: bool) -> Iterator[Seed]:
             yield seed
 
 
-def guided(chosen: list[Seed], seconds: int, folder: Path) -> int:
+def guided(chosen: list[Seed], seconds: int, folder: Path, corpus: Path) -> int:
     """Fuzz by coverage, each format in a process of its own; how many of them failed."""
     folder.mkdir(parents=True, exist_ok=True)
+    corpus.mkdir(parents=True, exist_ok=True)
+    counted = corpus / "counts.json"
+    counts: dict[str, int] = json.loads(counted.read_text()) if counted.is_file() else {}
     script = Path(__file__).with_name("fuzz_coverage.py")
     failed = 0
     for seed in chosen:
+        kept = corpus / seed.name.replace(" ", "-")
+        kept.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
-            command = [sys.executable, str(script), seed.name, str(seconds), str(folder), scratch]
+            places = [str(folder), scratch, str(kept)]
+            command = [sys.executable, str(script), seed.name, str(seconds), *places]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         count = re.search(r"number_of_executed_units: (\d+)", done.stderr)
         found = re.search(r"new_units_added: +(\d+)", done.stderr)
         said = "failed" if done.returncode else "no failure"
+        mutants = int(count[1]) if count else 0
+        counts[seed.name] = counts.get(seed.name, 0) + mutants
+        counted.write_text(json.dumps(counts, indent=1, sort_keys=True) + "\n")
         print(
-            f"{seed.name:28} {int(count[1]) if count else 0:8} mutants, "
-            f"{int(found[1]) if found else 0:5} on new paths, {said}",
+            f"{seed.name:28} {mutants:8} mutants, {int(found[1]) if found else 0:5} on new paths, "
+            f"{said}; {counts[seed.name]:,} mutants of all runs",
             flush=True,
         )
         if done.returncode:
@@ -280,12 +291,13 @@ def main() -> None:
     parser.add_argument("--format", default="", help="Only seeds whose name begins with it.")
     parser.add_argument("--seed", type=int, default=0, help="Other mutants.")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="Where to.")
+    parser.add_argument("--corpus", type=Path, default=Path("fuzz-corpus"), help="Of --atheris.")
     parser.add_argument("--quick", action="store_true", help="Without libraries in C.")
     parser.add_argument("--atheris", type=int, metavar="SECONDS", help="For each format.")
     arguments = parser.parse_args()
     chosen = list(seeds(arguments.format, arguments.quick))
     if arguments.atheris:
-        sys.exit(1 if guided(chosen, arguments.atheris, arguments.keep) else 0)
+        sys.exit(1 if guided(chosen, arguments.atheris, arguments.keep, arguments.corpus) else 0)
     failed = total = 0
     for seed in chosen:
         tally = fuzz(seed, arguments.mutants, arguments.seed)

@@ -3,10 +3,11 @@
 Run by ``python tests/support/fuzz.py --atheris SECONDS``, which starts one such process for each
 format: libFuzzer ends the process it runs in.
 
-    python tests/support/fuzz_coverage.py NAME SECONDS KEEP SCRATCH
+    python tests/support/fuzz_coverage.py NAME SECONDS KEEP SCRATCH CORPUS
 
 writes a mutant that fails into the folder KEEP and ends with an exit code other than 0; what lies
-in the folder SCRATCH afterwards is of no use.
+in the folder SCRATCH afterwards is of no use. It begins with the mutants in the folder CORPUS and
+adds those on new paths.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ _LONGEST_MUTANT = 2**16
 
 
 def main() -> None:
-    name, seconds, keep, scratch = sys.argv[1:]
+    name, seconds, keep, scratch, kept = sys.argv[1:]
     seed = SEEDS[name]
     warnings.simplefilter("error")
-    folder, corpus = Path(scratch) / "opened", Path(scratch) / "corpus"
+    folder, corpus = Path(scratch) / "opened", Path(kept)
     folder.mkdir()
-    corpus.mkdir()
     content = seed.make(folder)
     (corpus / "sound").write_bytes(content)
 
     def one(data: bytes) -> None:
+        # Written anew, as in fuzz.py: to shorten a file waits for the disk.
+        (folder / seed.file).unlink(missing_ok=True)
         (folder / seed.file).write_bytes(seed.wrap(data))
         try:
             read(seed, folder)
