@@ -30,7 +30,8 @@ _HASH_BLOCK = 4 * 2**20
 def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
     """Map the selected rows and put labels, frequencies and origin next to them."""
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
-    stamps = stamp_files(checkpoint.files)
+    # Files that were unpacked and removed have none.
+    stamps = tuple(FileStamp.of(path) for path in checkpoint.files if path.is_file())
     labels = counting.labels
     data = read_rows(choice.input, choice.input_transposed, selection)
     projection, tied_by = _read_output(selection, data)
@@ -106,11 +107,6 @@ def _read_output(selection: Selection, data: Rows) -> tuple[Rows | None, str]:
     if selection.source.output is None and has_same_values(data, projection):
         return None, f"{short(choice.output.name)} holds the same numbers"
     return projection, ""
-
-
-def stamp_files(files: Sequence[Path]) -> tuple[FileStamp, ...]:
-    """What the files are now; those that were unpacked and removed are left out."""
-    return tuple(FileStamp.of(path) for path in files if path.is_file())
 
 
 def sha256_of(files: Sequence[Path]) -> str:

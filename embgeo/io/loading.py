@@ -82,13 +82,7 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
 
 
 def open_source(source: Source, progress: ByteProgress | None = None) -> Matrix:
-    """The matrix that a source describes; :func:`load` with its options in one value.
-
-    Parameters
-    ----------
-    source : Source
-    progress : callable, optional
-    """
+    """The matrix that a source describes; :func:`load` with its options in one value."""
     source.check()
     place = find_place(source)
     checkpoint = open_checkpoint(place.path)

@@ -198,11 +198,6 @@ def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
     The cosine of two of them has mean 0 and variance 1/d, and E exp(t·cos) = ₀F₁(; d/2; t²/4).
     The mean of Z over directions is the same for all rows of given norms, Σ E exp(‖w‖·cos), and
     its variance over directions is expected to be Σ (E exp(2‖w‖·cos) − (E exp(‖w‖·cos))²).
-
-    Parameters
-    ----------
-    norms : float64 array, shape (M,)
-    d : int
     """
     from scipy.special import hyp0f1
 

@@ -78,7 +78,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     variance = moments.diagonal() / moments.n
     return [
         *measure_variances(variance, shared.all_rows_equal),
-        measure_first_direction(shared),
+        q.FIRST_DIRECTION_SHARE.measured(float(np.square(shared.eigen.vectors[:, 0]).max())),
         *measure_mean_cosines(facts, shared),
         *measure_i1s(facts, shared),
         make_table(shared, variance),
@@ -115,11 +115,6 @@ def measure_variances(variance: FloatArray, all_rows_equal: str) -> list[Scalar]
         if median > largest * 2.0**-52
         else q.VARIANCE_RATIO.undefined("half of the coordinates do not vary"),
     ]
-
-
-def measure_first_direction(shared: SharedStatistics) -> Scalar:
-    strongest = shared.eigen.vectors[:, 0]
-    return q.FIRST_DIRECTION_SHARE.measured(float(np.square(strongest).max()))
 
 
 def measure_mean_cosines(facts: Facts, shared: SharedStatistics) -> list[Scalar]:

@@ -111,7 +111,8 @@ def sample_pairs(
     """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, options, count)
     step = max(1, 2**18 // facts.d)  # rows that stay in the cache
-    ordinary = are_ordinary(norms)
+    # Products of rows can neither overflow nor vanish.
+    ordinary = norms.min() > 1e-75 and norms.max() < 1e75
 
     def part(number: int) -> FloatArray:
         i, j = (side[number * step : (number + 1) * step] for side in (first, second))
@@ -125,11 +126,6 @@ def sample_pairs(
     for cosines in reader.spread(part, -(-count // step)):
         sample.add(cosines)
     return sample
-
-
-def are_ordinary(norms: FloatArray) -> bool:
-    """Whether products of rows can neither overflow nor vanish."""
-    return bool(norms.min() > 1e-75 and norms.max() < 1e75)
 
 
 def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:

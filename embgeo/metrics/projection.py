@@ -21,7 +21,6 @@ from embgeo.core.quantities import projection as q
 from embgeo.core.values import Points, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.numerics.eigen import Eigen
 from embgeo.stats import Projection2
 from embgeo.stats.statistic import Statistic
 
@@ -54,20 +53,15 @@ def compute(shared: SharedStatistics) -> list[Value]:
         if quantity is q.PCA2 and shared.all_rows_equal:
             values.append(share.undefined(shared.all_rows_equal))
             continue
-        held = _shares(eigen)
-        values.append(share.measured(held[0] + held[1]))
+        first, second = (eigen.values[:2] / eigen.values.sum()).tolist()
+        values.append(share.measured(first + second))
         values.append(
             Points(
                 quantity,
                 xy,
-                f"axis 1 ({100 * held[0]:.3g} %)",
-                f"axis 2 ({100 * held[1]:.3g} %)",
-                held,
+                f"axis 1 ({100 * first:.3g} %)",
+                f"axis 2 ({100 * second:.3g} %)",
+                (first, second),
             )
         )
     return values
-
-
-def _shares(eigen: Eigen) -> tuple[float, float]:
-    total = float(eigen.values.sum())
-    return float(eigen.values[0]) / total, float(eigen.values[1]) / total

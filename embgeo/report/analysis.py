@@ -111,7 +111,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "evidence": [f for f in verdict.findings if (f.key, f.state) != ("two-sided", "healthy")],
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
-        "published_pairs": pair_published(WANG_TABLE_3),
+        # Lines of one model side by side: plain training, then the paper's method.
+        "published_pairs": list(zip(WANG_TABLE_3[::2], WANG_TABLE_3[1::2], strict=True)),
         "own_published": _own_published(analysis),
         "published_table": WANG_TABLE_3,
         "published_source": SOURCE,
@@ -195,13 +196,6 @@ class PublishedNumber:
     i1: float
     i2: float
     sample: str
-
-
-def pair_published(
-    table: tuple[PublishedNumber, ...],
-) -> list[tuple[PublishedNumber, PublishedNumber]]:
-    """Lines of one model side by side: plain training, then the paper's method."""
-    return list(zip(table[::2], table[1::2], strict=True))
 
 
 SOURCE = (

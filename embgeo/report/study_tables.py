@@ -223,7 +223,7 @@ def cell(training: Training, method: StudyMethod, name: str, role: Role | None =
         return Cell("–")
     quantity = training.quantity(name)
     mean, deviation = found.parts
-    text = with_unit(mean, quantity)
+    text = f"{mean} {quantity.unit}" if quantity is not None and quantity.unit else mean
     if name in FIXED:
         deviation = ""
     if not method.reference:
@@ -236,10 +236,6 @@ def cell(training: Training, method: StudyMethod, name: str, role: Role | None =
     interval = " … ".join(step_text(value, relative=relative) for value in ends)
     difference = step_text(held.difference, relative=relative)
     return Cell(text, deviation, difference, interval, word(held, quantity, name))
-
-
-def with_unit(text: str, quantity: Quantity | None) -> str:
-    return f"{text} {quantity.unit}" if quantity is not None and quantity.unit else text
 
 
 def step_text(value: float, *, relative: bool) -> str:

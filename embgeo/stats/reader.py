@@ -30,12 +30,6 @@ S = TypeVar("S", bound=Statistic)
 class RowReader:
     """Reads the kept rows of a matrix, on all threads or on a device.
 
-    Parameters
-    ----------
-    matrix : Matrix
-    resources : Resources, optional
-    progress : Progress, optional
-
     Attributes
     ----------
     census : Census
@@ -253,12 +247,7 @@ class RowReader:
 
 
 class HiddenStates:
-    """The finite hidden states of a model; zero ones stay, they are points of the hull.
-
-    Parameters
-    ----------
-    states : Matrix
-    """
+    """The finite hidden states of a model; zero ones stay, they are points of the hull."""
 
     def __init__(self, states: Matrix) -> None:
         self.states = states

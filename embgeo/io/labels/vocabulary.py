@@ -119,14 +119,10 @@ def from_sentencepiece(token: str) -> str:
     return token.replace(SPACE_SIGN, " ")
 
 
-def _as_it_is(token: str) -> str:
-    return token
-
-
 READERS: dict[Scheme, Callable[[str], str]] = {
     "byte-level": from_byte_level,
     "sentencepiece": from_sentencepiece,
-    "plain": _as_it_is,
+    "plain": str,
 }
 
 

@@ -81,10 +81,6 @@ def _agent() -> dict[str, str]:
 class HubFolder:
     """The files of a repository, or of a folder in it, at one commit.
 
-    Parameters
-    ----------
-    name : HubName
-
     Raises
     ------
     UnreadableFile

@@ -61,7 +61,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise Damaged("the metadata name a tensor by other than a string")
         if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
             continue  # BytesStorageMetadata: an object of the training program
-        pieces_left -= _promised_pieces(entry)
+        listed = _fields(entry, "TensorStorageMetadata").get("chunks")
+        pieces_left -= 1 + (len(listed) if isinstance(listed, (list, tuple)) else 0)
         if pieces_left < 0:
             raise Damaged("the metadata list implausibly many pieces")
         made = _tensor(name, entry, places, sum(sizes.values()))
@@ -119,11 +120,6 @@ def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
     parts = [(box, partial(place.open, box[1], dtype)) for box, place in pieces]
     opened = parts[0][1] if len(parts) == 1 else partial(put_together, parts, shape, dtype)
     return Tensor(plain(name), shape, dtype, opened)
-
-
-def _promised_pieces(entry: Stub) -> int:
-    listed = _fields(entry, "TensorStorageMetadata").get("chunks")
-    return 1 + len(listed) if isinstance(listed, (list, tuple)) else 1
 
 
 def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:
