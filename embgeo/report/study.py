@@ -147,7 +147,7 @@ def facts(training: Training) -> list[str]:
     settings = training.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
     # Language models read sentences or a stream, whose sizes are given in tokens.
-    counted = "documents" if corpus.get("unit") == "documents" else "tokens"
+    counted = corpus["unit"] if corpus.get("unit") in ("documents", "images") else "tokens"
     model = settings.get("model") or {}
     parts = [
         visible(str(model.get("name", ""))),

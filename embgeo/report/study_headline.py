@@ -44,7 +44,8 @@ def headlines(training: Training) -> tuple[str, ...]:
         sentence("I1 at a mean norm of 1", isotropy, difference),
         claims_line(training),
     )
-    return tuple(part for part in said if part) or (f"{visible(training.baseline.name)} alone.",)
+    alone = f"One method, {visible(training.baseline.name)}: nothing to compare it with."
+    return tuple(part for part in said if part) or (alone,)
 
 
 def percent(effect: Effect) -> str:

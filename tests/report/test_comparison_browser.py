@@ -14,6 +14,7 @@ from embgeo.report.comparison import render
 from tests.support import sampling
 from tests.support.browser import (
     NEEDS_BROWSER,
+    OUTSIDE,
     actions,
     chromium,
     complaints,
@@ -385,16 +386,6 @@ def test_phone_has_no_sideways_scroll(driver: Any, folder: Path, name: str) -> N
         assert wide <= inner == 390
         least = 150 if name == "track" else 300  # more than four maps are two in a row
         assert driver.execute_script("return embgeo.map.cssWidth") > least
-
-
-#: Figures and tables that stick out of the page or of the block that holds them.
-OUTSIDE = """
-return [...document.querySelectorAll("svg.figure, table")].flatMap((e) => {
-  const box = e.getBoundingClientRect();
-  const right = document.documentElement.clientWidth;
-  return box.width && box.right > right + 1 ? [`${e.outerHTML.slice(0, 90)} ${box.right}`] : [];
-});
-"""
 
 
 @pytest.mark.parametrize("name", sampled(["page", "track", "many"], 3))

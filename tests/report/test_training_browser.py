@@ -13,6 +13,7 @@ from embgeo.charts.training import page_names
 from embgeo.report.study import render
 from tests.support.browser import (
     NEEDS_BROWSER,
+    OUTSIDE,
     chromium,
     complaints,
     open_page,
@@ -56,6 +57,16 @@ def test_a_phone_scrolls_in_one_direction(driver: Any, file: Path) -> None:
     with resized(driver, 390, 844):
         width = driver.execute_script("return document.documentElement.scrollWidth")
     assert width <= 390
+
+
+def test_paper_cuts_nothing_off(driver: Any, file: Path) -> None:
+    open_page(driver, file)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        with resized(driver, 688, 1017):
+            assert driver.execute_script(OUTSIDE) == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 def test_everything_is_there_with_scripts_off(driver: Any, file: Path) -> None:

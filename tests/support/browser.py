@@ -82,10 +82,19 @@ def without_scripts(driver: Any) -> Iterator[None]:
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
+#: Figures and tables that stick out of the page or of the block that holds them.
+OUTSIDE = """
+return [...document.querySelectorAll("svg.figure, table")].flatMap((e) => {
+  const box = e.getBoundingClientRect();
+  const right = document.documentElement.clientWidth;
+  return box.width && box.right > right + 1 ? [`${e.outerHTML.slice(0, 90)} ${box.right}`] : [];
+});
+"""
+
 READY = """
 const done = arguments[arguments.length - 1];
 const settled = () => requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
-const ready = () => document.documentElement.dataset.ready === "true";
+const ready = () => document.documentElement.dataset.ready === "true" || !document.scripts.length;
 if (ready()) settled();
 else new MutationObserver((_, seen) => {
   if (ready()) { seen.disconnect(); settled(); }
