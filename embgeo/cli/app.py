@@ -173,6 +173,7 @@ def failed(arguments: list[str], error: BaseException) -> int:
         message = one_line(refuse_name("choice", wrong, choices, name))
     elif hasattr(error, "format_message"):
         usage = printable(" ".join(error.format_message().split())).rstrip(".")
-        message = f"{usage}; embgeo COMMAND --help says more"
+        context = getattr(error, "ctx", None)
+        message = f"{usage}; {context.command_path if context else 'embgeo'} --help says more"
     print_text(f"embgeo: {message}", sys.stderr)
     return FAILED

@@ -45,7 +45,8 @@ def is_occupied(folder: Path) -> bool:
         near = find_nearest(folder)
         if near.is_dir():
             return near == folder.absolute() and any(near.iterdir())
-    raise BadOption(f"{near} is not a folder", where=folder, way_out=_ELSEWHERE)
+    cause = "is not a folder" if near == folder.absolute() else f"{near} is not a folder"
+    raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
 
 
 def find_nearest(folder: Path) -> Path:

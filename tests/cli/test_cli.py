@@ -605,6 +605,37 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: 
     (tmp_path / "file").write_text("x")
     with pytest.raises(BadOption, match="is not a folder"):
         folders.check_analysis_folder(tmp_path / "file" / "deeper" / "out")
+    with pytest.raises(BadOption, match="file: is not a folder"):
+        folders.check_analysis_folder(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [(["analyze"], "analyze"), (["diff", "--nope"], "diff"), (["analise"], "")],
+)
+def test_a_wrong_command_line_names_the_help_that_fits(
+    arguments: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert f"{command} --help says more".strip() in capsys.readouterr().err
+
+
+def test_a_single_row_is_printed_with_what_is_undefined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "one.npy", np.ones((1, 3)))
+    assert run(["analyze", str(tmp_path / "one.npy"), "-o", str(tmp_path / "out")]) == 0
+    assert "not defined: a single row has no pairs" in capsys.readouterr().out
+
+
+def test_a_checkpoint_in_place_of_an_analysis_is_refused_with_the_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "one.npy", np.ones((1, 3)))
+    assert run(["report", str(tmp_path / "one.npy")]) == 2
+    assert "make one with: embgeo analyze" in capsys.readouterr().err
+    assert run(["report", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: there is no such file; make one with" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

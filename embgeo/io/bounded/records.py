@@ -179,9 +179,11 @@ class RecordFormat(Generic[T]):
             content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
         except FileNotFoundError as error:
             where = named or path
-            raise UnreadableFile(f"no {path.name} here", where=where, way_out=self.again) from error
+            cause = "there is no such file" if where == path else f"no {path.name} here"
+            raise UnreadableFile(cause, where=where, way_out=self.again) from error
         except (OSError, ValueError, RecursionError) as error:
-            raise UnreadableFile(f"not readable as {self.what} ({error})", where=path) from error
+            cause = f"not readable as {self.what} ({error})"
+            raise UnreadableFile(cause, where=path, way_out=self.again) from error
         if self.bare and isinstance(content, dict) and content.get("format") == 1:
             content |= {"format": self.name, "format_version": 1}
         if not isinstance(content, dict) or content.get("format") != self.name:

@@ -36,7 +36,8 @@ def render(analysis: Analysis) -> Iterator[str]:
 def headline_rows(analysis: Analysis) -> list[tuple[str, str, str]]:
     """Title, value and reference of the headline numbers that were measured."""
     rows = []
-    for scalar in filter(None, map(analysis.scalar, HEADLINE)):
+    # Not by truth: a value of 0 is one, and one that is undefined has none.
+    for scalar in (s for q in HEADLINE if (s := analysis.scalar(q)) is not None):
         kind = "chance" if scalar.reference_kind == "chance" else "isotropic rows"
         reference = "" if scalar.reference is None else f"{kind}: {scalar.reference_text}"
         rows.append((scalar.quantity.title, scalar.text, reference))
