@@ -49,13 +49,7 @@ def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:
 
 
 def as_path(value: Any, name: str) -> Path:
-    """A path from text, or from what knows its path.
-
-    Raises
-    ------
-    BadOption
-        Anything else, refused as the argument `name`.
-    """
+    """A path from text, or from what knows its path."""
     if isinstance(value, str | os.PathLike) and isinstance(os.fspath(value), str):
         return Path(value)
     raise refuse_type(value, name, "a path")
@@ -63,11 +57,6 @@ def as_path(value: Any, name: str) -> Path:
 
 def as_texts(value: Any, name: str) -> tuple[str, ...]:
     """One text or several.
-
-    Raises
-    ------
-    BadOption
-        Anything else, refused as the argument `name`.
 
     >>> as_texts("cosine", "sections"), as_texts(["cosine", "tokens"], "sections")
     (('cosine',), ('cosine', 'tokens'))

@@ -207,13 +207,7 @@ class Source:
 
     @property
     def most_bytes(self) -> int | None:
-        """What may be fetched of a remote model.
-
-        Raises
-        ------
-        BadOption
-            `max_download` is not a size.
-        """
+        """What may be fetched of a remote model."""
         return None if self.max_download is None else parse_size(self.max_download, "max_download")
 
     def collect_changes(self) -> dict[str, Any]:

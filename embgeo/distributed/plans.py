@@ -143,11 +143,6 @@ def resume(
         As for :func:`embgeo.analyze`.
     fold_parts : callable, optional
         As for `PartsReader`.
-
-    Raises
-    ------
-    EmbgeoError
-        If no row is left to analyze, or the options do not fit.
     """
     whole, setup = plan.matrix, plan.setup
     data: Any = Gathered((whole.n, whole.d), whole.data.dtype, plan.rows, fetch)

@@ -234,11 +234,6 @@ def second_round(
     ----------
     matrix, part
         As for :func:`first_round`; the parts may be cut otherwise than in the first round.
-
-    Raises
-    ------
-    UnreadableFile
-        If these are other rows than those of the first round.
     """
     check_same_rows(task, matrix, part)
     statistics = [statistic.blank() for statistic in task.statistics]

@@ -116,11 +116,6 @@ def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
     ----------
     pieces : sequence of (StatePart, Matrix or None)
         They cover all rows.
-
-    Raises
-    ------
-    EmbgeoError
-        If the parts contradict each other.
     """
     ordered = sorted(pieces, key=lambda piece: (piece[0].start, piece[0].stop))
     known = [(part, matrix) for part, matrix in ordered if matrix is not None]

@@ -95,15 +95,7 @@ def _searched(start: Path) -> Sequence[Path]:
 
 
 def read_gate(path: Path) -> GateSettings:
-    """The settings of one file; without a path where it has no table for the gate.
-
-    Raises
-    ------
-    UnreadableFile
-        Missing, not readable or not TOML.
-    BadOption
-        A key that means nothing, or a value of the wrong type.
-    """
+    """The settings of one file; without a path where it has no table for the gate."""
     text = read_document(path)
     document = parse_document(text, path, "correct it, or ignore files of settings: --no-config")
     at = ("tool", "embgeo", "gate") if path.name == SHARED_NAME else ("gate",)

@@ -77,13 +77,7 @@ class Labeling:
 
 
 def label_rows(selection: Selection) -> Labeling:
-    """Labels from the named file, a word list in the checkpoint, its tokens, or a file next to it.
-
-    Raises
-    ------
-    UnreadableFile, LabelMismatch
-        About the named file.
-    """
+    """Labels from the named file, a list in the checkpoint, its tokens, or a file next to it."""
     if str(selection.source.tokens) == NO_TOKENS:
         return Labeling()
     return (

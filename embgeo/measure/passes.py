@@ -57,11 +57,6 @@ class Measurement:
         Those that are not absent.
     absent : dict of str to str
         Sections that are left out, and why.
-
-    Raises
-    ------
-    BadOption
-        If a section is unknown.
     """
 
     def __init__(

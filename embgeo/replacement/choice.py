@@ -28,11 +28,6 @@ def choose_rows(survey: RowSurvey, rows: Any) -> IntArray:
     rows : str, Path or sequence of int
         ``"damaged"``; ``"special"`` for the damaged rows of special tokens; a file with a row
         number or a token on each line; or row numbers.
-
-    Raises
-    ------
-    BadOption
-        A row or token that is not there.
     """
     if rows == DAMAGED:
         return survey.damaged

@@ -35,13 +35,7 @@ class Replacement:
 
 
 def choose_method(name: str | None, source: RowSource) -> ReplacementMethod:
-    """The method of a name; by default the output rows of an untied model, else the mean.
-
-    Raises
-    ------
-    BadOption
-        There is none of that name.
-    """
+    """The method of a name; by default the output rows of an untied model, else the mean."""
     if name is None:
         return mean if source.output is None else output
     found = {method.NAME: method for method in METHODS}

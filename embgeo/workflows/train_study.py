@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ from embgeo.core.errors import Diverged, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.io import load
-from embgeo.io.bounded.records import ARRAYS_NAME
+from embgeo.io.bounded.records import ARRAYS_NAME, digest_of
 from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import name_of_output
@@ -129,8 +128,7 @@ def is_analyzed(folder: Path, model: Path) -> bool:
         own = content["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None
     except (OSError, ValueError, LookupError, TypeError):
         return False
-    with model.open("rb") as stream:
-        return bool(hashlib.file_digest(stream, "sha256").hexdigest() == own)
+    return digest_of(model) == own
 
 
 def write_study(

@@ -208,6 +208,7 @@ def as_text(content: Json) -> str:
 
 
 def digest_of(path: Path) -> str:
+    """SHA-256 in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

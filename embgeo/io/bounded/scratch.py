@@ -21,13 +21,7 @@ MEMORY_BYTES = 256 * 2**20
 
 
 def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-    """An array to be filled: in memory if small, else a map of a nameless file.
-
-    Raises
-    ------
-    Damaged
-        There is no room for it.
-    """
+    """An array to be filled: in memory if small, else a map of a nameless file."""
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if size <= MEMORY_BYTES:
         return np.empty(shape, dtype=dtype)
@@ -64,11 +58,6 @@ def write_scratch(pieces: Iterable[bytes], what: str) -> ScratchFile:
         What goes wrong in it removes the file and is passed on.
     what : str
         What they are, in words.
-
-    Raises
-    ------
-    Damaged
-        There is no room for them.
     """
     scratch = ScratchFile()
     try:

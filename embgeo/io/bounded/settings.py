@@ -50,11 +50,6 @@ def parse_table(kind: type[T], table: Any, name: str, where: Where) -> T:
         As in ``[training]``.
     where : Path or str, optional
         The file.
-
-    Raises
-    ------
-    BadOption
-        An unknown key, or a value of another type.
     """
     if isinstance(table, Mapping):
         refuse_unknown(table, keys_of(cast(type, kind)), name, where)

@@ -72,11 +72,6 @@ def find_format(path: Path, head: bytes) -> Described | None:
     """The format of a file that begins with `head`; None for one that nobody knows.
 
     Formats of other packages come last, so that none can take a file from those of embgeo.
-
-    Raises
-    ------
-    UnreadableFile
-        A plug-in that cannot be used.
     """
     known = _sniff(head) or next((f for f in NEIGHBOR_FORMATS if f.belongs(path)), None)
     return known or find_plugin(head)

@@ -172,12 +172,6 @@ def count_words(
     path : Path
         A file or a folder of them (see :class:`embgeo.io.labels.corpus_text.CorpusText`).
     progress : callable, optional
-
-    Raises
-    ------
-    UnreadableFile
-    LabelMismatch
-        No token of the matrix occurs.
     """
     spaced = marks_words_by_spaces(tokens)
     keys = [word_of(token, spaced).encode("utf-8") for token in tokens]

@@ -34,13 +34,7 @@ def is_dictionary(path: Path, text: str) -> bool:
 
 
 def from_text(text: str, path: Path) -> TokenizerVocabulary:
-    """The symbols in the order of the rows, with their counts.
-
-    Raises
-    ------
-    UnreadableFile
-        A line without a count that is a whole number.
-    """
+    """The symbols in the order of the rows, with their counts."""
     tokens, counts = list(SYMBOLS), [0] * len(SYMBOLS)
     for number, line in enumerate(split_lines(text), 1):
         found = _LINE.fullmatch(line.rstrip())

@@ -63,11 +63,6 @@ def vocabulary_of(
     folder : Path
     model_type : str
         What the configuration says; empty where it says nothing.
-
-    Raises
-    ------
-    UnreadableFile
-        A damaged file.
     """
     path = folder / "tokenizer.json"
     if is_companion(path):

@@ -44,11 +44,6 @@ def find_special(folder: Path, vocabulary: TokenizerVocabulary) -> tuple[Special
     folder : Path
     vocabulary : TokenizerVocabulary
         Its tokens are the rows of the matrix.
-
-    Raises
-    ------
-    UnreadableFile
-        A damaged file.
     """
     tables = [_object(folder / name) for name in ("special_tokens_map.json", _SETTINGS)]
     template = "\n".join(_templates(folder, tables[-1]))

@@ -48,13 +48,7 @@ def is_tokenizer_json(data: Any) -> bool:
 
 
 def from_tokenizer_json(data: Any, path: Path) -> TokenizerVocabulary:
-    """The vocabulary of a tokenizer.json, added tokens included, made readable.
-
-    Raises
-    ------
-    UnreadableFile
-        A vocabulary that is missing or has not the form that tokenizers write.
-    """
+    """The vocabulary of a tokenizer.json, added tokens included, made readable."""
     pieces = _pieces(data, path)
     added = _added_tokens(data, path)
     scheme = _scheme(data) or guess_scheme([token for token, _ in pieces])
@@ -188,13 +182,7 @@ def is_tiktoken(text: str) -> bool:
 
 
 def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
-    """The tokens in the order of their ranks; bytes that are not UTF-8 as ``<0xE2>``.
-
-    Raises
-    ------
-    UnreadableFile
-        A line of another form.
-    """
+    """The tokens in the order of their ranks; bytes that are not UTF-8 as ``<0xE2>``."""
     pairs: list[tuple[str, int]] = []
     for number, line in enumerate(split_lines(text), 1):
         if not line:

@@ -145,13 +145,7 @@ def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
 
 
 def choose_tensors(folder: RemoteFolder, source: Source) -> RemoteChoice:
-    """The embedding, the stored output projection and the final norm of a model.
-
-    Raises
-    ------
-    Damaged, AmbiguousTensor, BadOption
-        As for a model on this machine.
-    """
+    """The embedding, the stored output projection and the final norm of a model."""
     tensors, weights = list_weights(folder, source)
     first_names: dict[object, str] = {}
     seen = Checkpoint(

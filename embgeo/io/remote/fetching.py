@@ -28,13 +28,7 @@ from embgeo.io.remote.stores import StoreFolder
 
 
 def open_remote(name: str) -> RemoteFolder:
-    """The files under a remote name, at this moment.
-
-    Raises
-    ------
-    UnreadableFile, BadOption
-        There is nothing, it may not be read, or ``HF_HUB_OFFLINE`` forbids to look.
-    """
+    """The files under a remote name, at this moment."""
     hub = read_hub_name(name)
     if hub is None:
         return StoreFolder(as_written(name))
@@ -67,11 +61,6 @@ def fetch_into_cache(
     known : sequence of Path
         Reduced folders of other commits; the one of the same weights is given, by the SHA-256 that
         the Hub states, and nothing is fetched.
-
-    Raises
-    ------
-    UnreadableFile, BadOption
-        In one line, whatever the other side sends.
     """
     hub = read_hub_name(name)
     key = choice_key("" if hub is None else hub.path, source, whole=whole)

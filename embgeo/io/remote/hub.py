@@ -36,11 +36,6 @@ def list_revisions(name: HubName) -> dict[str, str]:
     """The commits of the branches and tags that match a name's revision, a pattern; one request.
 
     Offline, of those in a cache.
-
-    Raises
-    ------
-    UnreadableFile
-        As for :class:`HubFolder`; offline, if none of them is in a cache.
     """
     if is_offline() and (kept := _match(name, list_kept_revisions(name))):
         return kept

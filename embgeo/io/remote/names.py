@@ -80,11 +80,6 @@ def is_remote(path: Path | str) -> bool:
 def read_hub_name(path: Path | str) -> HubName | None:
     """The Hub's name that a path is; None for paths and for addresses elsewhere.
 
-    Raises
-    ------
-    BadOption
-        The scheme of the Hub in front of what is not a name.
-
     >>> read_hub_name("hf://org/name@v1/onnx").text
     'hf://org/name@v1/onnx'
     >>> read_hub_name("https://huggingface.co/org/name/tree/main").text

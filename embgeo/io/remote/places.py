@@ -49,13 +49,7 @@ class SourcePlace:
 
 
 def find_place(source: Source) -> SourcePlace:
-    """The file or folder that a source means; fetched if its path has the scheme of a remote one.
-
-    Raises
-    ------
-    UnreadableFile, BadOption
-        What is not on this machine and cannot be fetched.
-    """
+    """The file or folder that a source means; fetched if its path has a remote scheme."""
     here = find_here(source)
     if here is not None:
         return here
@@ -66,13 +60,7 @@ def find_place(source: Source) -> SourcePlace:
 
 
 def find_here(source: Source) -> SourcePlace | None:
-    """The same without the network; None for what would have to be fetched.
-
-    Raises
-    ------
-    UnreadableFile
-        A bare name of a model that is in no cache.
-    """
+    """The same without the network; None for what would have to be fetched."""
     given = as_written(source.path)
     if is_remote(given):
         hub = read_hub_name(given)

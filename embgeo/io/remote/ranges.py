@@ -57,13 +57,7 @@ class RemoteFolder(Protocol):
     files: dict[str, RemoteFile]
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
-        """Bytes `start` to `stop`; ends early where the connection does.
-
-        Raises
-        ------
-        Damaged
-            The server sends something other than these bytes of this file.
-        """
+        """Bytes `start` to `stop`; ends early where the connection does."""
         ...
 
     def save(self, file: str, target: Path) -> None:

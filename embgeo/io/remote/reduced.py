@@ -6,7 +6,6 @@ later call goes on where the first one ended.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import struct
@@ -17,6 +16,7 @@ from pathlib import Path
 from embgeo.core.errors import argument, writing
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import Damaged, reading, refuse, short
+from embgeo.io.bounded.records import digest_of
 from embgeo.io.formats import safetensors, sharded
 from embgeo.io.formats.gguf_header import TensorInfo
 from embgeo.io.remote.choice import choose_tensors, find_tables, find_weights
@@ -74,13 +74,7 @@ class Fetching:
         self.folder, self.source, self.hear = folder, source, hear
 
     def run(self, target: Path, *, whole: bool = False) -> Path:
-        """Make `target`, if it is not there yet.
-
-        Raises
-        ------
-        EmbgeoError
-            In one line, whatever the other side sends.
-        """
+        """Make `target`, if it is not there yet."""
         if target.is_dir():
             return target
         work = target.parent.parent / "partial" / target.name
@@ -134,7 +128,7 @@ class Fetching:
         for part in parts:
             download(self.folder, [part], work / part.file, self.hear)
             stated = self.folder.files[part.file].sha256
-            if stated and _sha256(work / part.file) != stated:
+            if stated and digest_of(work / part.file) != stated:
                 (work / part.file).unlink()
                 raise Damaged(f"{short(part.file)} has another SHA-256 than the Hub states")
         tensors = tuple(SourceTensor(part.file, part.file, 0, part.stop) for part in parts)
@@ -220,8 +214,3 @@ def _lay_parts(tensors: Sequence[RemoteTensor], at: int, alignment: int) -> list
         parts.append(FilePart(one.file, one.start, one.stop, at))
         at += -(-(one.stop - one.start) // alignment) * alignment
     return parts
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -33,13 +33,6 @@ def open_device(name: str, memory: int) -> TorchBackend | None:
         One of `NAMES`, ``cuda:1`` and so on, or one of `FOR_TESTS`.
     memory : int
         Bytes that a pass may take where the device does not say how many are free.
-
-    Raises
-    ------
-    BadOption
-        A name that means nothing, or a device that is not there.
-    EmbgeoError
-        If torch or array-api-compat is not installed.
     """
     chosen = resolve_device(name)
     if chosen == "cpu":
