@@ -216,7 +216,9 @@ def test_a_single_weights_file_of_any_name(tmp_path: Path) -> None:
     (tmp_path / "merges.txt").write_text("#version: 0.2\nĠ t\n", encoding="utf-8")
     np.testing.assert_array_equal(embgeo.load(tmp_path).data, W)
     np.save(tmp_path / "more.npy", W)
-    with pytest.raises(UnreadableFile, match=r"several files with tensors: more\.npy, weights"):
+    with pytest.raises(
+        UnreadableFile, match=r"several files that may hold the matrix: more\.npy, weights"
+    ):
         embgeo.load(tmp_path)
 
 

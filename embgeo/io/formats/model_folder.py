@@ -147,7 +147,9 @@ def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]
     if known:
         listing = list_short([file.name for file in known], _LISTED)
         raise refuse(
-            folder, f"the folder holds several files with tensors: {listing}", "name one of them"
+            folder,
+            f"the folder holds several files that may hold the matrix: {listing}",
+            "name one of them",
         )
     listing = list_short([file.name for file in files], _LISTED)
     other = unknown_folder(entry.name for entry in entries)
