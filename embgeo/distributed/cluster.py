@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 import numpy as np
@@ -45,6 +45,7 @@ from embgeo.io import open_checkpoint
 from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.choosing import choose
 from embgeo.io.loading import open_source
+from embgeo.io.rows_on_demand import RowsOnDemand
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.numerics.blas_threads import limited
 from embgeo.result.analysis import Analysis
@@ -121,7 +122,7 @@ def open_source_once(source: Source, run: str) -> OpenedShard:  # noqa: ARG001
     Workers outlive a run, after which the file may be another one.
     """
     stamp = stamp_of(source)
-    matrix = open_source(replace(source, hash_file=False))
+    matrix = open_source(replace(source, hash_file=False), on_demand=True)
     return OpenedShard(matrix, stamp, fingerprint(matrix.data))
 
 
@@ -174,6 +175,9 @@ def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
 
 def open_piece(piece: Piece) -> tuple[Matrix, StatePart]:
     matrix = open_shard(piece.shard, piece.run)
+    rows: Any = matrix.data
+    if isinstance(rows, RowsOnDemand):  # tasks of other threads have other rows
+        matrix = replace(matrix, data=cast(npt.NDArray[Any], rows.copy()))
     if piece.masked is not None:
         own = dict(piece.masked)
         matrix = replace(matrix, tokens=None, frequency=None, special=(), masked=own)

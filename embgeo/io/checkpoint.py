@@ -20,6 +20,22 @@ _LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
+class RowRanges:
+    """Ranges of the rows of a matrix that is decoded.
+
+    Attributes
+    ----------
+    read : callable
+        ``read(start, stop)`` gives these rows.
+    identity : str
+        What tells the matrix from others of its shape, without decoding it.
+    """
+
+    read: Callable[[int, int], npt.NDArray[Any]]
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tensor:
     """A named tensor inside a checkpoint.
 
@@ -35,6 +51,8 @@ class Tensor:
         Gives the array: a read-only map of the file wherever the bytes allow it.
     alias_of : str
         Name of an earlier tensor that shares this one's storage, offset, shape and strides.
+    ranges : RowRanges or None
+        Of a matrix of which some rows are less work than all.
     """
 
     name: str
@@ -42,6 +60,7 @@ class Tensor:
     dtype: str
     open: Callable[[], npt.NDArray[Any]]
     alias_of: str = ""
+    ranges: RowRanges | None = None
 
     @property
     def nbytes(self) -> int:

@@ -81,14 +81,27 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
     return open_source(Source(path, **options), progress)
 
 
-def open_source(source: Source, progress: ByteProgress | None = None) -> Matrix:
-    """The matrix that a source describes; :func:`load` with its options in one value."""
+def open_source(
+    source: Source, progress: ByteProgress | None = None, *, on_demand: bool = False
+) -> Matrix:
+    """The matrix that a source describes; :func:`load` with its options in one value.
+
+    Parameters
+    ----------
+    source : Source
+    progress : callable, optional
+    on_demand : bool
+        Whether rows that have to be decoded are left until they are asked for, a range at a time.
+    """
     source.check()
     place = find_place(source)
     checkpoint = open_checkpoint(place.path)
     notes = (*checkpoint.notes, place.note) if place.note else checkpoint.notes
     matrix = read_matrix(
-        replace(checkpoint, notes=notes), replace(source, path=place.given), progress
+        replace(checkpoint, notes=notes),
+        replace(source, path=place.given),
+        progress,
+        on_demand=on_demand,
     )
     if place.name:
         matrix = _rename(matrix, place.name)
@@ -108,12 +121,14 @@ def read_matrix(
     source: Source,
     progress: ByteProgress | None = None,
     role: TensorRole = EMBEDDING,
+    *,
+    on_demand: bool = False,
 ) -> Matrix:
     """The matrix that a source selects from an open checkpoint.
 
     Labels and counts are lined up with the rows before any tensor is read.
     """
-    selection = select(checkpoint, source, role)
+    selection = replace(select(checkpoint, source, role), on_demand=on_demand)
     labeling = label_rows(selection)
     counting = count_rows(selection, labeling, progress)
     return build_matrix(selection, labeling, counting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from embgeo.io.choosing import choose
 from embgeo.io.labels.corpus_counts import NotUsable
 from embgeo.io.labels.token_texts import find_unreachable
 from embgeo.io.parameter_names import output_rank
+from embgeo.io.rows_on_demand import RowsOnDemand
 from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096
@@ -23,7 +24,13 @@ Rows = npt.NDArray[Any]
 
 def read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> Rows:
     """The selected rows of a tensor, mapped where its format allows it."""
-    array, cut = tensor.open(), selection.cut
+    cut = selection.cut
+    if tensor.ranges is not None and not transposed:
+        if not cut.is_whole:
+            return tensor.ranges.read(cut.start, cut.stop)
+        if selection.on_demand and selection.choice.output is None:
+            return cast(Rows, RowsOnDemand(tensor, tensor.ranges))
+    array = tensor.open()
     if transposed:
         array = array.T
     return array if cut.is_whole else array[cut.start : cut.stop]

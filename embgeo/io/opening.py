@@ -203,7 +203,9 @@ def _rename_checkpoint(path: Path, checkpoint: Checkpoint, held: ScratchFile) ->
     return replace(
         checkpoint,
         path=path,
-        tensors=tuple(replace(t, open=partial(_open, t, held, path)) for t in checkpoint.tensors),
+        tensors=tuple(
+            replace(t, open=partial(_open, t, held, path), ranges=None) for t in checkpoint.tensors
+        ),
         tokens_source=checkpoint.tokens_source.replace(held.path.name, path.name),
         notes=tuple(note.replace(held.path.name, path.name) for note in checkpoint.notes),
     )

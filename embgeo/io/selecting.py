@@ -38,6 +38,8 @@ class Selection:
         The rows among all rows of the embedding matrix.
     d : int
         Columns of the embedding matrix.
+    on_demand : bool
+        Whether rows that have to be decoded are left until they are asked for.
     """
 
     source: Source
@@ -45,6 +47,7 @@ class Selection:
     choice: Choice
     cut: RowCut
     d: int
+    on_demand: bool = False
 
     def is_of_other_rows(self, length: int) -> bool:
         """Whether a list in the file belongs to another matrix, or to the columns."""

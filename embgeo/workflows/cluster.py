@@ -38,7 +38,7 @@ def analyze_in_cluster(
     """
     source, resources = request.source, request.resources or Resources()
     paths = files_of(Path(source.path))
-    matrix = request.load(progress) if len(paths) == 1 else None
+    matrix = request.load(progress, on_demand=True) if len(paths) == 1 else None
     shards = shards_of(paths, source) if matrix is None else [shard_of(matrix, source)]
     masked = None if matrix is None else dict(matrix.masked)
 

@@ -131,7 +131,7 @@ def measure_part(
     assert wanted.save_state is not None
     check_state_file(wanted.save_state)
     if wanted.plan is None:
-        matrix = request.load(progress, rows=None, hash_file=False)
+        matrix = request.load(progress, on_demand=True, rows=None, hash_file=False)
         part = find_part(request.source, wanted, matrix)
         state = first_round(
             matrix,
@@ -145,7 +145,7 @@ def measure_part(
         save_first(state, wanted.save_state)
         return f"first round, {part.rows}"
     task = read_task(files.read(wanted.plan, ("plan",)))
-    matrix = request.load(rows=None, hash_file=False, padding="keep")
+    matrix = request.load(on_demand=True, rows=None, hash_file=False, padding="keep")
     part = find_part(request.source, wanted, matrix)
     with files.consistent(wanted.plan):
         second = second_round(task, matrix, part, progress=progress, resources=request.resources)

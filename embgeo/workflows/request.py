@@ -86,12 +86,16 @@ class AnalysisRequest:
                 )
         return self.options.for_tokens(matrix.tokens)
 
-    def load(self, progress: Progress | None = None, **changes: Any) -> Matrix:
+    def load(
+        self, progress: Progress | None = None, *, on_demand: bool = False, **changes: Any
+    ) -> Matrix:
         """The matrix; `changes` override fields of the source."""
         from embgeo import io
 
         return io.open_source(
-            replace(self.source, **changes), report_bytes(progress, "counting the corpus")
+            replace(self.source, **changes),
+            report_bytes(progress, "counting the corpus"),
+            on_demand=on_demand,
         )
 
 

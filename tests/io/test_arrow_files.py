@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import embgeo
+from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io import open_checkpoint
+from embgeo.core.source import Source
+from embgeo.io import open_checkpoint, open_source
 from embgeo.io.formats import arrow
+from embgeo.io.rows_on_demand import RowsOnDemand
 from tests.support.binary_files import arrays, is_mapped, quick, refused
 from tests.support.sampling import sampled
 
@@ -240,6 +244,125 @@ def test_feather_version_1_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"FEA1" + bytes(100))
     with pytest.raises(UnreadableFile, match="Feather version 1"):
         open_checkpoint(path)
+
+
+@here
+@pytest.mark.parametrize("kind", ["list", "fixed"])
+def test_ranges_of_rows(tmp_path: Path, kind: str) -> None:
+    """Of row groups of 50, 50 and 20 rows."""
+    path = tmp_path / "x.parquet"
+    write_parquet(path, table(kind))
+    (tensor,) = open_checkpoint(path).tensors
+    assert tensor.ranges is not None
+    edges = (0, 1, 49, 50, 51, 99, 100, 119, 120)
+    for start, stop in product(edges, edges):
+        if start <= stop:
+            np.testing.assert_array_equal(tensor.ranges.read(start, stop), VECTORS[start:stop])
+    np.testing.assert_array_equal(embgeo.load(path, rows="40:110").data, VECTORS[40:110])
+
+
+def test_a_range_decodes_its_row_groups_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    write_parquet(path, table().drop_columns(["text", "id"]))
+    meta = pq.ParquetFile(path).metadata
+    first = meta.row_group(0).column(0).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[first : first + 20] = b"\xff" * 20
+    path.write_bytes(content)
+    np.testing.assert_array_equal(embgeo.load(path, rows="50:120").data, VECTORS[50:])
+    for rows in (None, "49:120"):
+        with pytest.raises(EmbgeoError, match="damaged or cut off"):
+            embgeo.load(path, rows=rows)
+
+
+@here
+def test_row_groups_that_lie_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.parquet"
+    write_parquet(path, table())
+
+    class Lying:
+        num_rows, num_row_groups = N, 2
+
+        def row_group(self, _number: int) -> Any:
+            return type("Group", (), {"num_rows": 50})
+
+    monkeypatch.setattr(pq.ParquetFile, "metadata", property(lambda _self: Lying()))
+    with pytest.raises(EmbgeoError, match="row groups hold 100 rows, it says 120"):
+        open_checkpoint(path)
+
+
+@here
+def test_rows_on_demand_are_those_of_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    write_parquet(path, table())
+    whole = open_source(Source(path), on_demand=True)
+    assert isinstance(whole.data, RowsOnDemand)
+    assert whole.tokens == tuple(WORDS)
+    rows = np.array([119, 3, 3, 60])
+    np.testing.assert_array_equal(whole.data[rows], VECTORS[rows])
+    np.testing.assert_array_equal(whole.data[rows[:0]], VECTORS[:0])
+    for one in (slice(10, 20), slice(None), slice(5, 100, 7), slice(20, 10), slice(-5, None)):
+        np.testing.assert_array_equal(whole.data[one], VECTORS[one])
+    asked: list[tuple[int, int]] = []
+    other = open_source(Source(path), on_demand=True).data
+    assert isinstance(other, RowsOnDemand)
+    read = other._read
+    other._read = lambda start, stop: asked.append((start, stop)) or read(start, stop)  # type: ignore[func-returns-value]
+    for one in (slice(30, 90), slice(40, 50), slice(30, 90), slice(80, 91)):
+        np.testing.assert_array_equal(other[one], VECTORS[one])
+    assert asked == [(30, 90), (80, 91)]
+
+
+def measure(path: Path, options: str) -> None:
+    result = CliRunner().invoke(app, ["analyze", str(path), *options.split()])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.slow
+@here
+def test_parts_of_a_table_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.parquet"
+    write_parquet(path, table())
+    asked: list[tuple[int, int]] = []
+    values = arrow._values
+
+    def watched(*given: Any) -> Any:
+        asked.append(given[-2:])
+        return values(*given)
+
+    monkeypatch.setattr(arrow, "_values", watched)
+    options = {"sections": ["spectrum", "cosine"], "reference": False}
+    states = []
+    for part in (1, 2, 3):
+        state = tmp_path / f"s{part}.npz"
+        measure(path, f"--part {part}/3 --sections spectrum,cosine --save-state {state}")
+        states.append(state)
+    assert asked == [(0, 40), (40, 80), (80, 120)]
+    plan = tmp_path / "plan.npz"
+    embgeo.merge(states, plan=plan)
+    asked.clear()
+    seconds = []
+    for part in (1, 2):
+        seconds.append(tmp_path / f"t{part}.npz")
+        measure(path, f"--part {part}/2 --plan {plan} --save-state {seconds[-1]}")
+    assert asked == [(0, 60), (60, 120)]
+    merged = embgeo.merge(seconds)
+    expected = embgeo.analyze(path, **options)
+    for one in expected.scalars:
+        if one.value is not None:
+            assert merged[one.name].value == pytest.approx(one.value, rel=1e-6), one.name
+
+
+def test_states_of_another_table_of_the_shape_do_not_merge(tmp_path: Path) -> None:
+    states = []
+    for part, vectors in ((1, VECTORS), (2, VECTORS[::-1].copy())):
+        path = tmp_path / f"{part}.parquet"
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), D)
+        write_parquet(path, pa.table({"emb": column}))
+        states.append(tmp_path / f"s{part}.npz")
+        measure(path, f"--part {part}/2 --sections spectrum --save-state {states[-1]}")
+    with pytest.raises(EmbgeoError, match="cut out of another matrix"):
+        embgeo.merge(states)
 
 
 def write_dataset(folder: Path) -> Path:

@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: What to do about a file that is not what it says it is.
@@ -103,12 +104,12 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
         ) from error
 
 
-def guard_opening(path: Path, what: str, action: Callable[[], T]) -> Callable[[], T]:
+def guard_opening(path: Path, what: str, action: Callable[P, T]) -> Callable[P, T]:
     """`action` run inside :func:`reading`; for what is opened after the headers were read."""
 
-    def run() -> T:
+    def run(*args: P.args, **options: P.kwargs) -> T:
         with reading(path, what):
-            return action()
+            return action(*args, **options)
 
     return run
 

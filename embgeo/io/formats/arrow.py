@@ -7,6 +7,7 @@ files.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 from functools import partial
@@ -17,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged, plain
-from embgeo.io.bounded.maps import Array, map_file, view
+from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.bounded.worker_process import MOST_MEMORY, ask, fetch_array
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 
@@ -47,6 +48,9 @@ _MOST_MEMORY = MOST_MEMORY
 #: Seconds of computing for the description of a file and for a matrix, and bytes a second on top.
 _DESCRIBING, _READING = 5, 3
 _SLOWEST = 20 * 2**20
+
+# What is hashed of a file to know it again.
+_SAMPLES, _SAMPLE_BYTES = 32, 4096
 
 # The same budget as for compressed files.
 _MOST_RATIO = 100
@@ -92,7 +96,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         tokens, counts = _labels(labels.path, answer)
     finally:
         labels.remove()
-    tensors = tuple(_tensor(path, size, answer["rows"], m) for m in answer["matrices"])
+    answer["identity"] = _hash_samples(data) if answer["groups"] else ""
+    tensors = tuple(_tensor(path, size, answer, m) for m in answer["matrices"])
     return Checkpoint(
         path=path,
         format=name,
@@ -135,23 +140,40 @@ def _labels(
     return labels, np.array(counts, dtype=np.float64)
 
 
-def _tensor(path: Path, size: int, rows: int, matrix: dict[str, Any]) -> Tensor:
-    width, dtype = matrix["width"], np.dtype(matrix["dtype"])
+def _tensor(path: Path, size: int, answer: dict[str, Any], matrix: dict[str, Any]) -> Tensor:
+    rows, width, dtype = answer["rows"], matrix["width"], np.dtype(matrix["dtype"])
     wanted = rows * width * dtype.itemsize
     if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
-    opened = partial(_values, path, rows, matrix, wanted)
-    shape = (rows, width)
-    return Tensor(plain(matrix["name"]), shape, dtype.name, opened)
+    read = partial(_values, path, tuple(answer["groups"]), matrix)
+    ranges = RowRanges(read, answer["identity"]) if answer["groups"] else None
+    whole = partial(read, 0, rows)
+    return Tensor(plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges)
 
 
-def _values(path: Path, rows: int, matrix: dict[str, Any], wanted: int) -> Array:
-    shape, dtype = (rows, matrix["width"]), np.dtype(matrix["dtype"])
-    if not wanted:
+def _hash_samples(data: Bytes) -> str:
+    """SHA-256 of the end of a Parquet file, which describes every page, and of bytes before it."""
+    length = int.from_bytes(data[-8:-4].tobytes(), "little")
+    digest = hashlib.sha256(data[max(0, len(data) - 8 - length) :].data)
+    for start in np.linspace(0, len(data), _SAMPLES, endpoint=False).astype(np.int64).tolist():
+        digest.update(data[start : start + _SAMPLE_BYTES].data)
+    return digest.hexdigest()
+
+
+def _values(
+    path: Path, groups: tuple[int, ...], matrix: dict[str, Any], start: int, stop: int
+) -> Array:
+    shape, dtype = (stop - start, matrix["width"]), np.dtype(matrix["dtype"])
+    if not count(shape):
         return np.empty(shape, dtype=dtype)
-    request = {"action": "values", "path": str(path.resolve()), "matrix": matrix}
+    request = {"action": "values", "matrix": matrix, "range": [start, stop]}
+    # Whole row groups are decoded, of which only some rows may be asked for.
+    decoded = (stop - start + 2 * max(groups, default=0)) * shape[1] * dtype.itemsize
     found = fetch_array(
-        lambda output: _ask({**request, "output": output}, _READING + wanted / _SLOWEST),
+        lambda output: _ask(
+            {**request, "path": str(path.resolve()), "output": output},
+            _READING + decoded / _SLOWEST,
+        ),
         dtype,
         shape,
         "it holds other than the rows that it promises",

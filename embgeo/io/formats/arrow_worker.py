@@ -5,6 +5,8 @@ Long results go to the file that the request names. It imports nothing of embgeo
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -26,12 +28,17 @@ class TableRefused(Exception):
 
 @dataclass
 class BatchedTable:
-    """A file as batches of some of its columns; every batch is validated before it is seen."""
+    """A file as batches of some of its columns; every batch is validated before it is seen.
+
+    `batches` gets the columns, how many rows a batch has, and the row groups that are read; None:
+    all. `groups` has the rows of each row group, where single ones can be read.
+    """
 
     schema: Any
     rows: int
-    batches: Callable[[list[int], int], Iterator[Any]]
+    batches: Callable[[list[int], int, range | None], Iterator[Any]]
     mapped: Any = None
+    groups: tuple[int, ...] = ()
 
 
 def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
@@ -83,10 +90,11 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
             out.truncate()
         out.write("\n")
         if counts is not None:
-            for batch in table.batches([counts], 65536):
+            for batch in table.batches([counts], 65536, None):
                 out.write(json.dumps(batch.column(0).to_pylist()) + "\n")
     return {
         "rows": table.rows,
+        "groups": list(table.groups),
         "matrices": matrices,
         "labels": None if labels is None else names[labels],
         "counts": None if counts is None else names[counts],
@@ -96,7 +104,7 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
 
 def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> bool:
     """Write the texts of a column, a line for each batch; False as soon as they take too much."""
-    for batch in table.batches([place], 4096):
+    for batch in table.batches([place], 4096, None):
         if out.tell() + batch.column(0).nbytes > most:
             return False
         out.write(json.dumps([text or "" for text in batch.column(0).to_pylist()]) + "\n")
@@ -104,27 +112,40 @@ def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> boo
 
 
 def values(request: dict[str, Any]) -> dict[str, Any]:
-    """One matrix: where it lies in the file if it does, else written to the output file."""
+    """Rows of a matrix: where it lies in the file if it does, else written to the output file."""
     table = open_table(request["path"])
-    matrix = request["matrix"]
+    matrix, (start, stop) = request["matrix"], request["range"]
+    groups, row = choose_groups(table.groups, start, stop)
     width, places = matrix["width"], matrix["places"]
     dtype = np.dtype(matrix["dtype"])
     batch_rows = max(1, _BATCH_BYTES // (width * 8))
-    row = 0
     with open(request["output"], "wb") as out:
-        for batch in table.batches(places, batch_rows):
+        for batch in table.batches(places, batch_rows, groups):
+            first, row = row, row + batch.num_rows
+            batch = batch.slice(max(start - first, 0), max(min(stop, row) - max(start, first), 0))
+            first = max(start, first)
             if matrix["name"] == "columns" and len(places) > 1:
-                block = np.column_stack([numbers(c, row) for c in batch.columns]).astype(dtype)
+                block = np.column_stack([numbers(c, first) for c in batch.columns]).astype(dtype)
             else:
-                block = list_values(batch.column(0), width, row)
+                block = list_values(batch.column(0), width, first)
             place = offset_in(table, block)
             if place is not None and len(block) == table.rows:
                 return {"offset": place}
             out.write(np.ascontiguousarray(block, dtype=dtype).data)
-            row += len(block)
-    if row != table.rows:
+            if stop < table.rows and row >= stop:
+                break
+    if row < stop or row > table.rows:
         raise TableRefused(f"it holds {row:,} rows and says {table.rows:,}", "write it again")
     return {"offset": None}
+
+
+def choose_groups(groups: tuple[int, ...], start: int, stop: int) -> tuple[range | None, int]:
+    """The row groups that hold rows of a range, and the first row of the first of them."""
+    ends = list(itertools.accumulate(groups))
+    if not ends:
+        return None, 0
+    first, last = bisect.bisect_right(ends, start), bisect.bisect_left(ends, stop)
+    return range(first, last + 1), ends[first] - groups[first]
 
 
 ACTIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -154,15 +175,20 @@ def open_parquet(path: str) -> BatchedTable:
 
     # Streams pages from a map: a row group is never held whole, however large it says it is.
     file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False, buffer_size=2**20)
-    schema = file.schema_arrow
+    schema, about = file.schema_arrow, file.metadata
+    groups = tuple(about.row_group(number).num_rows for number in range(about.num_row_groups))
+    if sum(groups) != about.num_rows or min(groups, default=0) < 0:
+        cause = f"its row groups hold {sum(groups):,} rows, it says {about.num_rows:,}"
+        raise TableRefused(cause, "write it again")
 
-    def batches(places: list[int], rows: int) -> Iterator[Any]:
+    def batches(places: list[int], rows: int, chosen: range | None) -> Iterator[Any]:
         names = [schema.field(place).name for place in places]
-        for batch in file.iter_batches(rows, columns=names, use_threads=False):
+        which = None if chosen is None else list(chosen)
+        for batch in file.iter_batches(rows, which, columns=names, use_threads=False):
             batch.validate(full=True)
             yield batch.select(names)
 
-    return BatchedTable(schema, file.metadata.num_rows, batches)
+    return BatchedTable(schema, about.num_rows, batches, groups=groups)
 
 
 def open_ipc_file(path: str) -> BatchedTable:
@@ -171,7 +197,7 @@ def open_ipc_file(path: str) -> BatchedTable:
     whole = pyarrow.memory_map(path).read_buffer()
     reader = pyarrow.ipc.open_file(whole)
 
-    def batches(places: list[int], _rows: int) -> Iterator[Any]:
+    def batches(places: list[int], _rows: int, _groups: range | None) -> Iterator[Any]:
         names = [reader.schema.field(place).name for place in places]
         options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
         part = pyarrow.ipc.open_file(whole, options=options)
@@ -181,7 +207,7 @@ def open_ipc_file(path: str) -> BatchedTable:
             batch.validate(full=True)
             yield batch.select(names)
 
-    rows = sum(batch.num_rows for batch in batches([0], 0)) if len(reader.schema) else 0
+    rows = sum(batch.num_rows for batch in batches([0], 0, None)) if len(reader.schema) else 0
     return BatchedTable(reader.schema, rows, batches, whole)
 
 
@@ -202,14 +228,14 @@ def open_ipc_stream(path: str) -> BatchedTable:
     whole = pyarrow.memory_map(path).read_buffer()
     schema = pyarrow.ipc.open_stream(whole).schema
 
-    def batches(places: list[int], _rows: int) -> Iterator[Any]:
+    def batches(places: list[int], _rows: int, _groups: range | None) -> Iterator[Any]:
         options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
         names = [schema.field(place).name for place in places]
         for batch in pyarrow.ipc.open_stream(whole, options=options):
             batch.validate(full=True)
             yield batch.select(names)
 
-    rows = sum(batch.num_rows for batch in batches([0], 0)) if len(schema) else 0
+    rows = sum(batch.num_rows for batch in batches([0], 0, None)) if len(schema) else 0
     return BatchedTable(schema, rows, batches)
 
 
@@ -246,7 +272,7 @@ def matrix_of(table: BatchedTable, place: int) -> dict[str, Any]:
     if types.is_fixed_size_list(kind):
         width = kind.list_size
     else:
-        first = next((b for b in table.batches([place], 1) if b.num_rows), None)
+        first = next((b for b in table.batches([place], 1, None) if b.num_rows), None)
         width = 0 if first is None else first.column(0).value_lengths()[0].as_py() or 0
     return {
         "name": field.name,

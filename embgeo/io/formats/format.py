@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, guard_opening, reading
-from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.checkpoint import Checkpoint, Tensor
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -80,7 +80,7 @@ def open_with(known: Described, path: Path) -> Checkpoint:
         if not checkpoint.tensors:
             reason = f": {checkpoint.notes[0]}" if checkpoint.notes else ""
             raise Damaged(f"it holds no tensor that can be read{reason}", RIGHT_FILE)
-    guarded = (replace(t, open=guard_opening(path, known.NAME, t.open)) for t in checkpoint.tensors)
+    guarded = (guard_tensor(path, known.NAME, tensor) for tensor in checkpoint.tensors)
     return replace(checkpoint, tensors=tuple(guarded))
 
 
@@ -140,3 +140,11 @@ class PluginFormat:
             f"the format plug-in {self._name!r} of {self._package} cannot be used ({cause})",
             way_out=f"update {self._package}, or uninstall it",
         )
+
+
+def guard_tensor(path: Path, name: str, tensor: Tensor) -> Tensor:
+    """The tensor, whose rows are read inside :func:`embgeo.io.bounded.guard.reading`."""
+    ranges = tensor.ranges
+    if ranges is not None:
+        ranges = replace(ranges, read=guard_opening(path, name, ranges.read))
+    return replace(tensor, open=guard_opening(path, name, tensor.open), ranges=ranges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import Array
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
 from embgeo.io.formats.parts import put_together
 
 ENDING = ".parquet"
@@ -60,13 +61,21 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
 
 def join_column(parts: Sequence[Tensor]) -> Tensor:
     """The rows of all parts, one behind the other."""
-    shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
-    return Tensor(parts[0].name, shape, parts[0].dtype, partial(_read, tuple(parts), shape))
+    rows, width = sum(part.shape[0] for part in parts), parts[0].shape[1]
+    read = partial(_read, tuple(parts))
+    whole = partial(read, 0, rows)
+    known = [part.ranges.identity for part in parts if part.ranges is not None]
+    ranges = RowRanges(read, hashlib.sha256("\n".join(known).encode()).hexdigest())
+    return Tensor(parts[0].name, (rows, width), parts[0].dtype, whole, ranges=ranges)
 
 
-def _read(parts: Sequence[Tensor], shape: tuple[int, ...]) -> Array:
-    filled = [part for part in parts if part.shape[0]]
-    starts = np.cumsum([0, *(part.shape[0] for part in filled)]).tolist()
-    boxes = [((at, 0), part.shape) for at, part in zip(starts, filled, strict=False)]
-    pieces = [(box, part.open) for box, part in zip(boxes, filled, strict=True)]
-    return put_together(pieces, shape, parts[0].dtype)
+def _read(parts: Sequence[Tensor], start: int, stop: int) -> Array:
+    """Rows of the table, from those of its files that hold some of them."""
+    pieces, end = [], 0
+    for part in parts:
+        first, end = end, end + part.shape[0]
+        low, high = max(start, first), min(stop, end)
+        if low < high and part.ranges is not None:
+            box = ((low - start, 0), (high - low, part.shape[1]))
+            pieces.append((box, partial(part.ranges.read, low - first, high - first)))
+    return put_together(pieces, (stop - start, parts[0].shape[1]), parts[0].dtype)

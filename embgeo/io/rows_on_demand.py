@@ -1,0 +1,62 @@
+"""Rows of a matrix that have to be decoded, of which a part needs some."""
+
+from __future__ import annotations
+
+import copy
+from threading import Lock
+
+import numpy as np
+
+from embgeo.core.arrays import IntArray
+from embgeo.io.bounded.maps import Array
+from embgeo.io.checkpoint import RowRanges, Tensor
+
+
+class RowsOnDemand:
+    """Indexed like an array by slices of rows and row numbers; the last range is kept.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        A matrix.
+    ranges : RowRanges
+        Of the tensor.
+
+    Attributes
+    ----------
+    identity : str
+        What tells the matrix from others of its shape.
+    """
+
+    def __init__(self, tensor: Tensor, ranges: RowRanges) -> None:
+        self.shape, self.dtype = tensor.shape, np.dtype(tensor.dtype)
+        self.identity = ranges.identity
+        self._read = ranges.read
+        self._lock = Lock()
+        self._first, self._held = 0, np.empty((0, self.shape[1]), self.dtype)
+
+    def copy(self) -> RowsOnDemand:
+        """The same matrix, with a range of its own."""
+        other = copy.copy(self)
+        other._lock = Lock()
+        return other
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, wanted: slice | IntArray) -> Array:
+        if isinstance(wanted, slice):
+            start, stop, step = wanted.indices(self.shape[0])
+            first, held = self._hold(start, max(start, stop))
+            return held[start - first : stop - first : step]
+        if not len(wanted):
+            return np.empty((0, self.shape[1]), self.dtype)
+        first, held = self._hold(int(wanted.min()), int(wanted.max()) + 1)
+        return np.asarray(held[wanted - first])
+
+    def _hold(self, start: int, stop: int) -> tuple[int, Array]:
+        """A range with these rows, and its first row."""
+        with self._lock:
+            if not self._first <= start <= stop <= self._first + len(self._held):
+                self._first, self._held = start, self._read(start, stop)
+            return self._first, self._held
