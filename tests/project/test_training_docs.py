@@ -98,7 +98,7 @@ OPEN = ("min_count", "tokenizer", "bpe", "tokens", "every", "size", "steps")
 
 
 #: Campaigns whose tables stand in docs/science.md, in its order.
-SHOWN_CAMPAIGNS = ("overfit", "skipgram", "newsgroups", "imdb")
+SHOWN_CAMPAIGNS = ("overfit", "multi30k", "skipgram", "newsgroups", "imdb")
 
 
 def test_science_shows_what_the_campaign_found() -> None:
