@@ -8,7 +8,7 @@ from typing import Any
 from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.rows import has_short_rows
+from embgeo.diagnosis.findings.rows import has_short_rows, names_all_rows
 from embgeo.diagnosis.findings.spectrum import share_of_long_rows
 
 
@@ -83,16 +83,21 @@ def judge(analysis: Numbers) -> Verdict:
     if rows is not None and rows.state in faults:
         frequency = next(f for f in shown if f.key == "frequency")
         is_calm = state == "healthy" and frequency.state in ("healthy", "undecided")
-        headline = _with_rows(rows, is_calm, headline, has_short_rows(analysis))
+        headline = _with_rows(rows, is_calm, headline, has_others(analysis))
         state = max(state, rows.state, key=RANK.__getitem__)
     return Verdict(headline, state, shown, *blame_tokens(analysis, _causes(analysis, shown)))
 
 
-def _with_rows(rows: Finding, is_calm: bool, headline: str, is_short: bool) -> str:
+def has_others(analysis: Numbers) -> bool:
+    """Whether the numbers are of rows that nothing is wrong with."""
+    return not (has_short_rows(analysis) or names_all_rows(analysis))
+
+
+def _with_rows(rows: Finding, is_calm: bool, headline: str, others: bool) -> str:
     """The headline about the rows that are kept, after what is wrong with some."""
     verb = "show" if is_calm else "are"
     first = rows.clause[0].upper() + rows.clause[1:]
-    who = "All rows together" if is_short else "The other rows"
+    who = "The other rows" if others else "All rows together"
     return f"{first}. {who} {verb} {headline[0].lower()}{headline[1:]}"
 
 

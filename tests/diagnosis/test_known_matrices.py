@@ -234,3 +234,12 @@ def test_a_loose_clump_of_many_rows_is_found():
     W[:180] = (W[:180] + center) / np.sqrt(2)
     found = embgeo.analyze(W, sections=["tokens"], reference=False)
     assert found["tokens.clump_rows"].value == pytest.approx(180, abs=2)
+
+
+def test_rows_that_are_all_constant_leave_no_others():
+    headline = verdict(np.ones((60, 8))).headline
+    assert headline.startswith("60 rows are constant. All rows together are degenerate:")
+    W = np.random.default_rng(0).standard_normal((200, 8))
+    W[3] = 1.0
+    headline = verdict(W).headline
+    assert headline.startswith("1 row is constant. The other rows show no sign")

@@ -39,6 +39,13 @@ def has_short_rows(a: Numbers) -> bool:
     return isinstance(damage, Mapping) and bool(damage.get("short"))
 
 
+def names_all_rows(a: Numbers) -> bool:
+    """Whether what is wrong with rows is said of as many as are kept: there are no others."""
+    kept = int(a.provenance.get("kept") or 0)
+    named = max(_count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS))
+    return 0 < kept <= named
+
+
 def _count_untrained(damage: Mapping[str, Any]) -> int:
     """Damaged rows as an initialization makes them; files of earlier versions do not know."""
     return int(damage.get("initial", 0))
