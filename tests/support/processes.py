@@ -41,6 +41,11 @@ def in_two_processes(script: str, *arguments: str) -> str:
         )
         for rank in range(2)
     ]
-    said = [process.communicate(timeout=120)[0] for process in processes]
+    try:
+        said = [process.communicate(timeout=120)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
     assert [process.returncode for process in processes] == [0, 0], "\n".join(said)
     return "".join(said)
