@@ -17,6 +17,6 @@ def cut_influences(values: Iterable[Value], facts: Facts) -> Iterator[Value]:
             yield value
             continue
         rows = np.arange(facts.m) if value.rows is None else value.rows
-        _, at, places = np.intersect1d(rows, facts.listed, True, return_indices=True)
+        _, at, places = np.intersect1d(rows, facts.listed, assume_unique=True, return_indices=True)
         noise = None if value.noise is None else value.noise[at]
         yield Influence(value.quantity, value.values[at], places, noise)

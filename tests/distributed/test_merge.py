@@ -35,6 +35,7 @@ from embgeo.distributed.plans import IN_PARTS, MergePlan, save_plan
 from embgeo.distributed.rounds import read_task
 from embgeo.distributed.states import FirstState, save_second
 from embgeo.measure.analyze import analyze
+from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
 from tests.support.in_parts import check_analyses, even, first_files, in_parts
 from tests.support.matrices import ASKED, NAMES, case, gaussian
@@ -58,9 +59,14 @@ def test_sixteen_parts_are_one_run(name: str, tmp_path: Path) -> None:
     matrix = replace(case(name).matrix, hidden=None)
     m = len(case(name).kept)
     options = Options(isotropy_rows=max(2, m // 2), isotropy_runs=2, asked=ASKED, pairs=300)
-    found, _ = in_parts(matrix, even(matrix.n, 16), tmp_path, options=options)
+    expected = whole(matrix, options)
+    wanted: dict[str, Any] = {"options": options}
+    if expected.provenance["damaged"]["output"]:  # subspaces without these rows need a further pass
+        wanted["sections"] = [name for name in SECTIONS if name != "subspace"]
+        expected = whole(matrix, **wanted)
+    found, _ = in_parts(matrix, even(matrix.n, 16), tmp_path, **wanted)
     rel = 1e-6 if name in SINGLE else 1e-8 if name == "ill-conditioned" else 1e-12
-    check_analyses(found, whole(matrix, options), rel)
+    check_analyses(found, expected, rel)
 
 
 CUTS = {

@@ -261,6 +261,27 @@ def test_ranges_of_rows(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(embgeo.load(path, rows="40:110").data, VECTORS[40:110])
 
 
+@here
+def test_ranges_of_rows_that_come_in_several_batches(tmp_path: Path) -> None:
+    """A batch of rows this wide has 256 of the 600 of a row group."""
+    wide = np.random.default_rng(4).normal(size=(700, 2048)).astype("f4")
+    column = pa.FixedSizeListArray.from_arrays(pa.array(wide.ravel()), 2048)
+    pq.write_table(pa.table({"emb": column}), tmp_path / "x.parquet", row_group_size=600)
+    (tensor,) = open_checkpoint(tmp_path / "x.parquet").tensors
+    assert tensor.ranges is not None
+    for start, stop in ((0, 1), (255, 257), (300, 310), (513, 600), (590, 610), (0, 700)):
+        np.testing.assert_array_equal(tensor.ranges.read(start, stop), wide[start:stop])
+
+
+@here
+def test_columns_of_a_file_are_not_one_matrix(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "x.parquet", table(other=fixed()))
+    one, two = open_checkpoint(tmp_path / "x.parquet").tensors
+    assert one.ranges is not None
+    assert two.ranges is not None
+    assert one.ranges.identity != two.ranges.identity
+
+
 def test_a_range_decodes_its_row_groups_alone(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     write_parquet(path, table().drop_columns(["text", "id"]))

@@ -20,7 +20,7 @@ State = dict[str, bytes | None]
 
 _CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-#: What is told of each call; a hook cannot be taken out again.
+#: What hears of each call; a hook cannot be removed.
 _LISTENERS: list[Callable[[], None]] = []
 
 

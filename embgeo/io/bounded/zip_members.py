@@ -125,9 +125,7 @@ def open_archive(path: Path) -> Archive:
 
 
 def archive_in(data: Bytes) -> Archive:
-    """The directory of an archive in memory, which may be part of a larger file.
-    zipfile.BadZipFile
-    """
+    """The directory of an archive in memory, which may be part of a larger file."""
     with zipfile.ZipFile(_MemoryFile(data)) as archive:
         infos = archive.infolist()
     members: dict[str, ZipMember] = {}

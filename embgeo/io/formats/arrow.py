@@ -96,8 +96,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         tokens, counts = _labels(labels.path, answer)
     finally:
         labels.remove()
-    answer["identity"] = _hash_samples(data) if answer["groups"] else ""
-    tensors = tuple(_tensor(path, size, answer, m) for m in answer["matrices"])
+    known = _hash_samples(data) if answer["groups"] else ""
+    tensors = tuple(_tensor(path, size, answer, m, known) for m in answer["matrices"])
     return Checkpoint(
         path=path,
         format=name,
@@ -140,13 +140,15 @@ def _labels(
     return labels, np.array(counts, dtype=np.float64)
 
 
-def _tensor(path: Path, size: int, answer: dict[str, Any], matrix: dict[str, Any]) -> Tensor:
+def _tensor(
+    path: Path, size: int, answer: dict[str, Any], matrix: dict[str, Any], known: str
+) -> Tensor:
     rows, width, dtype = answer["rows"], matrix["width"], np.dtype(matrix["dtype"])
     wanted = rows * width * dtype.itemsize
     if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
     read = partial(_values, path, tuple(answer["groups"]), matrix)
-    ranges = RowRanges(read, answer["identity"]) if answer["groups"] else None
+    ranges = RowRanges(read, f"{known} {matrix['name']}") if answer["groups"] else None
     whole = partial(read, 0, rows)
     return Tensor(plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges)
 

@@ -121,9 +121,10 @@ def values(request: dict[str, Any]) -> dict[str, Any]:
     batch_rows = max(1, _BATCH_BYTES // (width * 8))
     with open(request["output"], "wb") as out:
         for batch in table.batches(places, batch_rows, groups):
-            first, row = row, row + batch.num_rows
-            batch = batch.slice(max(start - first, 0), max(min(stop, row) - max(start, first), 0))
-            first = max(start, first)
+            first, row = max(start, row), row + batch.num_rows
+            if row <= first:
+                continue
+            batch = batch.slice(batch.num_rows - (row - first), min(stop, row) - first)
             if matrix["name"] == "columns" and len(places) > 1:
                 block = np.column_stack([numbers(c, first) for c in batch.columns]).astype(dtype)
             else:

@@ -224,7 +224,7 @@ class Task:
         return self.make_model(config.model.name, first, settings, *more)
 
     def size_model(self, dataset: Any) -> tuple[Any, ...]:
-        """What a model is told of the data, the number of its rows first."""
+        """Arguments of a model that depend on the data, the number of its rows first."""
         return (len(dataset.vocabulary),)
 
     def feed(self, config: StudySettings, dataset: Any, world: World, device: torch.device) -> Feed:

@@ -101,9 +101,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def saved_tensor(data: Bytes) -> Leaf:
-    """The one tensor that ``torch.save`` wrote into `data`, which is part of a file.
-    OSError, zipfile.BadZipFile
-    """
+    """The one tensor that ``torch.save`` wrote into `data`, which is part of a file."""
     archive = archive_in(data)
     leaf = _object(archive, find_root(archive.members), _PICKLE)
     if not isinstance(leaf, Leaf) or leaf.unread:
