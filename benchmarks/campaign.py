@@ -267,7 +267,7 @@ def write_csv(study: Training, writer: Any) -> None:
     names -= {TIME}
     writer.writerow(["method", "seed", "matrix", "name", "value"])
     for run in study.runs:
-        for matrix, numbers in (("", run.numbers), ("output", run.output)):
+        for matrix, numbers in (("", run.numbers), *run.others.items()):
             for name, value in numbers.items():
                 if name in names:
                     writer.writerow([run.method, run.seed, matrix, name, repr(value)])

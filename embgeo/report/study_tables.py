@@ -56,9 +56,11 @@ SPLITS = ("valid.", "test.")
 #: Numbers that are the same whatever the seed: a difference needs no error.
 FIXED = ("training.parameters",)
 
-#: The matrices of an untied model, in the order of their lines.
-ROLES: tuple[Role, ...] = ("input", "output")
-MATRICES: dict[Role, str] = {"input": "input embedding", "output": "output matrix"}
+MATRICES: dict[Role, str] = {
+    "input": "input embedding",
+    "output": "output matrix",
+    "source": "source embedding",
+}
 STATES: dict[Learning, str] = {
     "converged": "",
     "learning": "still learning",
@@ -131,7 +133,9 @@ class MethodRow:
 
 def heads(training: Training) -> tuple[Head, ...]:
     """Columns that some method has a number for; the split that decides comes first."""
-    held = {name for run in training.runs for name in (*run.numbers, *run.output)}
+    held = {
+        name for run in training.runs for own in (run.numbers, *run.others.values()) for name in own
+    }
     quality = quality_name(training.runs)
     first, _, score = quality.partition(".")
     other = "valid" if first == "test" else "test"
@@ -169,22 +173,29 @@ def method_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow,
     rows = tuple(
         method_row(training, columns, place, role)
         for place, method in enumerate(training.methods)
-        for role in (ROLES if training.is_untied(method.name) else (None,))
+        for role in list_lines(training, method.name)
     )
     return (*rows, *unigram_rows(training, columns))
+
+
+def list_lines(training: Training, method: str) -> tuple[Role | None, ...]:
+    """A line for each matrix of a model with several, else one."""
+    roles = training.roles(method)
+    return roles if len(roles) > 1 else (None,)
 
 
 def method_row(
     training: Training, columns: Sequence[Head], place: int, role: Role | None
 ) -> MethodRow:
-    """The line of a method, or of one matrix of an untied one.
+    """The line of a method, or of one matrix of a model with several.
 
-    The line of an output matrix has no numbers of the whole model, which stand in that before it.
+    The line of another matrix has no numbers of the whole model, which stand in that before it.
     """
     method = training.methods[place]
     held = None
-    if role == "output":
-        held = {name for run in training.runs_of(method.name) for name in run.output}
+    if role not in (None, "input"):
+        runs = training.runs_of(method.name)
+        held = {name for run in runs for name in run.others.get(role, {})}
     cells = (
         cell(training, method, head.name, role) if held is None or head.name in held else Cell("")
         for head in columns
@@ -325,7 +336,7 @@ def change_text(value: float, *, relative: bool) -> str:
 def describe_sides(training: Training, o: ClaimOutcome) -> str:
     """``"al against untied, input embedding"``: the matrix where one side has two."""
     sides = f"{visible(o.method)} against {visible(o.reference)}"
-    two = any(training.is_untied(name) for name in (o.method, o.reference))
+    two = any(len(training.roles(name)) > 1 for name in (o.method, o.reference))
     return sides if o.role is None or not two else f"{sides}, {MATRICES[o.role]}"
 
 

@@ -89,11 +89,13 @@ BASELINES = ("mle", "untied")
 def analyze_embedding(folder: Path, device: str, command: str, progress: Progress) -> None:
     """The analyses of a run's matrices, in the folder of the run, unless they are there.
 
-    That of the output matrix, of a model that has one, is in a folder of its own.
+    Those of an output matrix and of a source embedding, of a model that has them, are in folders
+    of their own.
     """
     from embgeo.stats.resources import Resources
-    from embgeo.training.loop.checkpoint import MODEL_NAME, VOCABULARY_NAME
-    from embgeo.training.study.run_result import OUTPUT_FOLDER
+    from embgeo.training.loop.checkpoint import MODEL_NAME, SOURCE_NAME, VOCABULARY_NAME
+    from embgeo.training.study.run_result import OUTPUT_FOLDER, SOURCE_FOLDER
+    from embgeo.training.tasks.encoder_decoder import SOURCE_TENSOR
     from embgeo.workflows.analyze import analyze
 
     model = folder / MODEL_NAME
@@ -106,10 +108,25 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     if is_analyzed(folder, model):
         return
     matrix = load(model, counts=folder / VOCABULARY_NAME)
+    source = None
+    if SOURCE_TENSOR in list_tensors(model):
+        counts = folder / SOURCE_NAME
+        source = load(model, tensor=SOURCE_TENSOR, output="none", counts=counts)
     resources = Resources(device=choose_pass_device(device))
-    for each, place in ((matrix.output, folder / OUTPUT_FOLDER), (matrix, folder)):
+    found = ((source, SOURCE_FOLDER), (matrix.output, OUTPUT_FOLDER), (matrix, ""))
+    for each, place in found:
         if each is not None:
-            analyze(each, command=command, progress=progress, resources=resources).save(place)
+            analyze(each, command=command, progress=progress, resources=resources).save(
+                folder / place
+            )
+
+
+def list_tensors(model: Path) -> tuple[str, ...]:
+    """Names of the tensors of a model that was trained here."""
+    from safetensors import safe_open
+
+    with safe_open(model, "numpy") as content:
+        return tuple(content.keys())
 
 
 def choose_pass_device(device: str) -> str:
@@ -194,21 +211,20 @@ def order_methods(names: tuple[str, ...]) -> list[str]:
 def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> Comparison | None:
     """The embeddings of the first seed that all have; None of a single method, or of no seed.
 
-    After those of all methods come the output matrices of untied models.
+    After those of all methods come the other matrices of models that have several.
     """
     from embgeo.comparison.compare import compare_inputs
     from embgeo.comparison.pairs import ComparisonInput
-    from embgeo.training.study.run_result import OUTPUT_FOLDER
 
     if len(study.methods) < 2 or study.shown_seed is None:
         return None
     names = [method.name for method in study.methods]
     homes = {name: task.folder / study.choose_shown_run(name).folder for name in names}
-    untied = {
-        f"{name} (output)": homes[name] / OUTPUT_FOLDER for name in names if study.is_untied(name)
+    others = {
+        f"{name} ({role})": homes[name] / role for name in names for role in study.roles(name)[1:]
     }
     inputs = []
-    for name, home in {**homes, **untied}.items():
+    for name, home in {**homes, **others}.items():
         analysis = load_analysis(home)
         matrix, absent = original(analysis, home)
         member = Member(name, str(home), analysis, True, absent)

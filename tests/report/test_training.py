@@ -185,11 +185,11 @@ def test_both_matrices_of_an_untied_model_have_a_row() -> None:
     cosine = columns.index("cosine.mean")
     perplexity = columns.index("test.perplexity")
     assert (own.cells[perplexity].text, output.cells[perplexity].text) == ("105.0", "")
-    (of_output,) = {run.output["cosine.mean"] for run in training.runs_of("untied")[:1]}
+    (of_output,) = {run.others["output"]["cosine.mean"] for run in training.runs_of("untied")[:1]}
     assert of_output == training.values("mle", "cosine.mean")[0]
     assert own.cells[cosine].text != output.cells[cosine].text == mle.cells[cosine].text
-    assert any("two matrices, each with numbers of its own" in note for note in training.notes)
-    assert not any("two matrices" in note for note in sample_training().notes)
+    assert any("more than one matrix, each with numbers" in note for note in training.notes)
+    assert not any("more than one matrix" in note for note in sample_training().notes)
     lines = [line.split("  ")[0] for line in table(training)]
     assert lines == ["", "mle", "untied", "", "unigram"]
     assert table(training)[3].startswith("  output matrix")
@@ -312,13 +312,21 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     assert read.runs[0].numbers["training.microseconds_per_token"] == 50.0
 
 
+def test_the_version_before_had_output_matrices_alone(tmp_path: Path) -> None:
+    training = sample_training(methods=("mle", "untied"))
+    content = json.loads(json.dumps(training_to_json(training)))
+    for run in content["runs"]:
+        run["output"] = run.pop("others").get("output", {})
+    (tmp_path / TRAINING_NAME).write_text(json.dumps(content | {"format_version": 4}))
+    assert load_training(tmp_path) == training
+
+
 def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: Path) -> None:
     home = write_run(tmp_path, Made("al", 0, 100.0))
     losses = TextLosses("test", (30.5, 20.25), (6, 5))
     TEXT_LOSSES.save(losses, home)
     found = read_run(tmp_path, home)
-    assert found.output is not None
-    assert found.output.scalar("cosine.mean") != found.analysis.scalar("cosine.mean")
+    assert found.others["output"].scalar("cosine.mean") != found.analysis.scalar("cosine.mean")
     assert found.samples == losses
     assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).samples is None
 

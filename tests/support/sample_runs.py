@@ -23,7 +23,7 @@ from embgeo.training.study.run_result import (
     collect_numbers,
     thin_curves,
 )
-from embgeo.training.study.training import Run, StudyMethod, Training
+from embgeo.training.study.training import Role, Run, StudyMethod, Training
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_comparison import differences, pair
 
@@ -146,8 +146,10 @@ def trained(made: Made, *, hostile: bool = False) -> FinishedRun:
     own = result(made, hostile=hostile)
     numbers = {**collect_numbers(own, kept), **made.numbers}
     place = f"{made.method}/seed-{made.seed}"
-    untied = analysis_of(Made("output", made.seed, 0.0)) if made.method in UNTIED else None
-    return FinishedRun(place, own, kept, numbers, analysis_of(made, hostile=hostile), untied)
+    others: dict[Role, Analysis] = {}
+    if made.method in UNTIED:
+        others["output"] = analysis_of(Made("output", made.seed, 0.0))
+    return FinishedRun(place, own, kept, numbers, analysis_of(made, hostile=hostile), others)
 
 
 #: Perplexity of each method in the samples, and how far apart its seeds are.

@@ -22,6 +22,7 @@ from torch.nn import functional as F
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
+from embgeo.report.text.study import table
 from embgeo.training.data.byte_pairs import END_ROW, BytePairs
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
 from embgeo.training.data.parallel_corpus import ParallelSplit, join_rows
@@ -509,6 +510,34 @@ def test_a_study_is_judged_by_bleu(
     assert {"test.bleu", "test.chrf", "test.perplexity"} <= set(study.runs[0].numbers)
     assert any("nrefs:1|case:mixed" in note for note in study.runs[0].notes + study.notes)
     assert "bleu" in found.report.read_text("utf-8").lower()
+
+
+@pytest.mark.slow
+def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sacrebleu")
+    monkeypatch.setattr("embgeo.report.page.CHARTS", ())
+    tables = settings(place, model={"tied": "decoder"}, training={"log_every": 1}).tables()
+    tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
+    embgeo.train(out=tmp_path / "all", settings=tables, compare="mle,frage")
+    study = load_training(tmp_path / "all")
+    assert study.roles("frage") == ("input", "source")
+    (run,) = study.runs_of("frage")
+    home = tmp_path / "all" / run.folder
+    config = resolve(settings(place, model={"tied": "decoder"}))
+    train = make_task(config).load(config).train
+    for name, side in (("", train.target), ("source", train.source)):
+        analysis = embgeo.load_analysis(home / name)
+        mean = analysis.scalar("cosine.mean")
+        assert mean is not None
+        assert mean.value == run.select_numbers("source" if name else "input")["cosine.mean"]
+        assert analysis.counts is not None
+        counts = np.bincount(side.rows, minlength=len(analysis.counts))
+        assert analysis.counts.tolist() == counts.tolist()
+    assert run.numbers["cosine.mean"] != run.others["source"]["cosine.mean"]
+    assert {"penalty.frage", "penalty.source.frage", "source.discriminator.auc"} <= set(run.curves)
+    assert "source embedding" in "\n".join(table(study))
 
 
 def translate_greedily(model: EncoderDecoder, source: torch.Tensor, most: int) -> list[int]:

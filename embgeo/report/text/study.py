@@ -9,6 +9,7 @@ from typing import Any
 from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
+from embgeo.report.study_tables import MATRICES
 from embgeo.report.text.columns import align
 from embgeo.training.study.deciding import (
     count_verdicts,
@@ -17,7 +18,7 @@ from embgeo.training.study.deciding import (
     unigram_perplexity,
 )
 from embgeo.training.study.spread import spread
-from embgeo.training.study.training import Training
+from embgeo.training.study.training import Role, Training
 
 #: Columns of the table, with their heads; the perplexity of the split that decides stands first.
 COLUMNS = (
@@ -60,20 +61,20 @@ def table(training: Training) -> list[str]:
             found = spread(list(training.values(method.name, key).values()))
             cells.append("–" if found is None else found.text)
         rows.append(cells)
-        if training.is_untied(method.name):
-            outputs = [spread(of_output(training, method.name, key)) for key, _ in held]
-            texts = ["" if found is None else found.text for found in outputs]
-            rows.append(["  output matrix", *texts])
+        for role in training.roles(method.name)[1:]:
+            held_by = [spread(of_matrix(training, method.name, role, key)) for key, _ in held]
+            texts = ["" if one is None else one.text for one in held_by]
+            rows.append([f"  {MATRICES[role]}", *texts])
     unigram = unigram_perplexity(training.runs, split)
     if unigram is not None and held[0][0] == f"{split}.perplexity":
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
     return align(rows)
 
 
-def of_output(training: Training, method: str, name: str) -> list[float]:
-    """A number of the output matrices of an untied method, over seeds."""
-    runs = training.runs_of(method)
-    return [run.output[name] for run in runs if name in run.output]
+def of_matrix(training: Training, method: str, role: Role, name: str) -> list[float]:
+    """A number of the matrices of that role, over seeds."""
+    held = (run.others.get(role, {}) for run in training.runs_of(method))
+    return [numbers[name] for numbers in held if name in numbers]
 
 
 def claims(training: Training) -> str:

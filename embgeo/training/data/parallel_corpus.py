@@ -68,12 +68,12 @@ class ParallelCorpus:
     Attributes
     ----------
     vocabulary : Vocabulary
-        Of both languages together, with the counts of both sides; or of the target.
+        With the counts of both sides where both languages have one matrix, else of the target.
     pieces : BytePairs
         Of that vocabulary.
     train, valid, test : ParallelSplit
     source_vocabulary : Vocabulary or None
-        Of the source, where it has its own.
+        With the counts of the source, where that has a matrix of its own.
     """
 
     name: str
@@ -104,9 +104,13 @@ def load_parallel(
     length: int,
     size: int,
     joint: bool,
+    one_matrix: bool,
     note: str,
 ) -> ParallelCorpus:
-    """Read sentences and translations; `TranslationTask` describes the arguments."""
+    """Read sentences and translations; `TranslationTask` describes the arguments.
+
+    With `one_matrix` for both languages the counts are those of both, else each of its side.
+    """
     splits, files, notes = read_splits(path, source, target, columns, test)
     if joint:
         pieces = (BytePairs((text for pair in splits["train"] for text in pair), size),) * 2
@@ -126,7 +130,7 @@ def load_parallel(
     counts = [
         np.bincount(rows, minlength=own.size) for rows, own in zip(sides, pieces, strict=True)
     ]
-    of_source = None if joint else pieces[0].vocabulary(counts[0])
+    of_source = None if one_matrix else pieces[0].vocabulary(counts[0])
     learned = f"{pieces[1].size:,} pieces of words by byte-pair encoding of both sides"
     if not joint:
         learned = f"{pieces[0].size:,} and {pieces[1].size:,} pieces of words, each of its side"
@@ -138,7 +142,7 @@ def load_parallel(
     base = path if path.is_dir() else path.parent
     return ParallelCorpus(
         name=f"{path.resolve().name} {source}–{target}",
-        vocabulary=pieces[1].vocabulary(np.sum(counts, axis=0) if joint else counts[1]),
+        vocabulary=pieces[1].vocabulary(np.sum(counts, axis=0) if one_matrix else counts[1]),
         pieces=pieces[1],
         train=train,
         valid=encoded["valid"],

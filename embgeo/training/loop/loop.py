@@ -86,12 +86,14 @@ class Loop:
         self.model = self.task.build(config, self.method, dataset)
         self.initial_sha256 = fingerprint(self.model)
         self.model.to(device)
+        source = getattr(dataset, "source_vocabulary", None)
         self.regularizer = self.method.attach(
             self.model,
             Setup(
                 counts=torch.from_numpy(dataset.vocabulary.counts),
                 sgd=config.optimizer.kind == "sgd",
                 seed=seed,
+                source_counts=None if source is None else torch.from_numpy(source.counts),
             ),
             config.method.get(self.method.name, {}),
         ).to(device)

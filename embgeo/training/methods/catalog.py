@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -29,7 +29,9 @@ from embgeo.training.methods import (
     SpectrumControl,
     Tying,
 )
+from embgeo.training.methods.popular import ClassRegularizer
 from embgeo.training.methods.regularizer import list_settings
+from embgeo.training.methods.weights import find_layer
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.study.training import Role
 
@@ -145,19 +147,26 @@ class Method:
     def attach(self, model: nn.Module, setup: Setup, given: Mapping[str, Any]) -> Regularizer:
         """Make the method for a model, changing it where the method says so.
 
+        A method that tells rare rows from popular ones acts on a source embedding, too, where the
+        model has one of its own: for FRAGE with a discriminator of its own (Gong et al. 2018, §5).
+
         Raises
         ------
         BadOption
             A setting that it has not, or of a value that makes no sense.
         """
         given = self.resolve(given, sgd=setup.sgd)
-        made = [
-            part.attach(model, setup, **own)
-            for part, own in zip(self.parts, self.settings(given), strict=True)
-        ]
+        made, prefixes = [], []
+        for part, own in zip(self.parts, self.settings(given), strict=True):
+            made.append(part.attach(model, setup, **own))
+            prefixes.append("")
+            if setup.source_counts is not None and issubclass(part, ClassRegularizer):
+                source = replace(setup, counts=setup.source_counts)
+                made.append(part.attach(SourceSide(model), source, **own))
+                prefixes.append("source.")
         if not made:
             return Regularizer()
-        return made[0] if len(made) == 1 else Several(made)
+        return made[0] if len(made) == 1 else Several(made, prefixes)
 
 
 #: Controls: the models with two matrices, and with factors, that methods on them start from.
@@ -201,6 +210,17 @@ METHODS: dict[str, Method] = {
         Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),
     )
 }
+
+
+class SourceSide(nn.Module):
+    """A translation model as methods of the input embedding see it: with that of the source."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.layer = find_layer(model, "source")
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.layer
 
 
 @torch.no_grad()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
@@ -78,11 +79,18 @@ class ClassRegularizer(WeightRegularizer):
     def attach(
         cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
     ) -> Self:
-        """On the input embedding; the `share` most frequent types are popular."""
+        """On the input embedding; the `share` most frequent types are popular.
+
+        Rows of tokens that never occur are in neither class: of a vocabulary of two languages, a
+        matrix of one side has many of them.
+        """
         if setup.counts is None:
             raise BadOption(
                 f"{cls.NAME} tells rare rows from popular ones, and there are no counts",
                 way_out="give the counts of the training split",
             )
-        popular = popular_rows(setup.counts, share, setup.ignore_rows)
+        counts = setup.counts
+        never = torch.nonzero(counts == 0).squeeze(1).tolist()
+        setup = replace(setup, ignore_rows=(*setup.ignore_rows, *never))
+        popular = popular_rows(counts, share, setup.ignore_rows)
         return super().attach(model, setup, popular=popular, **settings)

@@ -19,10 +19,10 @@ do is a no-op, so that a loop can call all of it for every method, in this order
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -69,12 +69,16 @@ class Setup:
         Whether plain (averaged) SGD trains the model rather than an optimizer of Adam's kind.
     seed : int
         For what is drawn at random.
+    source_counts : Tensor, optional
+        Of a model that has an embedding of its own for the source language: how often each of its
+        tokens occurs; shape of that embedding's rows.
     """
 
     counts: Tensor | None = None
     ignore_rows: Sequence[int] = ()
     sgd: bool = False
     seed: int = 0
+    source_counts: Tensor | None = None
 
 
 class Regularizer(nn.Module):
@@ -305,6 +309,9 @@ def find_device(step: Step) -> torch.device:
     return torch.device("cpu")
 
 
+Value = TypeVar("Value")
+
+
 class Several(Regularizer):
     """The penalties are added, logits and steps are taken one after the other.
 
@@ -313,6 +320,8 @@ class Several(Regularizer):
     Parameters
     ----------
     parts : sequence of Regularizer
+    prefixes : sequence of str, optional
+        What the names of terms and numbers of each part begin with, where two have the same.
 
     Raises
     ------
@@ -323,8 +332,9 @@ class Several(Regularizer):
     NAME: ClassVar[str] = "several"
     SOURCE: ClassVar[str] = "as of its parts"
 
-    def __init__(self, parts: Sequence[Regularizer]) -> None:
+    def __init__(self, parts: Sequence[Regularizer], prefixes: Sequence[str] = ()) -> None:
         super().__init__()
+        self.prefixes = tuple(prefixes) or ("",) * len(parts)
         if not parts:
             raise BadOption("no regularizer is given", way_out="give one or more")
         self.parts = nn.ModuleList(parts)
@@ -338,7 +348,7 @@ class Several(Regularizer):
 
     def forward(self, step: Step | None = None) -> Tensor:
         value = super().forward(step)
-        self.terms = {name: term for part in self for name, term in part.terms.items()}
+        self.terms = self.collect(part.terms for part in self)
         return value
 
     def penalty(self, step: Step) -> Tensor:
@@ -346,7 +356,15 @@ class Several(Regularizer):
         return torch.stack(values).sum()
 
     def numbers(self) -> dict[str, float]:
-        return {name: value for part in self for name, value in part.numbers().items()}
+        return self.collect(part.numbers() for part in self)
+
+    def collect(self, found: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+        """What the parts have under their names."""
+        return {
+            f"{prefix}{name}": value
+            for prefix, own in zip(self.prefixes, found, strict=True)
+            for name, value in own.items()
+        }
 
     def logits(self, step: Step) -> Tensor:
         found = super().logits(step)

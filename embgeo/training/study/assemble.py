@@ -85,7 +85,7 @@ def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
         curves=one.curves,
         initial=result.initial_sha256,
         notes=result.notes,
-        output={} if one.output is None else collect_scalars(one.output, priors),
+        others={role: collect_scalars(each, priors) for role, each in one.others.items()},
         stopped_early=result.stopped_early,
         task=result.task,
         quality=result.quality,
@@ -178,11 +178,11 @@ def describe_tried(method: StudyMethod) -> str:
 
 def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
     """The facts of every number that some run holds; those of trainings first."""
-    held = {name for run in runs for name in (*run.numbers, *run.output)}
+    held = {name for run in runs for own in (run.numbers, *run.others.values()) for name in own}
     found = {q.name: q for q in QUANTITIES if q.name in held}
     for one in trained:
         found |= {q.name: q for q in one.result.quantities if q.name in held}
-        analyses = (one.analysis,) if one.output is None else (one.analysis, one.output)
+        analyses = (one.analysis, *one.others.values())
         for scalar in (scalar for analysis in analyses for scalar in analysis.scalars):
             if scalar.name in held:
                 found.setdefault(scalar.name, scalar.quantity)
@@ -200,11 +200,11 @@ def notes(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[str, ...
     seeds = [{run.seed for run in runs if run.method == one} for one in {r.method for r in runs}]
     if not set.intersection(*seeds):
         said.append("the methods have no seed in common: no embeddings are held side by side")
-    untied = dict.fromkeys(run.method for run in runs if run.output)
+    untied = dict.fromkeys(run.method for run in runs if run.others)
     if untied:
         said.append(
-            f"{', '.join(untied)}: two matrices, each with numbers of its own; a claim reads the "
-            "one that its method acts on"
+            f"{', '.join(untied)}: more than one matrix, each with numbers of its own; a claim "
+            "reads the one that its method acts on"
         )
     by_method: dict[str, dict[str, None]] = {}
     for run in runs:

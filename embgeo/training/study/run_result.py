@@ -9,7 +9,7 @@ Format history
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,11 +22,11 @@ from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECONDS_PER_TOKEN
 from embgeo.training.study.samples import Samples, load_samples
-from embgeo.training.study.training import TrainingCurve
+from embgeo.training.study.training import ROLES, Role, TrainingCurve
 
 RESULT_NAME = "result.json"
-#: In the folder of a run of an untied model: the analysis of its output matrix.
-OUTPUT_FOLDER = "output"
+#: Matrices of a run that are not the input embedding have their analyses in folders by role.
+OUTPUT_FOLDER, SOURCE_FOLDER = ROLES[1:]
 
 #: Numbers of one split by name; None where one is not known.
 SplitScores = Mapping[str, int | float | None]
@@ -151,8 +151,8 @@ class FinishedRun:
         Of the evaluation and of the speed.
     analysis : Analysis
         Of the input embedding.
-    output : Analysis or None
-        Of the output matrix of an untied model.
+    others : dict of str to Analysis
+        Of the model's other matrices, by role.
     samples : Samples or None
         What bootstraps need; None of runs of embgeo 0.1.
     """
@@ -162,7 +162,7 @@ class FinishedRun:
     curves: Mapping[str, TrainingCurve]
     numbers: Mapping[str, float]
     analysis: Analysis
-    output: Analysis | None = None
+    others: Mapping[Role, Analysis] = field(default_factory=dict)
     samples: Samples | None = None
 
     @property
@@ -177,10 +177,9 @@ def read_run(study: Path, home: Path) -> FinishedRun:
     curves = thin_curves(read_log(log)) if log.exists() else {}
     numbers = collect_numbers(result, curves)
     place = home.relative_to(study).as_posix()
-    output = home / OUTPUT_FOLDER
-    untied = load_analysis(output) if output.is_dir() else None
+    others = {role: load_analysis(home / role) for role in ROLES[1:] if (home / role).is_dir()}
     return FinishedRun(
-        place, result, curves, numbers, load_analysis(home), untied, load_samples(home)
+        place, result, curves, numbers, load_analysis(home), others, load_samples(home)
     )
 
 

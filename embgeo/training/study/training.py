@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from embgeo.core.arguments import as_path
 from embgeo.core.typed import keyed
@@ -36,7 +36,9 @@ WarningCode = Literal["not_below_unigram", "no_output_bias"]
 
 #: Which of the two matrices of an untied model: the embedding of the input, or the weight of the
 #: output layer.
-Role = Literal["input", "output"]
+Role = Literal["input", "output", "source"]
+#: What a model reads, predicts, and in translation reads of the source language.
+ROLES: tuple[Role, ...] = get_args(Role)
 
 #: What is known of the end of a run: whether its validation perplexity had stopped falling;
 #: "unknown" without a validation curve.
@@ -81,8 +83,9 @@ class Run:
     numbers : dict of str to float
         Of the evaluation (``valid.perplexity``, ``test.rare``, …), of the speed, and every scalar
         of the analysis of the input embedding under its name; what has no value is not there.
-    output : dict of str to float
-        Of an untied model, every scalar of the analysis of its output matrix; else empty.
+    others : dict of str to dict of str to float
+        By role (``output``, ``source``), every scalar of the analyses of the model's other
+        matrices.
     stopped_early : bool
         Whether the run ended because its validation loss no longer fell.
     task : str
@@ -108,14 +111,14 @@ class Run:
     curves: Mapping[str, TrainingCurve] = field(default_factory=dict)
     initial: str = ""
     notes: tuple[str, ...] = ()
-    output: Mapping[str, float] = field(default_factory=dict)
+    others: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     stopped_early: bool = False
     task: str = "lm"
     quality: str = "perplexity"
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
-        """Those of a matrix: of `output` where there is one and it is the role, else `numbers`."""
-        return self.output if role == "output" and self.output else self.numbers
+        """Those of the matrix of that role; `numbers` where the model has none of its own."""
+        return self.others.get(role or "input", self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,9 +330,10 @@ class Training:
         held = {run.seed: run.select_numbers(role) for run in self.runs_of(method)}
         return {seed: numbers[name] for seed, numbers in held.items() if name in numbers}
 
-    def is_untied(self, method: str) -> bool:
-        """Whether models of the method have an output matrix of their own, which was analyzed."""
-        return any(run.output for run in self.runs_of(method))
+    def roles(self, method: str) -> tuple[Role, ...]:
+        """Of the matrices of the method's models that were analyzed."""
+        held = {role for run in self.runs_of(method) for role in run.others}
+        return ("input", *(role for role in ROLES[1:] if role in held))
 
     def quantity(self, name: str) -> Quantity | None:
         return next((q for q in self.quantities if q.name == name), None)
@@ -356,7 +360,7 @@ def check(training: Training) -> None:
 
 TRAINING = RecordFormat(
     "embgeo.training",
-    4,
+    5,
     Training,
     TRAINING_NAME,
     what="a comparison of methods",

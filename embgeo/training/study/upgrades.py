@@ -32,4 +32,13 @@ def upgrade_3(content: Json) -> Json:
     return content | {"runs": runs}
 
 
-UPGRADES = {1: upgrade_1, 2: upgrade_2, 3: upgrade_3}
+def upgrade_4(content: Json) -> Json:
+    """Version 4, of input and output matrices alone, as version 5."""
+    runs = []
+    for run in content["runs"]:
+        own = {name: value for name, value in run.items() if name != "output"}
+        runs.append(own | {"others": {"output": run["output"]} if run["output"] else {}})
+    return content | {"runs": runs}
+
+
+UPGRADES = {1: upgrade_1, 2: upgrade_2, 3: upgrade_3, 4: upgrade_4}

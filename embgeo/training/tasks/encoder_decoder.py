@@ -19,6 +19,8 @@ Places = tuple[Tensor, Tensor]
 Kept = tuple[Places, Places]
 
 TYINGS = ("three-way", "decoder", "none")
+#: The embedding of the source in a saved model, where it is a matrix of its own.
+SOURCE_TENSOR = "source.weight"
 
 
 class EncoderDecoder(EmbeddingModel):
@@ -102,6 +104,10 @@ class EncoderDecoder(EmbeddingModel):
     def draw_rows(self, n: int) -> Tensor:
         """Rows with a norm of about 1, which √d multiplies where they are embedded."""
         return torch.randn(n, self.d) / math.sqrt(self.d)
+
+    def get_source_embeddings(self) -> nn.Embedding | None:
+        """The embedding of the source, where it is not that of the target."""
+        return self.source
 
     def embedding_parameters(self) -> list[Tensor]:
         own = [] if self.source is None else [self.source.weight]

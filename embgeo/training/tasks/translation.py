@@ -140,6 +140,7 @@ class TranslationTask(Task):
             length=self.length,
             size=SIZE if chosen.size is None else chosen.size,
             joint=self.joint,
+            one_matrix=config.model.settings.get("tied", "three-way") == "three-way",
             note=describe_metrics(),
         )
 

@@ -31,6 +31,7 @@ from embgeo.training.methods import (  # noqa: E402
     popular_rows,
     tie,
 )
+from embgeo.training.methods.catalog import METHODS as CATALOG  # noqa: E402
 from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
 from tests.support.language_model import D, N, batches, counts, made  # noqa: E402
 
@@ -347,6 +348,41 @@ def test_who_is_popular_is_what_an_analysis_says() -> None:
     found = popular_rows(torch.tensor(number), ignore_rows=[0, 7])
     order = [i for i in np.lexsort((np.arange(43), -number)) if i not in (0, 7)]
     assert sorted(order[: round(0.2 * 41)]) == torch.nonzero(found).squeeze(1).tolist()
+
+
+def test_tokens_that_never_occur_are_neither_popular_nor_rare() -> None:
+    number = torch.tensor([5, 0, 4, 3, 0, 2, 1, 0])
+    model = torch.nn.Module()
+    model.get_input_embeddings = lambda: torch.nn.Embedding.from_pretrained(rows(8).detach())
+    reg = Frage.attach(model, Setup(counts=number), share=0.4)
+    assert reg.sign.tolist() == [-1, 0, -1, 1, 0, 1, 1, 0]
+
+
+def test_a_source_embedding_has_a_discriminator_of_its_own() -> None:
+    sides = {"input": torch.nn.Embedding(19, 4), "source": torch.nn.Embedding(17, 4)}
+    number = {"input": torch.arange(19, 0, -1), "source": torch.arange(1, 18)}
+    model = torch.nn.Module()
+    for role, layer in sides.items():
+        setattr(model, f"get_{role}_embeddings", lambda layer=layer: layer)
+    reg = CATALOG["frage"].attach(
+        model, Setup(counts=number["input"], source_counts=number["source"]), {}
+    )
+    alone = [Frage(sides[role], popular_rows(number[role]), seed=0) for role in ("input", "source")]
+    for _ in range(2):
+        expected = [one() for one in alone]
+        assert reg().item() == pytest.approx(sum(one.item() for one in expected), rel=1e-6)
+        assert {name: value.item() for name, value in reg.terms.items()} == {
+            "frage": expected[0].item(),
+            "source.frage": expected[1].item(),
+        }
+        for one in (reg, *alone):
+            one.after_step()
+    own, source = (one.numbers()["discriminator.loss"] for one in alone)
+    assert own != source
+    found = reg.numbers()
+    assert found["discriminator.loss"] == own
+    assert found["source.discriminator.loss"] == source
+    assert [id(w) for w in reg.acts_on()] == [id(layer.weight) for layer in sides.values()]
 
 
 def test_at_least_one_row_is_popular_and_one_is_rare() -> None:
