@@ -36,7 +36,11 @@ METHODS = ["mle", "cosreg", "sc-exp", "frage", "al"]
 TRAINED = METHODS if sampling.AT_NIGHT else ["cosreg", "frage"]
 
 #: Other models, without dropout.
-OTHERS = {"llama": LLAMA, "transformer-xl": {"model": {**XL["model"], "dropout": 0.0}}}
+OTHERS = {
+    "llama": LLAMA,
+    "transformer-xl": {"model": {**XL["model"], "dropout": 0.0}},
+    "mixture": {"model": {**PLAIN, "experts": 3, "latent_dropout": 0.0}},
+}
 
 pytestmark = [
     pytest.mark.slow,
@@ -70,7 +74,7 @@ with join_processes("cpu"):
     interrupt(folder, methods)
     assert (folder / "frage" / "seed-0" / "state.pt").is_file()
     compare(folder, methods)
-    for name in ("llama", "transformer-xl"):
+    for name in ("llama", "transformer-xl", "mixture"):
         compare(folder / name, [name])
 """
 
