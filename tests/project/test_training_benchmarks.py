@@ -16,7 +16,9 @@ from benchmarks import (  # noqa: E402
     campaign,
     llama_step,
     mixture_step,
+    rcnn_step,
     regularizer_cost,
+    skip_gram_step,
     training_step,
     translation_step,
     xl_step,
@@ -93,6 +95,24 @@ def test_transformer_xl_is_that_of_plain_torch_and_another_one_is_noticed(
     monkeypatch.setattr(xl_step.Peer, "drop", lambda _, x: 1.1 * x)
     with pytest.raises(SystemExit, match="of ours and of the peer are"):
         xl_step.check(xl_step.SIZES["tiny"], "cpu")
+
+
+def test_skip_gram_is_that_of_plain_torch_and_another_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    skip_gram_step.check(skip_gram_step.SIZES["tiny"], "cpu")
+    monkeypatch.setattr(skip_gram_step.F, "logsigmoid", torch.sigmoid)
+    with pytest.raises(SystemExit, match="of ours and of the peer are"):
+        skip_gram_step.check(skip_gram_step.SIZES["tiny"], "cpu")
+
+
+def test_the_rcnn_is_that_of_plain_torch_and_another_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rcnn_step.check(rcnn_step.SIZES["tiny"], "cpu")
+    monkeypatch.setattr(rcnn_step.torch, "tanh", torch.nn.functional.relu)
+    with pytest.raises(SystemExit, match="of ours and of the peer are"):
+        rcnn_step.check(rcnn_step.SIZES["tiny"], "cpu")
 
 
 def test_another_model_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

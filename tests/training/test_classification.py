@@ -70,17 +70,20 @@ def documents(lengths: list[int], n: int = 9) -> LabeledDocuments:
 
 def slow_logits(model: Rcnn, document: torch.Tensor) -> torch.Tensor:
     """Eq. 1–7 for one document, token by token."""
-    layer, e = model.contexts, [model.embedding.weight[row] for row in document]
+    e = [model.embedding.weight[row] for row in document]
     contexts = []
-    for tokens, side, end in ((e, 0, ""), (e[::-1], 1, "_reverse")):
-        state, found = model.start[side], []
+    for tokens, start, layer in (
+        (e, model.start[0], model.left),
+        (e[::-1], model.start[1], model.right),
+    ):
+        state, found = start, []
         for token in tokens:
             found.append(state)
             state = torch.tanh(
-                getattr(layer, f"weight_ih_l0{end}") @ token
-                + getattr(layer, f"bias_ih_l0{end}")
-                + getattr(layer, f"weight_hh_l0{end}") @ state
-                + getattr(layer, f"bias_hh_l0{end}")
+                layer.weight_ih_l0 @ token
+                + layer.bias_ih_l0
+                + layer.weight_hh_l0 @ state
+                + layer.bias_hh_l0
             )
         contexts.append(found)
     parts = zip(contexts[0], e, contexts[1][::-1], strict=True)

@@ -62,4 +62,6 @@ def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: in
     pairs share; shape (S, d). `number`: negatives of a pair, k.
     """
     near = F.softplus(-(words * contexts).sum(dim=1)).mean()
-    return near + number * F.softplus(words @ negatives.T).mean()
+    # A sum, whose gradient is one number, where that of a mean is a matrix of equal ones.
+    far = F.softplus(words @ negatives.T).sum()
+    return near + far * (number / (len(words) * len(negatives)))
