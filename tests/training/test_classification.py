@@ -72,10 +72,8 @@ def slow_logits(model: Rcnn, document: torch.Tensor) -> torch.Tensor:
     """Eq. 1–7 for one document, token by token."""
     e = [model.embedding.weight[row] for row in document]
     contexts = []
-    for tokens, start, layer in (
-        (e, model.start[0], model.left),
-        (e[::-1], model.start[1], model.right),
-    ):
+    sides = ((e, model.left), (e[::-1], model.right))
+    for (tokens, layer), start in zip(sides, model.start, strict=True):
         state, found = start, []
         for token in tokens:
             found.append(state)
