@@ -240,7 +240,7 @@ def synthetic(large: bool) -> Iterator[Case]:
         )
     for share in (0.001, 0.02, 0.05):
         yield Case(
-            "dead rows",
+            "damaged rows",
             f"{share:.1%} of norm 1e−17",
             lambda r, s=share: with_dead_rows(r, 3000, 64, s, 1e-17),
             FAULTY,

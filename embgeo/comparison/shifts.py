@@ -202,7 +202,7 @@ def _tokens(sides: _Sides) -> list[Part]:
 
 
 _QUESTIONS: tuple[tuple[str, str, Callable[[_Sides], list[Part]]], ...] = (
-    ("rows", "Is every row alive?", _rows),
+    ("rows", "Are rows damaged?", _rows),
     ("cone", "Do the rows point the same way?", _cone),
     ("spectrum", "Do a few directions hold everything?", _spectrum),
     ("isotropy", "Are all directions alike?", _isotropy),

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 
+#: Distance from ±1 that sums of float64 leave.
+ROUNDING = 1e-12
+
 
 def format_number(value: float, digits: int = 4) -> str:
     """`value` with `digits` significant digits; 0 and ±1 are printed only when exact.
 
+    A distance of less than 1e-12 from ±1 is rounding, and counts as exact.
+
     >>> format_number(0.99999999), format_number(1.0), format_number(12345678.0)
     ('1 − 1e-08', '1', '12,345,678')
     """
+    if abs(abs(value) - 1.0) < ROUNDING:
+        value = math.copysign(1.0, value)
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}".replace("-", "−")
     text = f"{value:.{digits}g}"

@@ -43,7 +43,7 @@ def blame_tokens(
 
 
 _TABLES = {
-    "rows": ("Not alive", tokens.DAMAGED.name),
+    "rows": ("Damaged", tokens.DAMAGED.name),
     "idle rows": ("Never trained", tokens.DAMAGED.name),
     "short rows": ("Shortest", tokens.SMALLEST_NORMS.name),
     "clump": ("Lie together", clump.CLUMP.name),

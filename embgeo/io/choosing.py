@@ -148,10 +148,13 @@ def choose(
         groups = _alike(every, min((g.kind for g in every), default=0))
         chosen, reason = _find_input(checkpoint, groups, role)
     if 0 in chosen.shape:
+        which = f"tensor {chosen.name!r}" if chosen.name else "the matrix"
         raise refuse(
             checkpoint.path,
-            f"tensor {chosen.name!r} is empty ({shape_text(chosen)})",
-            f"name another one with {argument(role.argument)}",
+            f"{which} is empty ({shape_text(chosen)})",
+            f"name another one with {argument(role.argument)}"
+            if len(checkpoint.tensors) > 1
+            else "save it with at least one row and one column",
         )
     n = chosen.shape[1] if transpose else chosen.shape[0]
     found, found_transposed, tied_by, notes = _find_output(checkpoint, groups, chosen, n, output)

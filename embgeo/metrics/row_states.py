@@ -1,4 +1,4 @@
-"""Is every row alive? Damaged, constant and mean-initialized rows (definitions, section 10).
+"""Are rows damaged? Damaged, constant and mean-initialized rows (definitions, section 10).
 
 Examples
 --------

@@ -485,7 +485,7 @@ def test_interrupting_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr("embgeo.comparison.pairs.read_joint", stopped)
-    assert "interrupted; nothing was written" in refused(here, "one.npy", "two.npy", *QUICK)
+    assert "interrupted; nothing new was written" in refused(here, "one.npy", "two.npy", *QUICK)
 
 
 def test_errors_of_writing_name_the_folder(here: Path) -> None:

@@ -51,7 +51,7 @@ def test_next_to_dead_rows():
     verdict = judged(unused=100, change=kill)
     assert verdict.state == "degenerate"
     assert verdict.headline.startswith(
-        "3 rows are dead. The other rows are healthy but for 150 under-trained tokens: no cone"
+        "3 rows are damaged. The other rows are healthy but for 150 under-trained tokens: no cone"
     )
 
 

@@ -1,4 +1,4 @@
-"""Is every row alive? By name where one is not; nothing claimed of matrices that are healthy."""
+"""Are rows damaged? By name where one is not; nothing claimed of matrices that are healthy."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_dead_rows_are_named(chat: embgeo.Analysis) -> None:
     verdict = chat.verdict
     assert verdict.state == "degenerate"
     assert verdict.headline.startswith(
-        "79 rows are dead, among them <|im_start|>, which the chat template uses. "
+        "79 rows are damaged, among them <|im_start|>, which the chat template uses. "
         "The other rows show no sign of degeneration: "
     )
     first = verdict.findings[0]
-    assert (first.key, first.title, first.state) == ("rows", "Is every row alive?", "degenerate")
+    assert (first.key, first.title, first.state) == ("rows", "Are rows damaged?", "degenerate")
     assert "the norms of 79 lie below all others by 16" in first.sentence
     assert first.quoted == ("tokens.damaged_gap", "tokens.norm_median")
-    assert verdict.blame_sentence == "Not alive: <|im_start|>, w2900, w2901, w2902, w2903"
+    assert verdict.blame_sentence == "Damaged: <|im_start|>, w2900, w2901, w2902, w2903"
     assert verdict.to_dict()["findings"][0]["key"] == "rows"
 
 
@@ -61,8 +61,8 @@ def test_its_special_tokens(chat: embgeo.Analysis) -> None:
 def test_a_healthy_model_says_so(tmp_path: Path) -> None:
     verdict = judged(write_chat_model(tmp_path / "model", dead=False), (*FEW, "tokens"))
     first = verdict.findings[0]
-    assert (first.key, first.state, first.clause) == ("rows", "healthy", "every row is alive")
-    assert first.sentence.startswith("Every row is alive: the widest gap among the smallest norms")
+    assert (first.key, first.state, first.clause) == ("rows", "healthy", "no row is damaged")
+    assert first.sentence.startswith("No row is damaged: the widest gap among the smallest norms")
     assert verdict.headline.startswith("No sign of degeneration: ")
 
 
@@ -72,11 +72,13 @@ def test_without_the_section_of_tokens() -> None:
     W[7] *= 1e-12
     verdict = judged(Matrix(W, special=(SpecialToken("<s>", 7, ("bos",)),)))
     assert verdict.state == "degenerate"
-    assert verdict.headline.startswith("1 row is dead, among them <s>. The other rows show no sign")
+    assert verdict.headline.startswith(
+        "1 row is damaged, among them <s>. The other rows show no sign"
+    )
 
 
 @pytest.mark.parametrize(
-    ("value", "clause"), [(0.0, "1 row is dead"), (np.nan, "1 row is not finite")]
+    ("value", "clause"), [(0.0, "1 row is damaged"), (np.nan, "1 row is not finite")]
 )
 def test_one_row(value: float, clause: str) -> None:
     W = gaussian(401, 300, 8)
@@ -111,7 +113,7 @@ def test_dead_rows_of_the_output_matrix() -> None:
     U = gaussian(404, 300, 8)
     U[:5] = 0.0
     verdict = judged(Matrix(gaussian(405, 300, 8), output=Matrix(U)), (*FEW, "tokens"))
-    assert verdict.findings[0].clause == "5 rows of the output matrix are dead"
+    assert verdict.findings[0].clause == "5 rows of the output matrix are damaged"
     assert verdict.blame == ("row 0", "row 1", "row 2", "row 3", "row 4")
 
 
@@ -122,8 +124,8 @@ def test_clauses_of_both_sides_stay_apart() -> None:
     matrix = Matrix(W, special=special, output=Matrix(U, origin=Origin(tensor="head")))
     found = embgeo.analyze(matrix, sections=[*FEW, "tokens"], reference=False)
     assert found.verdict.findings[0].clause == (
-        "1 row is dead, among them <s>, which the chat template uses, and "
-        "5 rows of the output matrix are dead"
+        "1 row is damaged, among them <s>, which the chat template uses, and "
+        "5 rows of the output matrix are damaged"
     )
     assert [note.text for note in found.notes if note.code == "output"] == [
         "the verdict is about the input embedding; --tensor head judges the output matrix"
@@ -134,7 +136,7 @@ def test_the_others_are_judged_too() -> None:
     W = gaussian(406, 300, 8) + 3.0
     W[5] = 0.0
     headline = judged(W).headline
-    assert headline.startswith("1 row is dead. The other rows are degenerate: a narrow cone")
+    assert headline.startswith("1 row is damaged. The other rows are degenerate: a narrow cone")
 
 
 HEALTHY = (
@@ -187,7 +189,7 @@ def test_rows_as_long_as_an_initialization_and_dead_ones() -> None:
     assert (never.state, never.blame_lead) == ("mild", "Never trained")
     W[5] *= 0.3
     both = judged(W, (*FEW, "tokens"))
-    assert both.headline.startswith("1 row is dead. The other rows ")
+    assert both.headline.startswith("1 row is damaged. The other rows ")
     assert both.findings[0].sentence.endswith("; 5 rows were never trained.")
     assert ", 5 of them as long as word2vec" in both.findings[0].sentence
 
@@ -196,9 +198,9 @@ def test_few_short_rows_of_few_dimensions_are_dead_or_never_trained() -> None:
     W = gaussian(410, 200, 16)
     W[:2] = np.random.default_rng(0).uniform(-1, 1, (2, 16)) * 0.5 / 16
     found = judged(W, (*FEW, "tokens"))
-    assert found.headline.startswith("2 rows are dead or were never trained. The other rows ")
+    assert found.headline.startswith("2 rows are damaged or were never trained. The other rows ")
     assert "few rows of so few dimensions can be by chance" in found.findings[0].sentence
-    assert (found.state, found.blame_lead) == ("degenerate", "Not alive")
+    assert (found.state, found.blame_lead) == ("degenerate", "Damaged")
 
 
 @pytest.mark.parametrize("name", ["baseline.pt", "cosreg.safetensors"])
@@ -243,4 +245,4 @@ def test_short_rows_that_are_too_many_are_named_and_kept() -> None:
     assert "widest gap" not in found.verdict.findings[0].sentence
     assert found.verdict.blame_lead == "Shortest"
     again = embgeo.analyze(W, sections=FEW, reference=False, damaged_below=float(limit))
-    assert again.verdict.headline.startswith("30 rows are dead. ")
+    assert again.verdict.headline.startswith("30 rows are damaged. ")

@@ -23,7 +23,7 @@ SPECIAL = (
 
 
 def untied() -> Matrix:
-    """Zero padding, a dead row on either side, a constant one, one equal to the mean, twins."""
+    """Zero padding, a damaged row on either side, a constant one, one equal to the mean, twins."""
     W, U = gaussian(310, N, D), gaussian(311, N, 5) + 3.0
     W[0] = 0.0
     W[3] *= 1e-17

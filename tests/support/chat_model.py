@@ -16,7 +16,7 @@ TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im
 
 
 def write_chat_model(folder: Path, *, dead: bool = True, tied: bool = False) -> Path:
-    """Write the folder; with `dead`, its dead rows have the norm of rounding noise."""
+    """Write the folder; with `dead`, its damaged rows have the norm of rounding noise."""
     folder.mkdir()
     g = np.random.default_rng(0)
     W, U = g.standard_normal((2, N, D)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Is every row alive? Damaged rows on either side, and rows that training never touched."""
+"""Are rows damaged? Damaged rows on either side, and rows that training never touched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def answer(a: Numbers) -> Answer:
     both = _input_clause(_count_dead(damage), damage), _output_clause(damage["output"] or 0)
     clauses = [text for text in both if text]
     state: State = "degenerate" if clauses else "mild" if idle else "healthy"
-    clause = ", and ".join(clauses) or idle or "every row is alive"
+    clause = ", and ".join(clauses) or idle or "no row is damaged"
     more = f"; {idle}." if clauses and idle else "."
     parts: tuple[Part, ...] = (
         clause[0].upper() + clause[1:],
@@ -57,12 +57,12 @@ def _count_dead(damage: Mapping[str, Any]) -> int:
 
 
 def _input_clause(rows: int, damage: Mapping[str, Any]) -> str:
-    """``79 rows are dead, among them <|im_start|>, which the chat template uses``."""
+    """``79 rows are damaged, among them <|im_start|>, which the chat template uses``."""
     if not rows:
         return ""
-    word = "not finite" if rows == damage["nonfinite"] else "dead"
+    word = "not finite" if rows == damage["nonfinite"] else "damaged"
     if rows == damage.get("perhaps_initial"):
-        word = f"dead or {'was' if rows == 1 else 'were'} never trained"
+        word = f"damaged or {'was' if rows == 1 else 'were'} never trained"
     said = f"{_counted(rows)} {word}"
     used = [one for one in damage["named"] if one["template"]]
     named = [show_token(one["token"], None) for one in (used or damage["named"])[:NAMED]]
@@ -77,7 +77,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _output_clause(rows: int) -> str:
-    return f"{_counted(rows, 'of the output matrix ')} dead" if rows else ""
+    return f"{_counted(rows, 'of the output matrix ')} damaged" if rows else ""
 
 
 def _counted(rows: int, of: str = "") -> str:
@@ -146,11 +146,11 @@ def _explain_length(damage: Mapping[str, Any]) -> str:
 
 QUESTION = Question(
     "rows",
-    "Is every row alive?",
+    "Are rows damaged?",
     answer,
     shown="decided",
     one_dimension=True,
-    why="A token whose row is dead reaches the model as nothing, or as rounding noise that a "
+    why="A token whose row is damaged reaches the model as nothing, or as rounding noise that a "
     "normalization layer scales up; prompts with such tokens lead astray (Land and Bartolo 2024).",
     advice="Before fine-tuning, train these rows, or give them values of ordinary length: embgeo "
     "repair MODEL -o NEW makes them of the output matrix, of the pieces of the token's text or of "

@@ -182,7 +182,8 @@ class RecordFormat(Generic[T]):
             cause = "there is no such file" if where == path else f"no {path.name} here"
             raise UnreadableFile(cause, where=where, way_out=self.again) from error
         except (OSError, ValueError, RecursionError) as error:
-            cause = f"not readable as {self.what} ({error})"
+            reason = "a binary file" if isinstance(error, UnicodeDecodeError) else error
+            cause = f"not readable as {self.what} ({reason})"
             raise UnreadableFile(cause, where=path, way_out=self.again) from error
         if self.bare and isinstance(content, dict) and content.get("format") == 1:
             content |= {"format": self.name, "format_version": 1}

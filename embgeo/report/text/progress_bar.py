@@ -9,6 +9,9 @@ from typing import Any
 
 from embgeo.core.progress import Progress
 
+#: Columns of a terminal below which rate and remaining time are left out.
+WIDE = 80
+
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
@@ -26,6 +29,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
         TimeRemainingColumn,
     )
     from rich.progress import Progress as Bars
+    from rich.table import Column
     from rich.text import Text
 
     class Rate(ProgressColumn):
@@ -34,14 +38,12 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
         def render(self, task: Task) -> Text:
             return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+    console = Console(stderr=True)
+    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    columns: tuple[ProgressColumn, ...] = (text, BarColumn(10), MofNCompleteColumn())
+    if console.width >= WIDE:
+        columns = (text, BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
         tasks: list[Any] = []
 
         def start(what: str, rows: int) -> None:
