@@ -129,6 +129,12 @@ CAMPAIGNS = {
         "20ng-cpu",
         5,
     ),
+    "newsgroups-20": Campaign(
+        "all twenty groups of 20 Newsgroups, with and without FRAGE: minutes a run on one core",
+        "20ng-cpu",
+        5,
+        settings={"task.merge": []},
+    ),
     "multi30k": Campaign(
         "translation of captions, German to English: minutes a run on two cores",
         "multi30k-cpu",
