@@ -20,7 +20,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     panel = overlay(
         subjects,
         histograms,
-        guides=(Guide(90.0, "isotropic rows: 90°"),),
+        guides=(Guide(90.0, "90°"),),
         limits=(0.0, 180.0),
         ticks=tuple(range(0, 181, 30)),
         isotropic=isotropic,
@@ -28,8 +28,8 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     whose = "the mean direction" if len(subjects) == 1 else "the mean direction of its own matrix"
     return Specification(
         (panel,),
-        f"Angle between each row and {whose}. Isotropic rows stand at 90° (dashed); rows in a "
-        "cone stay well below.",
+        f"Angle between each row and {whose}. Isotropic rows lie near 90° (dashed); rows in a "
+        "cone lie well below.",
         quantity=NAME,
         table=tabulate(subjects, histograms, isotropic),
     )

@@ -98,6 +98,7 @@ def analyze(
     from embgeo.workflows.folders import (
         check_analysis_folder,
         default_name,
+        keep_earlier,
         refuse_less,
         write_analysis,
     )
@@ -125,7 +126,7 @@ def analyze(
         if not force:
             refuse_less(folder, request)
     output = None
-    with progress_bar(quiet) as progress:
+    with keep_earlier(folder), progress_bar(quiet) as progress:
         if engine == "dask":
             from embgeo.workflows.cluster import analyze_in_cluster
 

@@ -116,6 +116,7 @@ def diff(
     from embgeo.workflows.folders import (
         check_comparison_folder,
         comparison_folder,
+        keep_earlier,
         write_comparison,
     )
     from embgeo.workflows.request import AnalysisRequest, choose_resources
@@ -137,7 +138,7 @@ def diff(
     writes = not json_ or out is not None
     if writes:
         check_comparison_folder(folder, ordered)
-    with progress_bar(quiet) as progress:
+    with keep_earlier(folder), progress_bar(quiet) as progress:
         comparison = run_comparison(
             ordered,
             request,

@@ -61,7 +61,7 @@ def merge(
         raise BadOption(
             "a plan is not a result yet", where="--plan", way_out="leave -o and --json out"
         )
-    from embgeo.workflows.folders import check_analysis_folder, write_analysis
+    from embgeo.workflows.folders import check_analysis_folder, keep_earlier, write_analysis
     from embgeo.workflows.merge import StateMerge, describe_plan
     from embgeo.workflows.parts import check_state_file
 
@@ -81,7 +81,7 @@ def merge(
     folder = out if out is not None else Path(f"{merged.name}.embgeo")
     if writes:
         check_analysis_folder(folder)
-    with progress_bar(quiet) as progress:
+    with keep_earlier(folder), progress_bar(quiet) as progress:
         found = merged.analyze(command=command_line(), progress=progress)
     assert found.analysis is not None
     # What was measured is shown first: the disk may be full.

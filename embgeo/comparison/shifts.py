@@ -127,7 +127,7 @@ def _cone(sides: _Sides) -> list[Part]:
     angle = sides.describe_move(cosine.CONE_HALF_ANGLE_MEDIAN.name)
     if angle:
         parts += ["; median angle to the mean direction ", *angle]
-    return [*parts, ". Isotropic rows: 0 and 90°."]
+    return [*parts, ". Isotropic rows: about 0 and 90°."]
 
 
 def _spectrum(sides: _Sides) -> list[Part]:

@@ -104,6 +104,17 @@ def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
     raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
 
 
+@contextmanager
+def keep_earlier(folder: Path) -> Iterator[None]:
+    """Note on an interrupt inside the block that an earlier result in `folder` is still there."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        if any((folder / name).is_file() for name in (JSON_NAME, COMPARISON_NAME)):
+            stopped.add_note(f"the earlier result in {folder} stands")
+        raise
+
+
 def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = None) -> Path:
     """Result and report in `folder`, whole or not at all; the path of the report.
 

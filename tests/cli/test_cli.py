@@ -417,7 +417,12 @@ def test_interrupted_while_computing(
     here: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     monkeypatch.setattr(where, failing(KeyboardInterrupt()))
-    assert "interrupted; nothing new was written" in refused(here, "analyze", "matrix.npy", *QUICK)
+    assert refused(here, "analyze", "matrix.npy", *QUICK).endswith("; nothing new was written\n")
+    folder = here / "matrix.embgeo"
+    folder.mkdir()
+    (folder / "analysis.json").write_text("{}")
+    said = refused(here, "analyze", "matrix.npy", *QUICK)
+    assert said.endswith("; the earlier result in matrix.embgeo stands\n")
 
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(130), 130])

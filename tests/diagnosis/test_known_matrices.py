@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.core.number_text import format_number
 from embgeo.diagnosis.verdict import Verdict
 
 SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "tokens")
@@ -119,6 +120,15 @@ def test_coordinates_are_asked_for_in_a_faint_cone():
     assert found.state == "mild"
     assert "one coordinate makes" in found.headline
     assert "without the top 1, 3, 5 coordinates it is 0.0" in sentence(found, "coordinate")
+
+
+def test_the_cone_is_compared_with_isotropic_rows_of_the_same_size():
+    found = embgeo.analyze(embgeo.Matrix(isotropic(300, 8)), sections=("cosine",), pairs=500)
+    angle = found["cosine.cone_half_angle_median"]
+    assert angle.reference != 90
+    assert f"(isotropic rows: {format_number(angle.reference, 3)}°)" in sentence(
+        found.verdict, "cone"
+    )
 
 
 def test_an_insignificant_mean_cosine_is_no_cone():

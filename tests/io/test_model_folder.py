@@ -214,11 +214,21 @@ def test_a_single_weights_file_of_any_name(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# a model")
     (tmp_path / "training_args.bin").write_bytes(b"\x80\x02}q\x00.")
     (tmp_path / "merges.txt").write_text("#version: 0.2\nĠ t\n", encoding="utf-8")
+    log = {"loss": [0.5, 0.25, 0.2, 0.1], "settings": {"lr": [0.1, 0.2, 0.3, 0.4, 0.5]}}
+    (tmp_path / "log.json").write_text(json.dumps(log))
     np.testing.assert_array_equal(embgeo.load(tmp_path).data, W)
     np.save(tmp_path / "more.npy", W)
     with pytest.raises(
         UnreadableFile, match=r"several files that may hold the matrix: more\.npy, weights"
     ):
+        embgeo.load(tmp_path)
+
+
+def test_logs_are_not_listed_as_weights(tmp_path: Path) -> None:
+    log = json.dumps({"loss": [0.5, 0.25, 0.2, 0.1], "more": {"lr": [0.1, 0.2, 0.3, 0.4, 0.5]}})
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(log)
+    with pytest.raises(UnreadableFile, match="no model weights in this folder"):
         embgeo.load(tmp_path)
 
 

@@ -52,12 +52,13 @@ def answer(a: Numbers) -> Answer:
             " of all pairs are positive",
         ]
     if angle is not None and angle.value is not None:
-        isotropic = 90.0 if angle.reference is None else angle.reference
         parts += [
             ", and half of the rows lie within ",
             Quote(angle.name, f"{format_number(angle.value, 3)}°"),
-            f" of the mean direction (isotropic rows: {format_number(isotropic, 3)}°)",
+            " of the mean direction",
         ]
+        if angle.reference is not None:
+            parts.append(f" (isotropic rows: {format_number(angle.reference, 3)}°)")
     parts.append(".")
     if state != "healthy" and others > value:
         parts += _quote_scattered(a)

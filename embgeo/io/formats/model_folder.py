@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_link
 from embgeo.io.bounded.guard import cannot_read, list_short, refuse
 from embgeo.io.bounded.small_files import read_json
@@ -89,7 +90,7 @@ def open_folder(
     UnreadableFile
         No weights, several possible ones, or a damaged configuration or tokenizer.
     """
-    files = _weights_files(folder, is_known)
+    files = _weights_files(folder, open_file, is_known)
     for file in files:
         if is_foreign_link(file):
             raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
@@ -124,7 +125,9 @@ def open_folder(
     return replace(checkpoint, format=f"{NAME} ({weights.format})", notes=tuple(notes))
 
 
-def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]:
+def _weights_files(
+    folder: Path, open_file: Callable[[Path], Checkpoint], is_known: Callable[[Path], bool]
+) -> list[Path]:
     """The file with the weights, or the parts of a table."""
     try:
         entries = sorted(folder.iterdir())
@@ -142,6 +145,8 @@ def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]
     if "saved_model.pb" in by_name and saved_model.is_file():
         return [saved_model]
     known = [file for file in files if _may_be_weights(file) and is_known(file)]
+    if len(known) > 1:
+        known = [file for file in known if file.suffix != ".json" or _opens(file, open_file)]
     if len(known) == 1 or is_dataset([file.name for file in known]):
         return known
     if known:
@@ -162,6 +167,15 @@ def _weights_files(folder: Path, is_known: Callable[[Path], bool]) -> list[Path]
         else "no model weights in this folder (it holds no files)",
         "name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
     )
+
+
+def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
+    """Whether JSON with lists of numbers, as a log of a training has them, is a matrix."""
+    try:
+        open_file(file)
+    except UnreadableFile:
+        return False
+    return True
 
 
 def _may_be_weights(file: Path) -> bool:
