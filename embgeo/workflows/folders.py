@@ -171,7 +171,8 @@ def write_whole(
     try:
         # Inside a folder that exists: it may be a file system of its own.
         with fresh_folder(folder if folder.exists() else folder.parent, folder) as fresh:
-            fill(fresh)
+            with keep_earlier(folder):
+                fill(fresh)
             if folder.exists():
                 replace(fresh, folder)
             else:

@@ -484,6 +484,7 @@ def test_stopped_while_writing_leaves_the_old_result(
     result = call("analyze", "matrix.npy", *QUICK)
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
+    assert ("; the earlier result in " in result.stderr) == isinstance(error, KeyboardInterrupt)
     assert content(here) == before
 
 
