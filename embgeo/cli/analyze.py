@@ -55,7 +55,7 @@ def analyze(
     ] = "cpu",
     save_state: Annotated[
         Path | None,
-        typer.Option(help="Save what a pass over these rows saw, for: embgeo merge."),
+        typer.Option(help="Save the state of a pass over these rows, for: embgeo merge."),
     ] = None,
     plan: Annotated[
         Path | None, typer.Option(help="Run the second round of a plan that embgeo merge wrote.")
@@ -73,7 +73,7 @@ def analyze(
     ] = "threads",
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Of the cluster; without, one is started here."),
+        typer.Option(metavar="ADDRESS", help="Its address; by default a cluster is started here."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a result that has more sections or rows.")

@@ -57,7 +57,7 @@ def diff(
         ),
     ] = False,
     every: Annotated[
-        int | None, typer.Option(metavar="N", help="Of a track, each N-th checkpoint and the last.")
+        int | None, typer.Option(metavar="N", help="Every N-th checkpoint of a track and the last.")
     ] = None,
     added: Annotated[
         bool,

@@ -23,7 +23,7 @@ def fetch(
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", help="A new folder; without, the folder of the cache is named."
+            "-o", "--out", help="A new folder; by default the one in the cache, which is printed."
         ),
     ] = None,
     loading: Annotated[
@@ -33,7 +33,7 @@ def fetch(
         bool, typer.Option("--whole", help="Fetch the files with weights whole.")
     ] = False,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Look whether the branch or tag has moved.")
+        bool, typer.Option("--refresh", help="Check whether the branch or tag has moved.")
     ] = False,
     json_: Json = False,
     quiet: Quiet = False,

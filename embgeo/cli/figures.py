@@ -63,17 +63,17 @@ def figures(
     ),
     label: Annotated[
         list[str] | None,
-        typer.Option(help="What legends call a PATH; one for each, in their order."),
+        typer.Option(help="Legend label of a PATH; one for each, in order."),
     ] = None,
     format_: Annotated[
         list[Form] | None, typer.Option("--format", help="Repeatable; pdf by default.")
     ] = None,
     venue: Annotated[
-        VenueName | None, typer.Option(help="Whose widths figures have; iclr by default.")
+        VenueName | None, typer.Option(help="Venue whose widths figures have; iclr by default.")
     ] = None,
     text: Annotated[
         bool | None,
-        typer.Option("--text/--column", help="As wide as the text, or as one column of it."),
+        typer.Option("--text/--column", help="Width of the text, or of one of its columns."),
     ] = None,
     width: Annotated[
         float | None, typer.Option(min=1.5, max=20.0, help="Width in inches, for other venues.")
@@ -94,7 +94,7 @@ def figures(
     ] = None,
     parameter: Annotated[
         str | None,
-        typer.Option(help="Its name, by which values are read from paths such as beta=0.5."),
+        typer.Option(help="Its name; values are read from paths such as beta=0.5."),
     ] = None,
     scalar: Annotated[
         list[str] | None,
@@ -104,7 +104,7 @@ def figures(
     ] = None,
     signs: Annotated[
         Signs | None,
-        typer.Option(help="Of the eigenvectors in the table of I1 and I2; both by default."),
+        typer.Option(help="Signs of the eigenvectors in the table of I1 and I2; both by default."),
     ] = None,
     json_: Json = False,
     quiet: Quiet = False,

@@ -39,7 +39,9 @@ def gate(
     *,
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(help="Saved analyses or tracks, or checkpoints; default: the settings."),
+        typer.Argument(
+            help="Saved analyses, tracks or checkpoints; by default those of the settings."
+        ),
     ] = None,
     rule: Annotated[
         list[str] | None,
@@ -51,7 +53,7 @@ def gate(
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Also the rules of this name: finetune-ready.")
+        str | None, typer.Option(help="Add the rules of this preset: finetune-ready.")
     ] = None,
     baseline: Annotated[
         Path | None,
@@ -70,9 +72,7 @@ def gate(
     ] = False,
     init: Annotated[
         bool,
-        typer.Option(
-            "--init", help="Write embgeo.toml with rules about what should not get worse, and stop."
-        ),
+        typer.Option("--init", help="Write embgeo.toml with rules against regressions, and stop."),
     ] = False,
     level: Annotated[
         float | None,
@@ -85,7 +85,7 @@ def gate(
             "by default."
         ),
     ] = None,
-    no_config: Annotated[bool, typer.Option("--no-config", help="Look for no settings.")] = False,
+    no_config: Annotated[bool, typer.Option("--no-config", help="Ignore settings files.")] = False,
     loading: Loading,
     measuring: Annotated[Given, EachField(Options, without=("asked",))],
     junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,

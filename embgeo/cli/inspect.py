@@ -28,7 +28,7 @@ def inspect(
     json_: Json = False,
     debug: Debug = False,
 ) -> None:
-    """List tensors, shapes, types and sizes, and the choice; reads headers only.
+    """List tensors, shapes, types and sizes, and the chosen one; reads headers only.
 
     Example: embgeo inspect fixtures/baseline.pt
     """

@@ -45,7 +45,7 @@ def repair(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of mean-cov.")] = 0,
-    max_rows: Annotated[int, typer.Option(min=1, help="Refuse to replace more rows.")] = 256,
+    max_rows: Annotated[int, typer.Option(min=1, help="Refuse to replace more than this.")] = 256,
     patch: Annotated[
         Path | None,
         typer.Option(

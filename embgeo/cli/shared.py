@@ -38,7 +38,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on 
 PrintFormat = Literal["text", "markdown"]
 Format = Annotated[
     PrintFormat,
-    typer.Option("--format", help="Of what is printed; markdown: for comments on pull requests."),
+    typer.Option("--format", help="Output format; markdown suits comments on pull requests."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
@@ -46,7 +46,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when some
 Sections = Annotated[
     str | None,
     typer.Option(
-        help="Only these, with commas: spectrum, projection, cosine, isotropy, frequency, "
+        help="Sections to measure, with commas: spectrum, projection, cosine, isotropy, frequency, "
         "subspace, hidden, tokens."
     ),
 ]
@@ -54,7 +54,7 @@ Reference = Annotated[
     bool, typer.Option(help="Compare with isotropic Gaussian rows of the same norms.")
 ]
 Memory = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Memory for the passes, as in 2GB; 640MiB.")
+    str | None, typer.Option(metavar="SIZE", help="Memory for the passes; 640MiB by default.")
 ]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")

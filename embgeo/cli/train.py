@@ -68,7 +68,7 @@ def train(
         ),
     ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="cpu|cuda|mps|auto", help="Where to train; auto.")
+        str | None, typer.Option(metavar="cpu|cuda|mps|auto", help="Device; auto by default.")
     ] = None,
     tune: Annotated[
         str | None,
@@ -98,21 +98,21 @@ def train(
         typer.Option("--out", "-o", help="Folder of the runs; NAME.runs here by default."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the runs of the folder.")
+        bool, typer.Option("--resume", help="Resume the runs of the folder.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be trained, and how long it takes.")
+        bool, typer.Option("--dry-run", help="Show what would be trained, and how long it takes.")
     ] = False,
     sample: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Print text that the model of a finished run draws."),
+        typer.Option(metavar="RUN", help="Print text sampled from the model of a finished run."),
     ] = None,
-    prompt: Annotated[str, typer.Option(help="With --sample: words to go on from.")] = "",
+    prompt: Annotated[str, typer.Option(help="With --sample: text to continue.")] = "",
     length: Annotated[int, typer.Option(min=1, help="With --sample: tokens.")] = 100,
     temperature: Annotated[
         float, typer.Option(help="With --sample: below 1 likely tokens become more likely.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="With --sample: of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="With --sample: random seed.")] = 0,
     export: Annotated[
         Path | None,
         typer.Option(

@@ -76,7 +76,7 @@ class Options:
         A value without meaning.
     """
 
-    seed: int = field(default=0, metadata=_about("Seed of whatever is sampled.", least=0))
+    seed: int = field(default=0, metadata=_about("Seed of all random samples.", least=0))
     damaged_below: float | None = field(
         default=None,
         metadata=_about(
@@ -99,10 +99,12 @@ class Options:
     )
     isotropy_rows: int | None = field(
         default=None,
-        metadata=_about("Also I1/I2 of samples of this many rows.", ("isotropy",), least=1),
+        metadata=_about(
+            "Also compute I1/I2 on random samples of this many rows.", ("isotropy",), least=1
+        ),
     )
     isotropy_runs: int = field(
-        default=10, metadata=_about("Number of those samples.", ("isotropy",), least=1)
+        default=10, metadata=_about("Number of these samples.", ("isotropy",), least=1)
     )
     sphere: bool | None = field(
         default=None,
@@ -117,7 +119,7 @@ class Options:
     neighbors_of: Queries = field(
         default="sample",
         metadata=_about(
-            "Rows whose neighbors tell hubs, rarity and the intrinsic dimension. All of them take "
+            "Rows to search neighbors for: hubs, rarity and intrinsic dimension use them. All take "
             "as long as --pairs all.",
             ("tokens", "frequency"),
             choices=get_args(Queries),
@@ -126,7 +128,7 @@ class Options:
     precision: Precision = field(
         default="float64",
         metadata=_about(
-            "Of sums of products; float32 is faster, docs/scale.md says how much.",
+            "Precision of sums of products; float32 is faster (docs/scale.md).",
             choices=get_args(Precision),
         ),
     )

@@ -74,7 +74,7 @@ class Source:
     output: str | None = field(
         default=None,
         metadata=_about(
-            "Name of the output projection of an untied model; none: without.", "tensor"
+            "Name of the output projection of an untied model; none leaves it out.", "tensor"
         ),
     )
     rows: RowRange = field(
@@ -93,7 +93,7 @@ class Source:
     tokens: Path | None = field(
         default=None,
         metadata=_about(
-            "Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: without.",
+            "Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: no labels.",
             "labels",
             details="One for each row of the cut, or of the whole matrix; counts that a "
             "tokenizer's file carries are used where no others are named.",
@@ -162,7 +162,7 @@ class Source:
     max_download: str | None = field(
         default=None,
         metadata=_about(
-            "Most bytes that are fetched of a remote model, as in 2GB; 640MiB.",
+            "Most bytes to fetch of a remote model, such as 2GB or 640MiB.",
             "file",
             metavar="SIZE",
         ),
