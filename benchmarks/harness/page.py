@@ -92,7 +92,7 @@ def contenders(rows: Iterable[Json]) -> str:
 
 
 def state(case: Json, common: Json) -> str:
-    """When, beside what, and which versions were others than those of the first case."""
+    """When, next to what, and which versions were others than those of the first case."""
     load = case["load"]
     shared = "" if load["others"] is None else f", other processes took {load['others']:.0%}"
     facts = {

@@ -156,7 +156,7 @@ def explain_undefined(one: ComparisonInput, other: ComparisonInput, matching: Ma
 
 def no_neighbors(shared: int, options: ComparisonOptions) -> str:
     if options.queries == 0:
-        return "no queries were asked for"
+        return "no queries were requested"
     if shared <= NEIGHBORS:
         return f"{shared:,} shared tokens have no {NEIGHBORS} neighbors each"
     return ""

@@ -54,7 +54,7 @@ def steps_of(paths: Sequence[Path], read: ReadStep) -> Steps:
     missing = [path for path, step in zip(paths, held, strict=True) if step is None]
     if missing:
         raise BadOption(
-            "its step stands neither in its name nor in the file",
+            "neither its name nor the file states its step",
             where=as_written(missing[0]),
             way_out="name checkpoints by their step, as in ckpt-500.pt",
         )

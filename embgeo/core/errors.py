@@ -100,7 +100,7 @@ class LabelMismatch(EmbgeoError):
 
 
 class Diverged(EmbgeoError):
-    """A training whose loss or weights are no numbers any more; other runs may go on."""
+    """A training whose loss or weights became NaN or infinite; other runs continue."""
 
 
 class BadOption(EmbgeoError):

@@ -137,7 +137,7 @@ class Elsewhere:
         return number_type(self.name)
 
     def __getitem__(self, rows: object) -> npt.NDArray[Any]:
-        raise EmbgeoError("rows were asked for that are not available")
+        raise EmbgeoError("requested rows are not available")
 
 
 def without_entries(matrix: Matrix) -> Matrix:

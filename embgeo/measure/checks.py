@@ -49,7 +49,7 @@ def check_usable(measurement: Measurement) -> None:
         )
     if options.isotropy_rows is not None and options.isotropy_rows > facts.m:
         raise BadOption(
-            f"{options.isotropy_rows:,} rows asked for, the matrix has {facts.m:,} to sample",
+            f"{options.isotropy_rows:,} rows requested, the matrix has {facts.m:,} to sample",
             where=argument("isotropy_rows"),
             way_out="give a smaller number",
         )

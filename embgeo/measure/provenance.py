@@ -208,7 +208,7 @@ def conventions(options: Options) -> dict[str, str]:
     """What holds for every number of this analysis."""
     if options.precision == "float64":
         return CONVENTIONS
-    single = f"float64, but products for the spectrum in float32 as was asked for; {IN_SINGLE}"
+    single = f"float64, but products for the spectrum in float32 as requested; {IN_SINGLE}"
     return CONVENTIONS | {"accumulation": single}
 
 

@@ -57,7 +57,7 @@ def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -
     survey = source.input
     if not survey.healthy.any():
         raise BadOption(
-            "every row is damaged: there is no norm to go by",
+            "every row is damaged: no norm is left to take",
             where=survey.matrix.name,
             way_out="take the checkpoint from another place",
         )
@@ -91,7 +91,7 @@ def scale_rows(
     largest = np.abs(directions).max(axis=1, keepdims=True)
     without = ~(np.isfinite(largest) & (largest > 0))[:, 0]
     if without.any():
-        raise refuse_rows(source, rows[without], "what they are made of has no direction")
+        raise refuse_rows(source, rows[without], "their sources have no direction")
     units = directions / largest
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     dtype = source.input.matrix.data.dtype

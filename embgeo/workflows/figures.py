@@ -203,7 +203,7 @@ def check_concerns(
         concerns = CONCERNS.get(name, ())
         if (name in OF_FIGURES and not charts) or (concerns and not names & set(concerns)):
             raise BadOption(
-                f"is about {' or '.join(concerns) or 'figures'}, which is not asked for",
+                f"is about {' or '.join(concerns) or 'figures'}, which is not requested",
                 where=argument(name),
                 way_out="leave it out, or ask for that",
             )

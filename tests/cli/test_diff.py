@@ -267,7 +267,7 @@ def test_no_queries_leave_the_overlap_out() -> None:
     pair = done("one.npy", "two.npy", *QUICK, "--queries", "0").pairs[0]
     scalar = pair["compare.neighbor_overlap"]
     assert isinstance(scalar, Scalar)
-    assert scalar.undefined == "no queries were asked for"
+    assert scalar.undefined == "no queries were requested"
     assert number(pair, "cka") > 0
 
 
@@ -309,7 +309,7 @@ def test_the_step_of_a_track_may_stand_in_the_checkpoints() -> None:
 
 
 def test_a_track_without_steps_is_refused(here: Path) -> None:
-    assert "its step stands neither" in refused(here, "--track", "one.npy", "two.npy")
+    assert "nor the file states its step" in refused(here, "--track", "one.npy", "two.npy")
 
 
 # --- What is written -----------------------------------------------------------------------------

@@ -261,7 +261,7 @@ def test_index_with_a_link_out_of_the_folder(tmp_path: Path) -> None:
 
 def test_index_that_names_what_its_shard_lacks(tmp_path: Path) -> None:
     shard(tmp_path / "s", "a", 1)
-    with pytest.raises(UnreadableFile, match="puts b into s, which has no such"):
+    with pytest.raises(UnreadableFile, match="puts b into s, which does not hold it"):
         opened(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
 
 

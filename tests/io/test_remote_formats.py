@@ -328,7 +328,7 @@ def test_an_index_that_puts_a_tensor_elsewhere_is_refused(store: Any) -> None:
     assert "names the shard b.safetensors, which is not there" in refused("memory://run")
     assert "b.safetensors, which is not there" in refused_fetch("memory://run", whole=True)
     store.pipe("/run/b.safetensors", save({"x": LAYER}))
-    said = "puts model.embed_tokens.weight into a shard that has no such"
+    said = "puts model.embed_tokens.weight into a shard that does not hold it"
     assert said in refused("memory://run")
 
 

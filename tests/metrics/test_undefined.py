@@ -377,7 +377,7 @@ def test_sections():
 
 
 def test_more_sampled_rows_than_there_are():
-    with pytest.raises(BadOption, match="61 rows asked for, the matrix has 60"):
+    with pytest.raises(BadOption, match="61 rows requested, the matrix has 60"):
         analyze(matrix(gaussian()), options=Options(isotropy_rows=61))
 
 

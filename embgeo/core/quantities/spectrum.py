@@ -99,7 +99,7 @@ DECAY = Quantity(
 DECAY_FIT = Quantity(
     "spectrum.decay_fit",
     "Spectrum and fitted priors",
-    "The normalized singular values beside both fitted decays.",
+    "The normalized singular values next to both fitted decays.",
     "σ_k/σ₁, c₁·exp(−c₂·k^γ), c₁·k^(−γ)",
     "Wang et al. 2020, §4.2",
 )

@@ -42,7 +42,7 @@ QUESTION = Question(
     geometry=True,
     is_cause=True,
     shown="fault",
-    why="Clusters raise the mean cosine and lower isotropy without a cone. They are no fault "
+    why="Clusters raise the mean cosine and lower isotropy without a cone. They are not a fault "
     "by themselves: a linear classifier needs them (Mickus et al. 2024).",
     advice="See on the map what the clusters are (languages, scripts, added tokens, two matrices "
     "in one file), and read the numbers with the cluster means subtracted. For "

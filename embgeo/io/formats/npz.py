@@ -57,7 +57,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def _header(archive: Archive, member: ZipMember) -> tuple[NpyHeader | None, str]:
     if not member.name.endswith(_SUFFIX):
-        return None, "it is no .npy file"
+        return None, "it is not a .npy file"
     try:
         return read_header(archive.start_of(member.name, HEADER_BYTES), member.size), ""
     except NotNumbers as error:

@@ -65,7 +65,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             tensors.append(replace(found, alias_of=alias))
         elif not shards[shard].notes:
             # A shard with notes has tensors that it names but does not give.
-            raise Damaged(f"the index puts {short(tensor)} into {shard}, which has no such")
+            raise Damaged(f"the index puts {short(tensor)} into {shard}, which does not hold it")
     files = tuple(file for shard in shards.values() for file in shard.files)
     notes = tuple(note for shard in shards.values() for note in shard.notes)
     return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)

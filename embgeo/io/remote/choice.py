@@ -97,7 +97,7 @@ def list_weights(
     ]
     missing = set(wanted) - {one.name for one in tensors}
     if missing:
-        raise Damaged(f"the index puts {short(min(missing))} into a shard that has no such")
+        raise Damaged(f"the index puts {short(min(missing))} into a shard that does not hold it")
     return tensors, shards
 
 

@@ -32,7 +32,7 @@ def table(analysis: Analysis, name: str) -> Table | None:
 
 def missing(analysis: Analysis) -> str:
     if not list_asked(analysis) or table(analysis, NEIGHBORS) is None:
-        return "its analysis was not asked for words; analyze with --neighbors WORD=A,B"
+        return "its analysis lists no neighbors of given words; analyze with --neighbors WORD=A,B"
     return ""
 
 

@@ -161,7 +161,7 @@ def combine(name: str, parts: object) -> CombinedMethod:
     tied = {member.tied for member in members if member.tied is not None}
     if len(tied) > 1:
         raise BadOption(
-            f"parts of {where} are {names}, which want one matrix and two",
+            f"parts of {where} are {names}, which need one matrix and two",
             way_out="combine methods that go with one model",
         )
     kinds = [kind for member in members for kind in member.parts]

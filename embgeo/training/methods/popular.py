@@ -86,7 +86,7 @@ class ClassRegularizer(WeightRegularizer):
         """
         if setup.counts is None:
             raise BadOption(
-                f"{cls.NAME} tells rare rows from popular ones, and there are no counts",
+                f"{cls.NAME} needs counts to separate rare rows from popular ones",
                 way_out="give the counts of the training split",
             )
         counts = setup.counts

@@ -199,7 +199,7 @@ def notes(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[str, ...
         )
     seeds = [{run.seed for run in runs if run.method == one} for one in {r.method for r in runs}]
     if not set.intersection(*seeds):
-        said.append("the methods have no seed in common: no embeddings are held side by side")
+        said.append("the methods have no seed in common: no embeddings are compared")
     untied = dict.fromkeys(run.method for run in runs if run.others)
     if untied:
         said.append(
