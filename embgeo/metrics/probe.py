@@ -200,7 +200,7 @@ def influence_of_edge(
 def with_fit(influence: FloatArray, noise: float) -> FloatArray:
     """The parts of tokens that are scored by fits to the others.
 
-    Every two tokens of unlike folds meet twice, each once in the fit: a number out of fold is a
+    Every two tokens of different folds meet twice, each once in the fit: a number out of fold is a
     U-statistic T of their pairs. With z_i what token i adds to the fit, the squared length of the
     fit is T + b, of which b is noise, the variance of T over tokens is (4T + 2b)/n (Hoeffding
     1948), and the number goes as T/√(T + b). By the delta method its variance is that of the
