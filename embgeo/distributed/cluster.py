@@ -22,22 +22,19 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.file_stamp import FileStamp
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.distributed.connection import WorkerWatch, explain_errors, is_closed, report_lost
-from embgeo.distributed.finish import finish
-from embgeo.distributed.merging import add_rows, make_plan
+from embgeo.distributed.engine import analyze_through
 from embgeo.distributed.part import StatePart, fingerprint
-from embgeo.distributed.plans import MergePlan, extend_plan, leave_out_damaged, take_first
 from embgeo.distributed.rounds import (
     SecondPassTask,
     describe_part,
     first_round,
-    make_task,
     second_round,
 )
 from embgeo.distributed.states import FirstState, SecondState
@@ -46,11 +43,9 @@ from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.choosing import choose
 from embgeo.io.loading import open_source
 from embgeo.io.rows_on_demand import RowsOnDemand
-from embgeo.metrics.facts import NO_ROWS
 from embgeo.numerics.blas_threads import limited
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import DEFAULT_MEMORY, Resources
-from embgeo.stats.statistic import Statistic
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -268,13 +263,6 @@ class Cluster:
         )
         return found
 
-    def rows(self, plan: MergePlan, wanted: IntArray) -> npt.NDArray[Any]:
-        """Rows of the whole, shape (len(wanted), d)."""
-        found = self.second(replace(make_task(plan), statistics=(), wanted=wanted)).rows
-        if found.entries is None:
-            raise EmbgeoError("no rows came back from the cluster")
-        return found.entries
-
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         if is_closed(self.client):
             raise report_lost(self.address)
@@ -344,44 +332,7 @@ def cut_pieces(
     return pieces
 
 
-def analyze_on_cluster(
-    cluster: Cluster,
-    *,
-    sections: Sequence[str] | None = None,
-    options: Options | None = None,
-    reference: bool = True,
-    described: Callable[[MergePlan], MergePlan] = lambda plan: plan,
-    command: str = "",
-    resources: Resources | None = None,
-) -> Analysis:
-    """Measure a matrix with both passes on a cluster.
-
-    Parameters
-    ----------
-    sections, options, reference, command, resources
-        As for :func:`embgeo.analyze`.
-    described : callable, optional
-        Adds what is known of the whole here: labels, counts, origin.
-    """
-    chosen = None if sections is None else tuple(sections)
+def analyze_on_cluster(cluster: Cluster, **wanted: Any) -> Analysis:
+    """Measure a matrix with both passes on a cluster; `wanted` as for `analyze_through`."""
     cluster.identify_shards()
-    known = described(make_plan(cluster.first(chosen, options or Options(), reference)))
-    again = leave_out_damaged(known)
-    if again.repeats_first:
-        known = take_first(again, cluster.second(make_task(again)).statistics)
-    plan = extend_plan(known, lambda wanted: cluster.rows(known, wanted), cluster.progress)
-    second = cluster.second(make_task(plan))
-
-    def fold(statistics: Sequence[Statistic]) -> None:
-        task = replace(make_task(plan), statistics=tuple(statistics), wanted=NO_ROWS)
-        for mine, other in zip(statistics, cluster.second(task).statistics, strict=True):
-            mine.merge(other)
-
-    return finish(
-        add_rows(plan, second.rows),
-        second.statistics,
-        command=command,
-        progress=cluster.progress,
-        resources=resources,
-        fold=fold,
-    )
+    return analyze_through(cluster, **wanted)

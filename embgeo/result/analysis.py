@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arguments import as_path
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import (
@@ -237,8 +238,10 @@ class Analysis:
             self.timing,
         )
 
-    def save(self, folder: Path) -> None:
-        """Write ``analysis.json`` and ``arrays.npz``; each appears whole or not at all.
+    def save(self, folder: Path | str) -> None:
+        """Write everything but the report: ``analysis.json`` and ``arrays.npz``.
+
+        Each appears whole or not at all.
 
         Raises
         ------
@@ -254,7 +257,7 @@ class Analysis:
             arrays["popular"] = self.popular
         if self.nearest is not None:
             arrays |= pack_nearest(self.nearest)
-        FORMAT.save(self._saved(), folder, arrays)
+        FORMAT.save(self._saved(), as_path(folder, "folder"), arrays)
 
 
 def name_of(name: Quantity | str) -> str:

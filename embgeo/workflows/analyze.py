@@ -36,16 +36,6 @@ class Analysis(result.Analysis):
         """The same result with the methods of this class."""
         return cls(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
-    def save(self, folder: Path | str) -> None:
-        """Write everything but the report: ``analysis.json`` and ``arrays.npz``.
-
-        Raises
-        ------
-        EmbgeoError
-            If `folder` cannot be written to.
-        """
-        super().save(as_path(folder, "folder"))
-
     def _repr_html_(self) -> str:
         from embgeo.report.notebook import to_html
 

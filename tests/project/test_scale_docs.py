@@ -1,4 +1,4 @@
-"""docs/scale.md runs: its story in two rounds, its job for Slurm, its programs for Ray, Spark."""
+"""docs/scale.md runs: its story, its job for Slurm, its programs for Spark, Ray and dask."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,48 +81,59 @@ def test_the_slurm_job(tmp_path: Path) -> None:
     assert embgeo.load_analysis(tmp_path / "result.embgeo").provenance["n"] == 40
 
 
-def ray_that_runs_here() -> ModuleType:
-    """A stand-in for ray: a remote call is made when its result is asked for."""
-    ray: Any = ModuleType("ray")
-    ray.remote = lambda function: SimpleNamespace(remote=partial(partial, function))
-    ray.get = lambda calls: [call() for call in calls]
-    found: ModuleType = ray
-    return found
+W = gaussian(701, 240, 6) + 0.3
 
 
-class SparkThatRunsHere:
-    """A stand-in for a session of Spark: what is mapped is computed when it is collected."""
-
-    def __init__(self) -> None:
-        self.sparkContext = self
-
-    def parallelize(self, items: Iterable[Any], slices: int) -> SparkThatRunsHere:
-        self.items = list(items)
-        assert slices == len(self.items)
-        return self
-
-    def map(self, function: Callable[[Any], Any]) -> SimpleNamespace:
-        return SimpleNamespace(collect=lambda: [function(item) for item in self.items])
+@pytest.fixture
+def table() -> Any:
+    """Rows with tokens and counts."""
+    pa = pytest.importorskip("pyarrow")
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(W.ravel()), W.shape[1])
+    words = [f"w{i}" for i in range(len(W))]
+    return pa.table({"word": words, "n": 1 + np.arange(len(W)), "vector": vectors})
 
 
-@pytest.mark.parametrize("engine", ["ray", "spark"])
+@pytest.fixture
+def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], None]:
+    """Run the program of an engine on a table, and compare its result with one run."""
+
+    def follow(mark: str, held: Any) -> None:
+        monkeypatch.chdir(tmp_path)
+        (program,) = [text for text in blocks(PAGE, "python") if mark in text]
+        exec(compile(program, str(PAGE), "exec"), {"table": held})
+        found, whole = embgeo.load_analysis("result.embgeo"), embgeo.analyze(W)
+        for name in ("spectrum.effective_rank", "cosine.mean", "isotropy.i1_mean_sign"):
+            assert float(found[name]) == pytest.approx(float(whole[name]), rel=1e-12)
+        assert set(found.tokens or ()) == {f"w{i}" for i in range(len(W))}
+
+    return follow
+
+
+@pytest.mark.loopback
+@pytest.mark.nightly
+def test_the_program_for_spark(table: Any, follow: Callable[[str, Any], None]) -> None:
+    sql = pytest.importorskip("pyspark.sql")
+    local = sql.SparkSession.builder.master("local[2]")
+    spark = local.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    try:
+        follow("mapInArrow", spark.createDataFrame(table.to_pandas()).repartition(3, "n"))
+    finally:
+        spark.stop()
+
+
+@pytest.mark.loopback
+@pytest.mark.nightly
+def test_the_program_for_ray(table: Any, follow: Callable[[str, Any], None]) -> None:
+    ray = pytest.importorskip("ray")
+    try:
+        follow("map_batches", ray.data.from_arrow([table.slice(a, 80) for a in (0, 80, 160)]))
+    finally:
+        ray.shutdown()
+
+
 @pytest.mark.slow
-def test_the_programs_for_ray_and_spark(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    common, *programs = blocks(PAGE, "python")
-    (program,) = [text for text in programs if f"{engine}." in text]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "ray", ray_that_runs_here())
-
-    def run(arguments: list[str], check: bool) -> None:
-        assert arguments[0] == "embgeo"
-        assert check
-        result = CliRunner().invoke(app, arguments[1:])
-        assert result.exit_code == 0, result.output
-
-    monkeypatch.setattr(subprocess, "run", run)
-    np.save("table.npy", gaussian(701, 40, 3))
-    names = {"spark": SparkThatRunsHere()} if engine == "spark" else {}
-    exec(compile(f"{common}\n{program}", str(PAGE), "exec"), names)
-    assert embgeo.load_analysis("result.embgeo").provenance["n"] == 40
+def test_the_program_for_dask(table: Any, follow: Callable[[str, Any], None]) -> None:
+    bag, config = pytest.importorskip("dask.bag"), pytest.importorskip("dask.config")
+    parts = [table.slice(a, 80) for a in (0, 80, 160)]
+    with config.set(scheduler="sync"):
+        follow("states.fold", bag.from_sequence(parts, npartitions=3))
