@@ -1,4 +1,4 @@
-"""``embgeo train``: language models with the published cures, beside their baseline."""
+"""``embgeo train``: language models with the published methods, next to their controls."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def run_experiment(
         raise explain_interrupt(
             sweep.folder,
             f"the same command with --resume -o {sweep.folder}",
-            "finished points are kept, the one in progress begins anew",
+            "finished points are kept, the one in progress starts again",
         ) from error
     record = replace(record, points=tuple(points))
     EXPERIMENT.save(record, sweep.folder)

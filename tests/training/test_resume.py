@@ -253,7 +253,7 @@ def test_a_damaged_state_is_refused_in_one_line(tmp_path: Path) -> None:
     config = interrupted(tmp_path)
     path = tmp_path / "state.pt"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UnreadableFile, match="no state of a run, or damaged; take the file away"):
+    with pytest.raises(UnreadableFile, match="no state of a run, or damaged; remove the file"):
         run(config, tmp_path)
     torch.save({"format": 99}, path)
     with pytest.raises(UnreadableFile, match="no state in format 1"):

@@ -33,7 +33,7 @@ DAMAGE = (
 
 
 class AtomicFile:
-    """A temporary path beside `target`, renamed to it on success and removed otherwise."""
+    """A temporary path next to `target`, renamed to it on success and removed otherwise."""
 
     def __init__(self, target: Path) -> None:
         self.target = target

@@ -1,4 +1,4 @@
-"""Batches of documents with classes, drawn anew in every epoch."""
+"""Batches of documents with classes, redrawn in every epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of pairs of sentences of like length, drawn anew in every epoch."""
+"""Batches of pairs of sentences of similar length, redrawn in every epoch."""
 
 from __future__ import annotations
 

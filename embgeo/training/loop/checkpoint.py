@@ -129,7 +129,7 @@ def load_state(folder: Path) -> dict[str, Any] | None:
     path = folder / STATE_NAME
     if not path.exists():
         return None
-    way_out = "take the file away to begin anew"
+    way_out = "remove the file to start again"
     cause = "no state of a run, or damaged"
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)

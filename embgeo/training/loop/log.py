@@ -102,7 +102,7 @@ class RunLog:
             raise UnreadableFile(
                 f"is shorter than the {length:,} bytes that the run had written",
                 where=path,
-                way_out="take the folder away to begin anew",
+                way_out="remove the folder to start again",
             )
         self.file.truncate(length)
         self.file.seek(length)

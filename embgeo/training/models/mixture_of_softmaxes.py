@@ -38,7 +38,7 @@ class MixtureOfSoftmaxes(nn.Module):
     """
 
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "the features of each softmax of the mixture are dropped for each token anew; in the "
+        "the features of each softmax of the mixture are dropped anew for each token; in the "
         "public code, the same ones throughout a window",
         "a temperature (augmented loss) acts on the mixture: p^(1/τ), normalized",
     )
