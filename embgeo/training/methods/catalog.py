@@ -89,9 +89,13 @@ class Method:
     def role(self) -> Role:
         """The matrix of an untied model that the method acts on, and is judged by.
 
-        That of its last part; of a method without parts, the input embedding.
+        That of its last part; of a method without parts the input embedding, but for Coupled Adam,
+        whose derivation is about the gradients of the output matrix (Stollenwerk & Stollenwerk
+        2025, §2 and §3).
         """
-        return self.parts[-1].ROLE if self.parts else "input"
+        if self.parts:
+            return self.parts[-1].ROLE
+        return "output" if self.coupled else "input"
 
     @property
     def publication(self) -> str:

@@ -230,13 +230,13 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "coupled-adam-cosine", "Coupled Adam removes the common direction: the mean cosine falls",
-        STOLLENWERK, ("coupled-adam",), cosine.MEAN.name, "lower", role="input",
+        STOLLENWERK, ("coupled-adam",), cosine.MEAN.name, "lower", role="output",
     ),
     Claim(
         "coupled-adam-isotropy",
         "Coupled Adam spreads the rows over all directions: I1 rises, at a mean norm of 1",
         f"{STOLLENWERK}, abstract, in Wang et al.'s measure", ("coupled-adam",),
-        isotropy.I1_UNIT.name, "higher", role="input",
+        isotropy.I1_UNIT.name, "higher", role="output",
     ),
     Claim(
         "coupled-adam-perplexity", "Coupled Adam improves perplexity, on large enough datasets",
