@@ -76,7 +76,7 @@ def test_steps_are_read_from_the_files_where_names_hold_none():
 
 def test_no_step_anywhere_is_refused():
     held = {"best.pt": (1.0, "step")}
-    with pytest.raises(BadOption, match=r"last\.pt: its step stands neither.*ckpt-500"):
+    with pytest.raises(BadOption, match=r"last\.pt: neither its name nor.*ckpt-500"):
         steps_of([Path("best.pt"), Path("last.pt")], lambda path: held.get(path.name))
 
 

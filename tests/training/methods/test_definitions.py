@@ -129,7 +129,7 @@ def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, ot
         ({"mle": {"base": "cosreg"}}, "[method.mle] defines a method of a name"),
         ({"../x": {"base": "cosreg"}}, "[method.../x] defines a method of a name"),
         ({"x": {"base": "cosreg", "gama": 1.0}}, "[method.x] has no setting 'gama'"),
-        ({"x": {"parts": ["al", "re"]}}, "want one matrix and two"),
+        ({"x": {"parts": ["al", "re"]}}, "need one matrix and two"),
         ({"x": {"parts": ["sc-exp", "sc-poly"]}}, "which change the same weights"),
         ({"x": {"parts": ["sc-exp", "coupled-adam"]}}, "which change the same weights"),
         ({"x": {"parts": ["cosreg"], "gamma": 1.0}}, "[method.x] has no setting 'gamma'; it has"),

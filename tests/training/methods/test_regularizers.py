@@ -405,7 +405,7 @@ def test_classes_that_are_none(method: Any) -> None:
         method(W, mask(9, 1), ignore_rows=[0])
     with pytest.raises(BadOption, match="9 booleans"):
         method(W, torch.ones(9))
-    with pytest.raises(BadOption, match="no counts"):
+    with pytest.raises(BadOption, match="needs counts"):
         method.attach(made(), Setup())
 
 
