@@ -106,6 +106,7 @@ SHOWN_CAMPAIGNS = (
     "newsgroups-20",
     "imdb",
     "tiny-llama",
+    "tiny-llama-untied",
 )
 
 
