@@ -158,7 +158,10 @@ def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
 def test_a_claim_reads_the_matrix_that_its_method_acts_on() -> None:
     """Of untied models; a tied one has the same matrix in both roles."""
     made = [
-        replace(run(name, seed, cosine__mean=0.13), output={"cosine.mean": output + 0.001 * seed})
+        replace(
+            run(name, seed, cosine__mean=0.13),
+            others={"output": {"cosine.mean": output + 0.001 * seed}},
+        )
         for name, output in (("mle", 0.13), ("cosreg", 0.03))
         for seed in range(3)
     ]
