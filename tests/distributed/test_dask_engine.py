@@ -267,6 +267,27 @@ def test_one_file(client: Any) -> None:
 
 
 @pytest.mark.slow
+def test_one_parquet_file(client: Any) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    W = np.load("W.npy")
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(W.ravel()), W.shape[1])
+    parquet.write_table(pa.table({"emb": vectors}), "W.parquet", row_group_size=40)
+    address = client.scheduler.address
+    line = f"analyze W.parquet -o out --engine dask --scheduler {address}"
+    result = call(line, "--counts", "counts.tsv", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert call("analyze W.npy -o one --counts counts.tsv", *QUICK).exit_code == 0
+    one, found = (embgeo.load_analysis(Path(name)) for name in ("one", "out"))
+    assert found.provenance["stored_shape"] == list(W.shape)
+    assert len(found.provenance["parts"]) > 1
+    for value in one.scalars:
+        mine = found.scalar(value.name)
+        assert mine is not None
+        known = None if value.value is None else pytest.approx(value.value, rel=1e-12)
+        assert mine.value == known, value.name
+
+
+@pytest.mark.slow
 def test_a_cluster_of_its_own_is_reached_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts: list[str] = []
 

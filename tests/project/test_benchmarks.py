@@ -13,7 +13,7 @@ import pytest
 from safetensors import safe_open
 
 import embgeo
-from benchmarks import run
+from benchmarks import parquet_part, run
 from benchmarks.harness import floor, machine, ours, peers, plain, resident
 from benchmarks.harness.answers import error, errors
 from benchmarks.harness.call import ROOT, Failed, Wrong, here, in_a_process
@@ -364,3 +364,19 @@ def test_options_without_meaning_are_refused(option, capsys):
 def test_peers_are_asked_for_in_their_own_python():
     assert peers.installed(None) == {}
     assert peers.installed(Path(sys.executable))["numpy"] == np.__version__
+
+
+@pytest.mark.nightly
+def test_parts_of_parquet_files(monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    sizes = ["--rows", "400", "--columns", "6", "--groups", "4", "--rounds", "2"]
+    monkeypatch.setattr(sys, "argv", ["benchmark", *sizes])
+    parquet_part.main()
+    assert capsys.readouterr().out.splitlines()[2].startswith("| npy | 1.00 |")
+
+
+def test_states_of_other_rows_are_noticed(tmp_path):
+    for name, value in (("npy", 1.0), ("parquet", 1.5)):
+        np.savez(tmp_path / f"W.{name}.state.npz", sums=np.array([value]))
+    with pytest.raises(SystemExit, match="differ in sums"):
+        parquet_part.check(tmp_path)
