@@ -20,12 +20,16 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
 from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
+from embgeo.training.study.training import Role
 
 TITLES = (
     (cosine.MEAN.name, "mean cosine"),
     (isotropy.I1_UNIT.name, "I1, mean norm 1"),
     (frequency.PROBE_AUC.name, "rare/popular probe, AUC"),
 )
+
+
+MATRICES = " Of a model with several matrices, that one is shown which the method acts on."
 
 
 def refuse(subject: Subject, _choices: Choices) -> str:
@@ -44,24 +48,23 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     rows: list[tuple[Cell, ...]] = []
     for name, title in shown:
         lines: list[Line] = []
-        means: dict[str, tuple[float, float]] = {}
         for subject, style in subjects:
-            pairs = [
-                (run.seed, run.numbers[across], run.numbers[name])
-                for run in sorted(subject.runs, key=lambda run: run.seed)
-                if across in run.numbers and name in run.numbers
-            ]
+            pairs = list_pairs(subject, across, name, subject.role)
             if not pairs:
                 continue
             rows += [(subject.label, name, *cells) for cells in pairs]
             x, y = np.array([p[1] for p in pairs]), np.array([p[2] for p in pairs])
             if len(pairs) > 1:
                 lines.append(Line(x, y, style, subject.label, form="dots"))
-            means[subject.label] = (float(x.mean()), float(y.mean()))
             lines.append(mark_mean(x, y, style, subject.label))
+        controls = {subject.label: subject for subject, _ in subjects}
         for subject, style in subjects:
-            if subject.reference in means and subject.label in means:
-                ends = np.array([means[subject.reference], means[subject.label]])
+            control = controls.get(subject.reference)
+            if control is None:
+                continue
+            both = [list_pairs(one, across, name, subject.role) for one in (control, subject)]
+            if all(both):
+                ends = np.array([np.mean(pairs, axis=0)[1:] for pairs in both])
                 lines.append(Line(ends[:, 0], ends[:, 1], style, subject.label, form="arrow"))
         panels.append(Panel(Axis(quality), Axis(""), tuple(lines), key=name, title=title))
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
@@ -70,9 +73,21 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
         f"Each method by its {spell_score(across.partition('.')[2])}{side} and its geometry. "
         "With several seeds the large mark is their mean with its standard deviation, the dots are "
         "the seeds. "
-        "An arrow leads from the control of a method to the method.",
+        "An arrow leads from the control of a method to the method."
+        + (MATRICES if any(run.others for one, _ in subjects for run in one.runs) else ""),
         table=FigureTable(("method", "name", "seed", across, "value"), rows),
     )
+
+
+def list_pairs(
+    subject: Subject, across: str, name: str, role: Role
+) -> list[tuple[int, float, float]]:
+    """Seed, score and a number of the matrix of that role, of every run that has both."""
+    return [
+        (run.seed, run.numbers[across], run.select_numbers(role)[name])
+        for run in sorted(subject.runs, key=lambda run: run.seed)
+        if across in run.numbers and name in run.select_numbers(role)
+    ]
 
 
 def mark_mean(x: FloatArray, y: FloatArray, style: MemberStyle, label: str) -> Line:

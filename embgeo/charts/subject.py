@@ -14,7 +14,7 @@ from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.log import Log
-from embgeo.training.study.training import Run, Training
+from embgeo.training.study.training import Role, Run, StudyMethod, Training
 
 
 class Unrelated(StrEnum):
@@ -80,6 +80,9 @@ class Subject:
         Of a method, one a seed.
     reference : str
         Label of the control of a method; empty for others.
+    role : {"input", "output", "source"}
+        The matrix of a model with several that a method acts on; of a control, the first of its
+        methods.
     step : float or None
         In a track.
     place : int or None
@@ -93,6 +96,7 @@ class Subject:
     pair: Pair | None = None
     runs: tuple[Run, ...] = ()
     reference: str = ""
+    role: Role = "input"
     step: float | None = None
     place: int | None = None
 
@@ -150,10 +154,17 @@ def method_subjects(training: Training) -> list[Subject]:
             courses=method_courses(training.runs_of(method.name)),
             runs=training.runs_of(method.name),
             reference=method.reference or "",
+            role=choose_role(training, method),
             place=place,
         )
         for place, method in enumerate(training.methods)
     ]
+
+
+def choose_role(training: Training, method: StudyMethod) -> Role:
+    """The matrix that a method acts on; of a control, that of the first of its methods."""
+    own = (one.role for one in training.methods if one.reference == method.name)
+    return method.role if method.reference else next(own, method.role)
 
 
 def method_courses(runs: Sequence[Run]) -> dict[str, Course]:

@@ -558,6 +558,23 @@ def test_perplexities_that_fall_far_have_a_logarithmic_axis() -> None:
     assert not specify("training", [Subject("a", courses=COURSES)]).panels[0].y.log
 
 
+def test_a_method_stands_where_the_matrix_that_it_acts_on_does() -> None:
+    training = sample_training(methods=("untied", "al"))
+    for role in ("input", "output"):
+        methods = tuple(replace(one, role=role) for one in training.methods)
+        spec = specify("balance", method_subjects(replace(training, methods=methods)))
+        (panel,) = (panel for panel in spec.panels if panel.key == "cosine.mean")
+        lines = [line for line in panel.lines if isinstance(line, Line)]
+        expected = [
+            np.mean(list(training.values(name, "cosine.mean", role).values()))
+            for name in ("untied", "al")
+        ]
+        (arrow,) = (line for line in lines if line.form == "arrow")
+        assert list(arrow.y) == pytest.approx(expected)
+        marks = [float(line.y[0]) for line in lines if line.form == "marks"]
+        assert marks == pytest.approx(expected)
+
+
 def test_balance_takes_two_methods() -> None:
     methods = method_subjects(sample_training())
     assert chart_named("balance").specify(methods[:1]) is None
