@@ -29,7 +29,10 @@ TITLES = (
 )
 
 
-MATRICES = " Of a model with several matrices, that one is shown which the method acts on."
+MATRICES = (
+    " Of a model with several matrices, that one is shown which the method acts on; of a control, "
+    "each that one of its methods does."
+)
 
 
 def refuse(subject: Subject, _choices: Choices) -> str:
@@ -49,14 +52,15 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     for name, title in shown:
         lines: list[Line] = []
         for subject, style in subjects:
-            pairs = list_pairs(subject, across, name, subject.role)
-            if not pairs:
-                continue
-            rows += [(subject.label, name, *cells) for cells in pairs]
-            x, y = np.array([p[1] for p in pairs]), np.array([p[2] for p in pairs])
-            if len(pairs) > 1:
-                lines.append(Line(x, y, style, subject.label, form="dots"))
-            lines.append(mark_mean(x, y, style, subject.label))
+            for role in list_roles(subject, subjects):
+                pairs = list_pairs(subject, across, name, role)
+                if not pairs:
+                    continue
+                rows += [(subject.label, name, *cells) for cells in pairs]
+                x, y = np.array([p[1] for p in pairs]), np.array([p[2] for p in pairs])
+                if len(pairs) > 1:
+                    lines.append(Line(x, y, style, subject.label, form="dots"))
+                lines.append(mark_mean(x, y, style, subject.label))
         controls = {subject.label: subject for subject, _ in subjects}
         for subject, style in subjects:
             control = controls.get(subject.reference)
@@ -77,6 +81,13 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
         + (MATRICES if any(run.others for one, _ in subjects for run in one.runs) else ""),
         table=FigureTable(("method", "name", "seed", across, "value"), rows),
     )
+
+
+def list_roles(subject: Subject, subjects: StyledSubjects) -> list[Role]:
+    """The matrices of a method that are shown: its own, of a control those of its methods."""
+    of_methods = [one.role for one, _ in subjects if one.reference == subject.label]
+    several = any(run.others for run in subject.runs)
+    return list(dict.fromkeys((subject.role, *of_methods))) if several else [subject.role]
 
 
 def list_pairs(

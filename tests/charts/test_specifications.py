@@ -575,6 +575,20 @@ def test_a_method_stands_where_the_matrix_that_it_acts_on_does() -> None:
         assert marks == pytest.approx(expected)
 
 
+def test_a_control_stands_at_every_matrix_that_its_methods_act_on() -> None:
+    training = sample_training(methods=("untied", "al"))
+    _, al = training.methods
+    other = replace(al, name="twin", role="output")
+    runs = tuple(replace(run, method="twin") for run in training.runs_of("al"))
+    training = replace(training, methods=(*training.methods, other), runs=(*training.runs, *runs))
+    panel = specify("balance", method_subjects(training)).panels[0]
+    lines = [line for line in panel.lines if isinstance(line, Line)]
+    marks = {float(line.y[0]) for line in lines if line.form == "marks"}
+    starts = {float(line.y[0]) for line in lines if line.form == "arrow"}
+    assert len(starts) == 2
+    assert starts <= marks
+
+
 def test_balance_takes_two_methods() -> None:
     methods = method_subjects(sample_training())
     assert chart_named("balance").specify(methods[:1]) is None
