@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ Ints = npt.NDArray[np.int64]
 
 #: The row of `END`, which begins and ends what a model writes.
 END_ROW = 0
+#: Sentences that are encoded together: what the library returns takes kilobytes a sentence.
+AT_ONCE = 10_000
 
 
 class BytePairs:
@@ -56,10 +59,12 @@ class BytePairs:
         self._known = known
         self.size: int = known.get_vocab_size()
 
-    def encode(self, sentences: Iterable[str]) -> list[list[int]]:
+    def encode(self, sentences: Iterable[str]) -> Iterator[list[int]]:
         """Rows of each sentence, without `END`."""
-        found = self._known.encode_batch(list(sentences), add_special_tokens=False)
-        return [one.ids for one in found]
+        left = iter(sentences)
+        while batch := list(islice(left, AT_ONCE)):
+            for one in self._known.encode_batch(batch, add_special_tokens=False):
+                yield one.ids
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The sentences of pieces; `END` is left out."""

@@ -124,4 +124,4 @@ def gather_rows(sentences: Sentences, chosen: Ints) -> tuple[Ints, Ints]:
     lengths = sentences.ends[chosen + 1] - begins
     # The last token of a sentence is END, which fills the rest.
     places = begins[:, None] + np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
-    return sentences.rows[places], lengths
+    return sentences.rows[places].astype(np.int64), lengths

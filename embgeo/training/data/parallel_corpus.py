@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +32,13 @@ class Sentences:
 
     Attributes
     ----------
-    rows : int array
+    rows : int32 array
         Of the vocabulary, of all tokens; shape (T,).
     ends : int array
         Where in `rows` each sentence begins, and the last one ends; shape (n + 1,).
     """
 
-    rows: Ints
+    rows: npt.NDArray[np.int32]
     ends: Ints
 
     def __len__(self) -> int:
@@ -177,11 +178,14 @@ def encode_pairs(pieces: tuple[BytePairs, BytePairs], pairs: list[Pair]) -> Para
     return ParallelSplit(source, target, texts[1])
 
 
-def join_rows(sentences: list[list[int]]) -> Sentences:
+def join_rows(sentences: Iterable[Sequence[int]]) -> Sentences:
     """Sentences one after the other, each with `END` behind it."""
-    ends = np.cumsum([0, *(len(rows) + 1 for rows in sentences)])
-    flat = (row for rows in sentences for row in (*rows, END_ROW))
-    return Sentences(np.fromiter(flat, np.int64, int(ends[-1])), ends)
+    rows, ends = array("i"), array("q", [0])
+    for sentence in sentences:
+        rows.extend(sentence)
+        rows.append(END_ROW)
+        ends.append(len(rows))
+    return Sentences(np.array(rows, dtype=np.int32), np.array(ends))
 
 
 def cut_long(split: ParallelSplit, length: int) -> ParallelSplit:
@@ -191,9 +195,14 @@ def cut_long(split: ParallelSplit, length: int) -> ParallelSplit:
 
 
 def choose_pairs(split: ParallelSplit, chosen: Ints) -> ParallelSplit:
-    """Some pairs of a split."""
-    source, target = (
-        join_rows([side.rows[side.ends[i] : side.ends[i + 1] - 1].tolist() for i in chosen])
-        for side in (split.source, split.target)
-    )
+    """Some pairs of a split, in ascending order."""
+    source, target = (choose_sentences(side, chosen) for side in (split.source, split.target))
     return ParallelSplit(source, target, tuple(split.texts[i] for i in chosen))
+
+
+def choose_sentences(sentences: Sentences, chosen: Ints) -> Sentences:
+    """Some of the sentences, in ascending order."""
+    wanted = np.zeros(len(sentences), dtype=bool)
+    wanted[chosen] = True
+    rows = sentences.rows[np.repeat(wanted, sentences.lengths)]
+    return Sentences(rows, np.concatenate([[0], np.cumsum(sentences.lengths[chosen])]))
