@@ -36,6 +36,7 @@ from embgeo.metrics import (
 from embgeo.metrics import cosine as cosines
 from embgeo.metrics import isotropy as partition
 from embgeo.metrics.weighted import find_weights
+from embgeo.stats import Norms
 
 #: Families whose values mean something on isotropic Gaussian rows.
 FAMILIES: tuple[Family, ...] = (
@@ -145,7 +146,7 @@ def measure_reference(
     plain = replace(
         measurement.options,
         isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False, row_errors=False,
-        neighbors_of="sample", damaged_below=0.0,  # its norms are those of healthy rows
+        neighbors_of="sample",
     )  # fmt: skip
     if len(norms) * d > SINGLE_ENTRIES:
         plain = replace(plain, precision="float32")
@@ -155,7 +156,13 @@ def measure_reference(
     other = Measurement(open_rows(twin, plain, resources), plain, sections)
     other.families = [family for family in other.families if family in FAMILIES]
     with other.quiet():
-        other.first_pass()
+        # Its norms are known, and those of healthy rows.
+        statistics = [one for one in other.collect("first") if not isinstance(one, Norms)]
+        other.reader.sift(statistics)
+        other.shared.add([*statistics, measurement.shared.find(Norms, "Norms")])
+        other.know_rows()
+        if len(facts.kept) == facts.n:  # eight bytes a row that are the same
+            other.facts = replace(other.facts, kept=facts.kept)
         other.second_pass()
         values = [value for family in other.families for value in other.compute(family)]
     return {value.name: value for value in values if isinstance(value, Scalar | Series)}

@@ -67,7 +67,7 @@ TEXT: dict[str, Callable[[], bytes]] = {
 }
 
 #: Sound in the end: lines may be empty, and words of old vectors are often no UTF-8.
-SOUND_TEXT = ("twelve million empty lines", "invalid UTF-8")
+SOUND_TEXT = ("a header of a billion rows", "twelve million empty lines", "invalid UTF-8")
 
 #: Twelve megabytes of the shortest lines, of which only the last one may be wrong.
 DENSE_TEXT = (
