@@ -10,7 +10,7 @@ import numpy as np
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.core.source import Source
+from embgeo.core.source import NO_TOKENS, Source
 from embgeo.distributed import files
 from embgeo.distributed.code_version import code_version
 from embgeo.distributed.part import MeasuringSetup, StatePart
@@ -209,6 +209,9 @@ def label_plan(plan: MergePlan, source: Source) -> MergePlan:
         If they do not line up with the rows, or the parts have their own.
     """
     source.check()
+    if str(source.tokens) == NO_TOKENS:
+        plan = replace(plan, matrix=replace(plan.matrix, tokens=None))
+        source = replace(source, tokens=None)
     n, d = plan.matrix.n, plan.matrix.d
     cut = RowCut(n, 0, n)
     notes: tuple[str, ...] = ()

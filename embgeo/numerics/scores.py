@@ -62,7 +62,7 @@ def auc(score: FloatArray, positive: BoolArray) -> Judged:
     The area is the mean over positives of the share of negatives below them, V₁₀(i), and the mean
     over negatives of the share of positives above them, V₀₁(j); ties count one half. Its variance
     is var(V₁₀)/n₁ + var(V₀₁)/n₀ (DeLong, DeLong & Clarke-Pearson 1988). Both are read off ranks,
-    in n·log n (Sun & Xu 2014).
+    in n·log n (Sun & Xu 2014). Both classes have two rows at least.
 
     Examples
     --------

@@ -412,6 +412,8 @@ def test_labels_for_the_whole_line_up(tmp_path: Path) -> None:
 
 def test_labels_that_the_parts_have_already() -> None:
     plan = make_plan(first_round(sample(), describe_part(sample())))
+    assert plan.matrix.tokens
+    assert label_plan(plan, Source(tokens="none")).matrix.tokens is None
     with pytest.raises(EmbgeoError, match="bring their own"):
         label_plan(plan, Source(rank_order=True))
 

@@ -27,6 +27,7 @@ from embgeo.io.remote import ranges
 from embgeo.io.remote.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
 from tests.support.documents import ROOT, agrees, blocks, commands
+from tests.support.moments import moments, put
 from tests.support.toy_hub import COMMIT, ToyHub, serve
 
 pytestmark = pytest.mark.loopback
@@ -94,6 +95,29 @@ def test_the_second_time_nothing_is_asked(hub: ToyHub, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert embgeo.load(NAME).n == 3000
     assert not hub.requests
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("hub")
+def test_a_killed_fetch_leaves_no_model_or_a_whole_one(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every moment: offline nothing else is read, and the next fetch goes on."""
+    (own := tmp_path / "own").mkdir()
+    with moments(own) as states:
+        embgeo.fetch(NAME)
+    rows, whole = np.asarray(embgeo.load(model).data), 0
+    assert len(states) > 5
+    for at, left in enumerate(states):
+        monkeypatch.setenv("EMBGEO_CACHE", str(put(left, tmp_path / str(at))))
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        with contextlib.suppress(EmbgeoError):
+            assert np.array_equal(np.asarray(embgeo.load(NAME).data), rows)
+            whole += 1
+        monkeypatch.delenv("HF_HUB_OFFLINE")
+        assert embgeo.fetch(NAME).source.tensors
+        assert np.array_equal(np.asarray(embgeo.load(NAME).data), rows)
+    assert 0 < whole < len(states)
 
 
 def test_no_more_is_fetched_than_is_read(hub: ToyHub) -> None:

@@ -91,3 +91,10 @@ def test_a_run_keeps_what_another_is_writing(tmp_path: Path) -> None:
         remove_leftovers(tmp_path)
         assert fresh.is_dir()
         assert file.is_file()
+
+
+def test_a_file_that_cannot_be_replaced_leaves_nothing_next_to_it(tmp_path: Path) -> None:
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        write_text(tmp_path / "folder", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -112,6 +112,16 @@ WRITERS = {
     "comparison": Writer(comparison(3), comparison(2), read_comparison),
     "csv": Writer(export(OLD, "csv", "e.csv"), export(NEW, "csv", "e.csv"), contents("e.csv")),
     "npz": Writer(export(OLD, "npz", "e.npz"), export(NEW, "npz", "e.npz"), contents("e.npz")),
+    "model card": Writer(
+        export(OLD, "model-card", "m.yaml"),
+        export(NEW, "model-card", "m.yaml"),
+        contents("m.yaml"),
+    ),
+    "parquet": Writer(
+        export(OLD, "parquet", "e.parquet"),
+        export(NEW, "parquet", "e.parquet"),
+        contents("e.parquet"),
+    ),
     "projector": Writer(project(1), project(2), read_projector),
     "state": Writer(state(1), state(2), read_state),
     "text": Writer(
@@ -120,6 +130,9 @@ WRITERS = {
         contents("t"),
     ),
 }
+
+#: Beginnings of the names of those that take long, or import a large package.
+SLOW = ("analysis", "comparison", "parquet")
 
 
 def found(writer: Writer, folder: Path) -> object:
@@ -139,12 +152,11 @@ def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * name.startswith(("analysis", "comparison")))
-        for name in WRITERS
-    ],
+    [pytest.param(name, marks=[pytest.mark.slow] * name.startswith(SLOW)) for name in WRITERS],
 )
 def test_what_is_there_is_whole_at_every_moment(name: str, exists: bool, tmp_path: Path) -> None:
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
     writer = WRITERS[name]
     (home := tmp_path / "home").mkdir()
     before = None

@@ -49,13 +49,14 @@ class AtomicFile:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.lock.close()
-        if kind is None:
-            # mkstemp makes files private; results are meant to be shared like any other file.
-            mask = os.umask(0)
-            os.umask(mask)
-            self.temporary.chmod(0o666 & ~mask)
-            self.temporary.replace(self.target)
-        else:
+        try:
+            if kind is None:
+                # mkstemp makes files private; results are meant to be shared like any other file.
+                mask = os.umask(0)
+                os.umask(mask)
+                self.temporary.chmod(0o666 & ~mask)
+                self.temporary.replace(self.target)
+        finally:
             self.temporary.unlink(missing_ok=True)
 
 
