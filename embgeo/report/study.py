@@ -25,6 +25,7 @@ from embgeo.report.study_headline import headlines
 from embgeo.report.study_tables import claim_rows, first_heads, heads, method_rows, settings_text
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
+from embgeo.training.study.claims import SKIP_GRAM, TOKENS
 from embgeo.training.study.deciding import find_quality, spell_score
 from embgeo.training.study.training import Training
 
@@ -147,7 +148,8 @@ def facts(training: Training) -> list[str]:
     settings = training.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
     # Language models read sentences or a stream, whose sizes are given in tokens.
-    counted = corpus["unit"] if corpus.get("unit") in ("documents", "images") else "tokens"
+    of_tokens = training.runs[0].task in (*TOKENS, SKIP_GRAM)
+    counted = "tokens" if of_tokens else visible(str(corpus.get("unit", "tokens")))
     model = settings.get("model") or {}
     parts = [
         visible(str(model.get("name", ""))),

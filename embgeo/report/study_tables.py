@@ -151,7 +151,7 @@ def heads(training: Training) -> tuple[Head, ...]:
         *((name, describe_quality(name)) for name in own_scores(training) if name != quality),
         *COST,
     )
-    return tuple(Head(name, title) for name, title in columns if name in held)
+    return tuple(Head(name, title) for name, title in dict(columns).items() if name in held)
 
 
 def own_scores(training: Training) -> tuple[str, ...]:

@@ -21,11 +21,12 @@ from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.number_text import format_duration
 from embgeo.report import page as pages
-from embgeo.report.study import draw_methods, render
+from embgeo.report.study import draw_methods, facts, render
 from embgeo.report.study_headline import headlines
 from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study
+from embgeo.training.study.document_outcomes import list_quantities
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
     MOST_POINTS,
@@ -165,6 +166,26 @@ def test_a_headline_compares_models_of_one_size_and_names_the_speed_of_training(
     assert headlines(unknown)[0].startswith("Training speed (no validation curve says")
     few = sample_training(methods=METHODS, seeds=2)
     assert "against each control, fewer than 3 seeds: cosreg −3.9 %" in headlines(few)[0]
+
+
+def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
+    training = sample_training(methods=("mle", "cosreg"), seeds=1)
+    scores = {"valid.accuracy": 0.5, "test.accuracy": 0.4}
+    runs = tuple(
+        replace(run, task="own", quality="accuracy", numbers={**run.numbers, **scores})
+        for run in training.runs
+    )
+    corpus = {"name": "mine", "unit": "lines", "rows": 9, "tokens": {"train": 1200}}
+    training = replace(
+        training,
+        runs=runs,
+        quantities=list_quantities("lines"),
+        provenance={**training.provenance, "corpus": corpus},
+    )
+    names = [head.name for head in heads(training)]
+    assert (names[0], names.count("valid.accuracy")) == ("test.accuracy", 1)
+    assert len(set(names)) == len(names)
+    assert "1,200 training lines" in facts(training)
 
 
 def test_one_seed_is_said_to_be_one() -> None:
