@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +24,7 @@ from embgeo.training.models import MODELS, LanguageModel, check_model
 from embgeo.training.registry import Kind, add, list_added, remove
 from embgeo.training.tasks import TASKS, Task, check_task
 
+_CORRECT = "correct it there"
 #: What files were loaded by this process: by path, the SHA-256 and what they added.
 _LOADED: dict[Path, tuple[str, tuple[tuple[Kind, str], ...]]] = {}
 #: What the file that is being loaded has added so far.
@@ -50,7 +53,9 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
     try:
         name = check(thing)
     except (ValueError, AttributeError) as error:
-        raise BadOption(f"cannot be registered ({error})", where=argument("plugins")) from error
+        raise BadOption(
+            f"cannot be registered ({error})", where=argument("plugins"), way_out=_CORRECT
+        ) from error
     if name in known or name in list_added(kind):
         raise BadOption(
             f"there is a {kind[:-1]} {name!r} already",
@@ -133,25 +138,47 @@ def run_file(path: Path, code: bytes) -> None:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # where type hints of its classes are looked up
     try:
-        exec(compile(code, str(path), "exec"), vars(module))
+        exec(compile(code, str(path.resolve()), "exec"), vars(module))
     except EmbgeoError as error:
         raise BadOption(error.cause, where=path, way_out=error.way_out) from error
     except (Exception, SystemExit) as error:
         line = find_line(error, path)
         cause = f"the plug-in cannot be loaded: {type(error).__name__}: {error}{line}"
-        raise UnreadableFile(cause, where=path, way_out="correct it there") from error
+        raise UnreadableFile(cause, where=path, way_out=_CORRECT) from error
+
+
+@contextmanager
+def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
+    """Errors of a training with plug-ins as one line that names the file, and the line if known.
+
+    An error that no line of them raised is most often about what they gave: it names the files,
+    too. What embgeo says itself, and what the machine lacks, stays as it is.
+    """
+    try:
+        yield
+    except EmbgeoError:
+        raise
+    except (Exception, SystemExit) as error:
+        cause, paths = f"{type(error).__name__}: {error}", [Path(file) for file in files or ()]
+        for path in paths:
+            if line := find_line(error, path):
+                raise EmbgeoError(f"{cause}{line}", where=path, way_out=_CORRECT) from error
+        if not paths or isinstance(error, OSError | MemoryError):
+            raise
+        raise EmbgeoError(
+            f"{cause}, in what uses this plug-in",
+            where=" and ".join(map(str, paths)),
+            way_out="compare what its functions give with docs/plugins.md; --debug shows where",
+        ) from error
 
 
 def find_line(error: BaseException, path: Path) -> str:
     """``" (line 3)"`` of a file in which an error arose; empty where it is not known."""
     if isinstance(error, SyntaxError):
         return ""
-    trace, found = error.__traceback__, ""
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            found = f" (line {trace.tb_lineno})"
-        trace = trace.tb_next
-    return found
+    name = f"{path.resolve()}"
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == name]
+    return f" (line {lines[-1]})" if lines else ""
 
 
 def require_plugins(recorded: Mapping[str, str], loaded: Mapping[str, str]) -> None:

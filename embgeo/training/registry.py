@@ -7,7 +7,10 @@ entry points of the groups ``embgeo.train.models``, ``embgeo.train.methods`` and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any, Literal
 
 from embgeo.core.errors import BadOption
@@ -15,7 +18,36 @@ from embgeo.core.errors import BadOption
 Kind = Literal["models", "methods", "tasks"]
 GROUP = "embgeo.train."
 
+#: What a file of settings holds, and None for what it leaves out.
+_DEFAULTS = (bool, int, float, str, list, tuple, dict, NoneType)
+#: A name is that of a folder, too.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
 _ADDED: dict[Kind, dict[str, Any]] = {"models": {}, "methods": {}, "tasks": {}}
+
+
+def is_name(name: object) -> bool:
+    """Whether something can have this name."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def check_name(name: Any) -> str:
+    """The name; ValueError for one that nothing can have."""
+    if not is_name(name):
+        raise ValueError(f"its name is {name!r}; a name is of letters, digits, - and _")
+    return str(name)
+
+
+def check_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
+    """ValueError for a setting without a default, or with one that no file of settings holds."""
+    for name, default in defaults.items():
+        if not isinstance(default, _DEFAULTS):
+            raise ValueError(f"the setting {name} of {kind.__name__} has no default that is plain")
+
+
+def file_of(thing: object) -> str | None:
+    """The file that the class of a thing is in."""
+    return getattr(sys.modules.get(type(thing).__module__), "__file__", None)
 
 
 def add(kind: Kind, name: str, thing: Any) -> None:

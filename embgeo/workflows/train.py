@@ -175,7 +175,10 @@ def train(
         resume=resume,
     )
     require_torch()
-    return train_study(prepare(request, command), monitor or RunMonitor(), resume=resume)
+    from embgeo.training.plugins import naming_plugins
+
+    with naming_plugins(request.plugins):
+        return train_study(prepare(request, command), monitor or RunMonitor(), resume=resume)
 
 
 def plan_training(
@@ -200,15 +203,21 @@ def plan_training(
     plan : dict
         JSON-ready: corpus, model, epochs, seeds, methods with their sizes and seconds.
     """
+    request = TrainRequest(data, **arguments)
+    require_torch()
+    from embgeo.training.plugins import naming_plugins
+
+    with naming_plugins(request.plugins):
+        return plan_study(prepare(request, command), monitor or RunMonitor())
+
+
+def plan_study(task: StudyTask, heard: RunMonitor) -> tuple[StudyTask, dict[str, Any]]:
+    """The plan of a task."""
     from embgeo.training.loop.planning import plan_runs, settle
     from embgeo.workflows.train_study import geometry_measure
 
-    request = TrainRequest(data, **arguments)
-    require_torch()
-    task = prepare(request, command)
     measure = geometry_measure(task.dataset.vocabulary.counts)
     settings = settle(task.settings, task.dataset, task.folder, measure)
-    heard = monitor or RunMonitor()
     heard.expect(len(settings.compare))
     heard.begin(0)
 
@@ -288,7 +297,8 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
                 return None
             study, page = write_study(task, diverged, monitor.progress)
         except KeyboardInterrupt as error:
-            how = f"embgeo train --resume -o {task.folder}"
+            files = "".join(f" --plugin {file}" for file in task.plugins)
+            how = f"embgeo train --resume -o {task.folder}{files}"
             raise explain_interrupt(task.folder, how) from error
     return TrainedStudy(study, task.folder, page, diverged)
 

@@ -233,6 +233,8 @@ class StudyTask:
     ----------
     tuned : dict of str to float
         By method, the learning rate that was chosen for it.
+    plugins : sequence of path
+        Files that going on needs again.
     """
 
     settings: StudySettings
@@ -240,6 +242,7 @@ class StudyTask:
     folder: Path
     command: str
     tuned: Mapping[str, float] = field(default_factory=dict)
+    plugins: Sequence[Path | str] = ()
 
     @property
     def runs(self) -> list[tuple[str, int]]:
@@ -283,7 +286,8 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
         )
     dataset = make_task(settings).load(settings)
     rehearse(settings, dataset)
-    return StudyTask(settings, dataset, request.folder(path), command)
+    plugins = request.plugins or ()
+    return StudyTask(settings, dataset, request.folder(path), command, plugins=plugins)
 
 
 def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") -> None:

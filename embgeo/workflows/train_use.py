@@ -50,27 +50,28 @@ def sample_text(
         The run is not finished, or a file is damaged.
     """
     from embgeo.training.loop.start import load_model
-    from embgeo.training.plugins import load_plugins
+    from embgeo.training.plugins import load_plugins, naming_plugins
     from embgeo.training.sampling import sample_rows
 
     load_plugins([Path(path) for path in plugins])
     folder = Path(run)
-    model, vocabulary, config = load_model(folder)
-    if config.data.tokenizer is not None:
-        raise BadOption(
-            "was trained with a tokenizer; text is sampled from models of words",
-            where=folder,
-            way_out="export it, and sample with transformers",
+    with naming_plugins(plugins):
+        model, vocabulary, config = load_model(folder)
+        if config.data.tokenizer is not None:
+            raise BadOption(
+                "was trained with a tokenizer; text is sampled from models of words",
+                where=folder,
+                way_out="export it, and sample with transformers",
+            )
+        rows = sample_rows(
+            model,
+            place_prompt(prompt, vocabulary),
+            length=length,
+            window=config.training.bptt,
+            temperature=temperature,
+            seed=seed,
+            never=() if vocabulary.unknown is None else (vocabulary.unknown,),
         )
-    rows = sample_rows(
-        model,
-        place_prompt(prompt, vocabulary),
-        length=length,
-        window=config.training.bptt,
-        temperature=temperature,
-        seed=seed,
-        never=() if vocabulary.unknown is None else (vocabulary.unknown,),
-    )
     words = ["\n" if row == vocabulary.end else vocabulary.tokens[row] for row in rows]
     return "\n".join(line.strip() for line in " ".join(words).split("\n")).strip()
 

@@ -192,13 +192,113 @@ WRONG = {
     "registers nothing": ("x = 1", "registers nothing"),
     "name of another": (CLASH, "there is a method 'cosreg' already"),
     "wrong kind": (REGISTER + "register(int)", "it is not a LanguageModel"),
-    "name of a folder outside": (METHOD.replace('"mine"', '"../mine"'), "has a name of letters"),
+    "name of a folder outside": (METHOD.replace('"mine"', '"../mine"'), "a name is of letters"),
     "model without layers": (
         REGISTER + "from embgeo.training.models import LanguageModel\n"
         "register(type('Empty', (LanguageModel,), {'NAME': 'empty', 'SOURCE': ''}))",
         "Empty has no layers_of",
     ),
+    "part that is no class": (METHOD.replace("(CosReg,)", "CosReg"), "not a tuple of classes"),
+    "reference that is none": (METHOD.replace("2.0}", "2.0}, reference='x'"), "'x' is no method"),
 }
+#: What is left out or changed in a program of the page, and what is said of it.
+LEFT_OUT = {
+    "name": ("gru", '    NAME = "gru"\n', "", "no attribute 'NAME'"),
+    "name that is none": ("gru", '"gru"', "3", "its name is 3"),
+    "default": ("gru", "d=32", "d", "setting d of Gru has no default"),
+    "default of settings": ("gru", "d=32", "d=torch.tensor(32)", "setting d of Gru has no default"),
+    "name of a regularizer": ("gru", '    NAME = "centered"\n', "", "Centered has no NAME"),
+    "source of a regularizer": ("gru", 'SOURCE = "this', 'SAUCE = "this', "Centered has no SOURCE"),
+    "need": ("gru", '("logits",)', '("logit",)', "Confidence needs 'logit'"),
+    "default of a method": ("gru", "strength=1.0", "strength", "setting strength of Centered"),
+    "evaluator": ("bigrams", "def evaluator", "def judge", "Bigrams has no evaluator"),
+    "models": ("bigrams", "MODELS", "OTHERS", "Bigrams has no MODELS"),
+    "quantities": ("bigrams", "QUANTITIES", "OTHERS", "lack valid.accuracy"),
+}
+
+
+def change_program(folder: Path, program: str, old: str, new: str) -> Path:
+    path = page_files(folder)[program == "bigrams"]
+    text = path.read_text("utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("program", "old", "new", "cause"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
+def test_what_cannot_be_registered_is_refused_with_its_file(
+    program: str, old: str, new: str, cause: str, tmp_path: Path
+) -> None:
+    path = change_program(tmp_path, program, old, new)
+    with pytest.raises(EmbgeoError, match=cause) as error:
+        plugins.load_plugins([path])
+    assert str(error.value).startswith(f"{path}: cannot be registered")
+    assert error.value.way_out == "correct it there"
+
+
+RETURNED = "return Output(hidden=raw, raw=raw, state=last)"
+PENALTY = ".square().sum()"
+LOSSES = "return Losses(mean, mean + regularizer(step) if in_loss else mean)"
+FED = "return Batches(own, config.training.bptt, seed=config.seeds[0])"
+ODD_STATE = (
+    "fed = Batches(own, config.training.bptt)\n"
+    "        fed.state_dict = lambda: {'draws': torch.Generator()}\n"
+    "        return fed"
+)
+RAISED = {
+    "model": ("gru", RETURNED, "raise ValueError('no')", r"ValueError: no \(line 27\)"),
+    "exit": ("gru", RETURNED, "raise SystemExit(0)", r"SystemExit: 0 \(line 27\)"),
+    "no output": ("gru", RETURNED, "return raw, last", "layers_of of Gru gives no Output"),
+    "short output": ("gru", "hidden=raw,", "hidden=raw[1:],", r"gives \(19, 20, 32\) for rows of"),
+    "wide output": ("gru", "nn.GRU(d, d)", "nn.GRU(d, 9)", "in what uses this plug-in"),
+    "state": ("gru", "state=last", "state={'h': last}", "a state holds a dict"),
+    "embedding": (
+        "gru",
+        "        self.make_embedding(0.1 * torch.randn(n_tokens, d))",
+        "        self.make_embedding(torch.randn(d, n_tokens))",
+        "has shape",
+    ),
+    "penalty by row": ("gru", PENALTY, ".square()", r"penalty of centered is \(32,\)"),
+    "penalty without graph": ("gru", PENALTY, ".sum().item()", "penalty of centered is float"),
+    "loss": ("bigrams", LOSSES, "return mean", "loss of the task bigrams is not two numbers"),
+    "batches": ("bigrams", FED, "return None", "in what uses this plug-in"),
+    "saved state": ("bigrams", FED, ODD_STATE, "state.loop.batches.draws is a Generator"),
+    "scores": ("bigrams", '"accuracy": float(right)', "", "gives no accuracy"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "old", "new", "cause"), RAISED.values(), ids=RAISED.keys())
+def test_an_error_of_a_plugin_in_training_is_one_line(
+    program: str, old: str, new: str, cause: str, tmp_path: Path
+) -> None:
+    path = change_program(tmp_path, program, old, new)
+    settings = {**SMALL, "training.save_steps": 1, "model.name": program.removesuffix("s")}
+    if program == "bigrams":
+        settings["task.name"] = program
+    compare = "centered" if program == "gru" else "cosreg"
+    with pytest.raises(EmbgeoError, match=cause) as error:
+        train(tmp_path, path, compare=compare, settings=settings)
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith(f"{path}: ")
+    assert error.value.way_out
+
+
+@pytest.mark.slow
+def test_what_goes_on_names_the_plugins(tmp_path: Path) -> None:
+    path = change_program(tmp_path, "gru", RETURNED, "raise KeyboardInterrupt")
+    settings = {**SMALL, "model.name": "gru"}
+    with pytest.raises(EmbgeoError, match=f"--resume -o .*runs --plugin {path}$"):
+        train(tmp_path, path, compare="mle", settings=settings)
+
+
+def test_errors_that_are_not_of_a_plugin_stay_as_they_are(tmp_path: Path) -> None:
+    for error in (BadOption("this"), OSError(28, "full"), MemoryError(), KeyboardInterrupt()):
+        with pytest.raises(type(error)) as raised, plugins.naming_plugins([tmp_path / "mine.py"]):
+            raise error
+        assert raised.value is error
+    with pytest.raises(ValueError, match=r"^no$"), plugins.naming_plugins(None):
+        raise ValueError("no")
 
 
 @pytest.mark.parametrize(("text", "cause"), WRONG.values(), ids=WRONG.keys())

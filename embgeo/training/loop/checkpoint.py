@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
 import torch
@@ -73,6 +74,7 @@ def count_parameters(model: nn.Module) -> int:
 
 STATE_NAME = "state.pt"
 FORMAT = 1
+_PLAIN = (bool, int, float, str, bytes, NoneType)
 
 #: Settings that may be others when a run is resumed: they change no number on the same device.
 FREE = {
@@ -119,9 +121,22 @@ def require_same(before: Any, now: Any, where: Path) -> None:
 
 def save_state(state: dict[str, Any], folder: Path) -> None:
     """Write the state in the place of the one before."""
+    require_plain(state)
     way_out = "make room; the state saved before is still whole"
     with write_whole(folder / STATE_NAME, way_out) as file:
         torch.save({"format": FORMAT, **state}, file)
+
+
+def require_plain(value: Any, name: str = "state") -> None:
+    """TypeError for what `load_state`, which runs no code, would not read back."""
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            require_plain(entry, f"{name}.{key}")
+    elif type(value) in (list, tuple):
+        for place, entry in enumerate(value):
+            require_plain(entry, f"{name}.{place}")
+    elif not isinstance(value, Tensor) and type(value) not in _PLAIN:
+        raise TypeError(f"{name} is a {type(value).__name__}, which is not saved")
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
 from embgeo.training.loop.step_sizes import measure_step
 from embgeo.training.methods import Setup
@@ -26,9 +26,10 @@ from embgeo.training.optimization import (
     parameter_groups,
     split_rates,
 )
+from embgeo.training.registry import file_of
 from embgeo.training.resolve import set_fields
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
-from embgeo.training.tasks import Batch, Dataset, make_task
+from embgeo.training.tasks import Batch, Dataset, Losses, make_task
 
 #: Between the seeds of the initialization, of dropout, and of the processes.
 _DROPOUT = 1_000_003
@@ -240,6 +241,12 @@ class Loop:
         carry = None if batch.first else self.hidden
         with autocast(self.config.training.precision, self.device):
             found = self.task.loss(self.model, batch, carry, self.regularizer, in_loss=self.in_loss)
+        if not isinstance(found, Losses) or found.mean.ndim or found.objective.ndim:
+            raise BadOption(
+                f"the loss of the task {self.task.NAME} is not two numbers",
+                where=file_of(self.task),
+                way_out="give Losses(mean, objective), each a tensor without dimensions",
+            )
         self.hidden = found.carry
         return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
 

@@ -15,13 +15,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import Diverged
+from embgeo.core.errors import BadOption, Diverged
 from embgeo.core.progress import Progress
 from embgeo.training.loop import checkpoint
 from embgeo.training.loop.log import RunLog, Sink
 from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.process import Interrupts, World
 from embgeo.training.methods import make_plain
+from embgeo.training.registry import file_of
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.samples import Samples
@@ -267,6 +268,13 @@ class Session:
             found = self.scores.final(self.loop.model)
         self.notes += self.scores.describe_parts()
         valid, test, samples = self.world.broadcast(found)
+        quality = self.loop.task.quality(self.config)
+        if test is not None and quality not in valid | test:
+            raise BadOption(
+                f"the evaluator of the task {self.loop.task.NAME} gives no {quality}",
+                where=file_of(self.loop.task),
+                way_out="give the score that QUALITY names, by this name",
+            )
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
         values = self.name_scores("valid", valid)
         values |= self.name_scores("test", test) if test else {}

@@ -10,9 +10,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.training.checks import list_defaults
 from embgeo.training.data import Vocabulary, read_vocabulary
 from embgeo.training.loop.checkpoint import MODEL_NAME, VOCABULARY_NAME, run_folder
-from embgeo.training.models import LanguageModel, build
+from embgeo.training.models import LanguageModel, build, model_class
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import load_result
 
@@ -94,7 +95,9 @@ def load_model(folder: Path) -> tuple[LanguageModel, Vocabulary, StudySettings]:
     config = from_tables(result.settings, folder)
     vocabulary = read_vocabulary(folder / VOCABULARY_NAME)
     weights = read_weights(folder / MODEL_NAME)
-    own = {"tied": "decoder.weight" not in weights, "bias": "decoder.bias" in weights}
+    known = list_defaults(model_class(config.model.name))
+    made = {"tied": "decoder.weight" not in weights, "bias": "decoder.bias" in weights}
+    own = {name: value for name, value in made.items() if name in known}
     with torch.random.fork_rng(devices=[]):
         model = build(config.model.name, len(vocabulary), {**config.model.settings, **own})
     start_from(model, folder)

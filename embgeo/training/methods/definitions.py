@@ -17,27 +17,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import refuse_others
-from embgeo.training.methods import Factorization, Regularizer, Tying
+from embgeo.training.methods import Factorization, Regularizer, Step, Tying
 from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
-from embgeo.training.registry import find_added, list_added
+from embgeo.training.methods.regularizer import list_settings
+from embgeo.training.registry import check_defaults, check_name, find_added, is_name, list_added
 
 BASE, PARTS, MODEL = "base", "parts", "model"
 
 #: The tables ``[method.NAME]`` of settings, by name.
 MethodTables = Mapping[str, Mapping[str, Any]]
 NO_TABLES: MethodTables = MappingProxyType({})
-
-#: A name is that of a folder, too.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +138,26 @@ def check_method(method: Method) -> str:
     """The name of a method that a plug-in adds; ValueError for something else."""
     if not isinstance(method, Method):
         raise ValueError("it is not a Method")
-    if not (is_name(method.name) and (method.parts or method.source)):
-        raise ValueError("a method has a name of letters, digits, - and _, and a source or parts")
-    return method.name
+    if not (isinstance(method.parts, tuple) and all(map(is_regularizer, method.parts))):
+        raise ValueError("its parts are not a tuple of classes of regularizers")
+    if not (method.parts or method.source):
+        raise ValueError("it has neither a source nor parts")
+    for part in method.parts:
+        if part.NAME == Regularizer.NAME:
+            raise ValueError(f"{part.__name__} has no NAME")
+        if not (method.source or hasattr(part, "SOURCE")):
+            raise ValueError(f"{part.__name__} has no SOURCE")
+        if unknown := set(part.NEEDS) - {field.name for field in fields(Step)}:
+            raise ValueError(f"{part.__name__} needs {min(unknown)!r}, which no step has")
+        check_defaults(part, {k: one.default for k, one in list_settings(part).items()})
+    if method.reference not in ("", method.name, *METHODS, *list_added("methods")):
+        raise ValueError(f"its reference {method.reference!r} is no method")
+    return check_name(method.name)
 
 
-def is_name(name: str) -> bool:
-    """Whether a method can have this name, which is that of a folder, too."""
-    return _NAME.fullmatch(name) is not None
+def is_regularizer(kind: object) -> bool:
+    """Whether it is a class of regularizers."""
+    return isinstance(kind, type) and issubclass(kind, Regularizer)
 
 
 def combine(name: str, parts: object) -> CombinedMethod:

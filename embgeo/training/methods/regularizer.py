@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults
 from embgeo.training.methods.weights import Source, Weight, find_layer
+from embgeo.training.registry import file_of
 from embgeo.training.study.training import Role
 
 
@@ -125,13 +126,16 @@ class Regularizer(nn.Module):
             methods that replace them; models of transformers have all four. Call it before the
             optimizer is made and the model is wrapped for several devices.
         setup : Setup
-            The constructor gets what it has a parameter for: ``ignore_rows`` and ``seed``.
+            The constructor gets what it has a parameter for: ``ignore_rows`` and ``seed``; the
+            layer of `ROLE`, if it has a parameter that is not keyword-only.
         **settings
             Those of the method's constructor.
         """
         known = inspect.signature(cls).parameters
         own = {name: getattr(setup, name) for name in ("ignore_rows", "seed") if name in known}
-        return cls(find_layer(model, cls.ROLE), **{**own, **settings})
+        takes_layer = any(p.kind is p.POSITIONAL_OR_KEYWORD for p in known.values())
+        layer = (find_layer(model, cls.ROLE),) if takes_layer else ()
+        return cls(*layer, **{**own, **settings})
 
     def forward(self, step: Step | None = None) -> Tensor:
         """The penalty; ``reg()`` where `NEEDS` is empty.
@@ -145,6 +149,13 @@ class Regularizer(nn.Module):
         self.require(step)
         self.terms = {}
         value = self.penalty(step)
+        if not isinstance(value, Tensor) or value.ndim:
+            shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+            raise BadOption(
+                f"the penalty of {self.NAME} is {shape}",
+                where=file_of(self),
+                way_out="give a tensor without dimensions",
+            )
         if value.requires_grad:
             self.terms = {**self.terms, self.NAME: value.detach()}
         return value

@@ -14,7 +14,7 @@ from embgeo.training.models.llama import Llama
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.transformer_xl import TransformerXL
 from embgeo.training.models.vd_lstm import VdLstm
-from embgeo.training.registry import find_added, list_added
+from embgeo.training.registry import check_defaults, check_name, find_added, list_added
 
 __all__ = [
     "MODELS",
@@ -77,4 +77,5 @@ def check_model(kind: type[LanguageModel]) -> str:
         raise ValueError("it is not a LanguageModel")
     if kind.layers_of is LanguageModel.layers_of:
         raise ValueError(f"{kind.__name__} has no layers_of")
-    return kind.NAME
+    check_defaults(kind, list_defaults(kind))
+    return check_name(kind.NAME)

@@ -46,6 +46,9 @@ class EmbeddingModel(nn.Module):
 
     def make_embedding(self, weight: Tensor) -> None:
         """Take the weight, shape (N, d), for the input embedding."""
+        if weight.shape != (self.n_tokens, self.d):
+            shape = self.n_tokens, self.d
+            raise ValueError(f"the embedding has shape {tuple(weight.shape)} in place of {shape}")
         embedding = nn.Embedding(self.n_tokens, self.d, device="meta")
         embedding.weight = nn.Parameter(weight)
         self.embedding = embedding

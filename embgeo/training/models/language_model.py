@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import share
 from embgeo.training.models.embedding_model import EmbeddingModel
+from embgeo.training.registry import file_of
 
 
 class Output(NamedTuple):
@@ -102,7 +103,18 @@ class LanguageModel(EmbeddingModel):
         rows: Tensor = self.embedding(inputs)
         if self.training and self.embedding_dropout:
             rows = drop_rows(rows, inputs, self.n_tokens, self.embedding_dropout)
-        return self.layers_of(rows, self.initial_state(inputs.shape[1]) if state is None else state)
+        if state is None:
+            state = self.initial_state(inputs.shape[1])
+        output = self.layers_of(rows, state)
+        if not isinstance(output, Output) or output.hidden.shape[:2] != inputs.shape:
+            found = tuple(output.hidden.shape) if isinstance(output, Output) else "no Output"
+            raise BadOption(
+                f"layers_of of {type(self).__name__} gives {found} for rows of shape "
+                f"{tuple(rows.shape)}",
+                where=file_of(self),
+                way_out="give an Output of a state for each row",
+            )
+        return output
 
     def layers_of(self, rows: Tensor, state: Any) -> Output:
         """All but embedding and output layer, on embedded tokens of shape (T, B, d)."""
@@ -143,7 +155,7 @@ def detach(state: Any) -> Any:
 
     Raises
     ------
-    BadOption
+    TypeError
         Something else.
     """
     if state is None:
@@ -152,4 +164,4 @@ def detach(state: Any) -> Any:
         return state.detach()
     if isinstance(state, tuple | list):
         return type(state)(detach(part) for part in state)
-    raise BadOption(f"a state holds a {type(state).__name__}", way_out="keep tensors in tuples")
+    raise TypeError(f"a state holds a {type(state).__name__} and not tensors in tuples or lists")

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
-from embgeo.training.registry import find_added, list_added
+from embgeo.training.registry import check_defaults, check_name, find_added, list_added
 from embgeo.training.settings import StudySettings
+from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
 from embgeo.training.tasks.classification import ClassificationTask
 from embgeo.training.tasks.images import ImageTask
 from embgeo.training.tasks.language_model import LanguageModeling
 from embgeo.training.tasks.skip_gram import SkipGramTask
-from embgeo.training.tasks.task import Batch, Dataset, Evaluator, Feed, Losses, SplitScores, Task
+from embgeo.training.tasks.task import (
+    Batch,
+    Dataset,
+    Evaluator,
+    Feed,
+    Losses,
+    SplitEvaluator,
+    SplitScores,
+    Task,
+)
 from embgeo.training.tasks.translation import TranslationTask
 
 __all__ = [
@@ -24,6 +34,7 @@ __all__ = [
     "LanguageModeling",
     "Losses",
     "SkipGramTask",
+    "SplitEvaluator",
     "SplitScores",
     "Task",
     "TranslationTask",
@@ -58,4 +69,13 @@ def check_task(kind: type[Task]) -> str:
     """The name of a task that a plug-in adds; ValueError for something else."""
     if not (isinstance(kind, type) and issubclass(kind, Task)):
         raise ValueError("it is not a Task")
-    return str(kind.NAME)
+    for name in ("load", "feed", "loss", "evaluator"):
+        if getattr(kind, name) is getattr(Task, name):
+            raise ValueError(f"{kind.__name__} has no {name}")
+    if not kind.MODELS and kind.find_model is Task.find_model:
+        raise ValueError(f"{kind.__name__} has no MODELS")
+    known = {quantity.name for quantity in (*kind.QUANTITIES, *OF_LANGUAGE_MODELS)}
+    if f"valid.{kind.QUALITY}" not in known:
+        raise ValueError(f"QUANTITIES of {kind.__name__} lack valid.{kind.QUALITY}")
+    check_defaults(kind, list_defaults(kind))
+    return check_name(kind.NAME)

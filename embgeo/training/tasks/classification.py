@@ -152,9 +152,6 @@ class ClassificationScores(SplitEvaluator):
     def __init__(self, config: StudySettings, dataset: LabeledCorpus, device: torch.device) -> None:
         self.config, self.dataset, self.device = config, dataset, device
 
-    def valid(self, model: Any) -> SplitScores:
-        return self.score_split(model, "valid")[0]
-
     @torch.no_grad()
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, DocumentOutcomes]:
         """Documents of like length are evaluated together."""

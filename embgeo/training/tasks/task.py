@@ -145,11 +145,15 @@ class SplitEvaluator:
 
     config: StudySettings
 
-    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Samples]:
-        """The scores of a split, and what bootstraps need."""
+    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Samples | None]:
+        """The scores of ``"valid"`` or ``"test"``, and what bootstraps need."""
         raise NotImplementedError
 
-    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples]:
+    def valid(self, model: Any) -> SplitScores:
+        """On the validation split."""
+        return self.score_split(model, "valid")[0]
+
+    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
         """Both splits, and what bootstraps need of the last one."""
         valid, samples = self.score_split(model, "valid")
         if not self.config.evaluation.test:
