@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -24,6 +27,7 @@ from embgeo.training.study.word_similarity import (
     bootstrap_pairs,
     spearman,
 )
+from tests.support.documents import ROOT, blocks
 
 
 def draw(n: int, noise: float, seed: int = 0) -> SetCosines:
@@ -40,6 +44,29 @@ def test_the_correlation_is_that_of_scipy(ties: bool) -> None:
     if ties:
         a, b = np.round(a), np.round(b)
     assert spearman(a, b) == pytest.approx(spearmanr(a, b).statistic, rel=1e-12)
+
+
+def test_the_program_of_the_page_reads_vectors_and_sets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program,) = blocks(ROOT / "docs" / "skipgram.md", "python")
+    U = np.random.default_rng(4).standard_normal((12, 20))
+    rows = {f"{kind}{i}": row for kind, W in (("a", U), ("b", U + 2.0)) for i, row in enumerate(W)}
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in rows.items()]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
+    sets = tmp_path / "word-sim"
+    sets.mkdir()
+    cosines = [float(rows["a0"] @ v / np.linalg.norm(v)) for v in rows.values()]
+    scored = [f"A0\t{word}\t{cosine}" for word, cosine in zip(rows, cosines, strict=True)]
+    (sets / "EN-WS-353-ALL.txt").write_text("\n".join([*scored, "a0\t?\t1"]))
+    asked = [f"a{i} b{i} a{i - 1} b{i - 1}" for i in range(12) if i]
+    (sets / "questions-words.txt").write_text("\n".join([": capitals", *asked, "a0 b0 a1 ?"]))
+    with contextlib.chdir(tmp_path):
+        exec(program, {})
+    first, second = capsys.readouterr().out.splitlines()
+    assert "WordSim-353 1 (1 to 1; 24 pairs)" in first
+    assert second.startswith("11 of 12 analogies have all words")
+    assert "semantic 1 (1 to 1; 11 questions)" in second
 
 
 def test_few_pairs_and_constants_have_no_correlation() -> None:
