@@ -182,7 +182,7 @@ def find_line(error: BaseException, path: Path) -> str:
 
 
 def require_plugins(recorded: Mapping[str, str], loaded: Mapping[str, str]) -> None:
-    """Refuse to go on with a study whose plug-ins are not those that it was begun with."""
+    """Refuse to use a study whose plug-ins are not those that it was begun with."""
     if not recorded:
         return
     for name, digest in recorded.items():
@@ -196,6 +196,5 @@ def require_plugins(recorded: Mapping[str, str], loaded: Mapping[str, str]) -> N
             raise BadOption(
                 f"the plug-in {name} has changed since the runs were begun with it",
                 where=argument("plugins"),
-                way_out=f"take it back to what it was, or give another folder with "
-                f"{argument('out')}",
+                way_out="take it back to what it was, or train in another folder",
             )

@@ -50,13 +50,14 @@ def sample_text(
         The run is not finished, or a file is damaged.
     """
     from embgeo.training.loop.start import load_model
-    from embgeo.training.plugins import load_plugins, naming_plugins
+    from embgeo.training.plugins import load_plugins, naming_plugins, require_plugins
     from embgeo.training.sampling import sample_rows
 
-    load_plugins([Path(path) for path in plugins])
+    loaded = load_plugins([Path(path) for path in plugins])
     folder = Path(run)
     with naming_plugins(plugins):
         model, vocabulary, config = load_model(folder)
+        require_plugins({n: d for n, d in config.plugins.items() if n in loaded}, loaded)
         if config.data.tokenizer is not None:
             raise BadOption(
                 "was trained with a tokenizer; text is sampled from models of words",

@@ -30,6 +30,7 @@ from embgeo.training.models import model_class
 from embgeo.training.settings import read_settings
 from embgeo.training.study.training import load_training
 from embgeo.training.tasks import make_task
+from embgeo.workflows.train_use import sample_text
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import Stopped, silent, stopping
@@ -170,6 +171,9 @@ def test_a_study_goes_on_with_the_same_plugin_only(tmp_path: Path) -> None:
     write_plugin(tmp_path, METHOD.replace("2.0", "3.0"))
     with pytest.raises(BadOption, match=r"mine\.py has changed"):
         train(tmp_path, path, resume=True)
+    with pytest.raises(BadOption, match=r"mine\.py has changed"):
+        sample_text(runs / "mle" / "seed-0", plugins=[path])
+    assert sample_text(runs / "mle" / "seed-0", length=3)
 
 
 def test_reading_settings_runs_nothing(tmp_path: Path) -> None:
@@ -210,9 +214,16 @@ LEFT_OUT = {
     "name of a regularizer": ("gru", '    NAME = "centered"\n', "", "Centered has no NAME"),
     "source of a regularizer": ("gru", 'SOURCE = "this', 'SAUCE = "this', "Centered has no SOURCE"),
     "need": ("gru", '("logits",)', '("logit",)', "Confidence needs 'logit'"),
+    "role": (
+        "gru",
+        '    SOURCE = "this',
+        '    ROLE = "top"\n    SOURCE = "this',
+        "for the layer 'top'",
+    ),
     "default of a method": ("gru", "strength=1.0", "strength", "setting strength of Centered"),
     "evaluator": ("bigrams", "def evaluator", "def judge", "Bigrams has no evaluator"),
     "models": ("bigrams", "MODELS", "OTHERS", "Bigrams has no MODELS"),
+    "direction": ("bigrams", 'better="higher"', 'better="up"', "neither higher nor lower"),
     "quantities": ("bigrams", "QUANTITIES", "OTHERS", "lack valid.accuracy"),
 }
 

@@ -48,6 +48,12 @@ class Vocabulary:
     unknown: int | None = None
     end: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.counts.shape != (len(self.tokens),) or self.counts.dtype.kind not in "iu":
+            raise ValueError(
+                f"counts are not a whole number for each of {len(self.tokens):,} tokens"
+            )
+
     def __len__(self) -> int:
         return len(self.tokens)
 

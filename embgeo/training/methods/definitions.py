@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
@@ -29,6 +29,7 @@ from embgeo.training.methods import Factorization, Regularizer, Step, Tying
 from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
 from embgeo.training.methods.regularizer import list_settings
 from embgeo.training.registry import check_defaults, check_name, find_added, is_name, list_added
+from embgeo.training.study.training import Role
 
 BASE, PARTS, MODEL = "base", "parts", "model"
 
@@ -145,8 +146,10 @@ def check_method(method: Method) -> str:
     for part in method.parts:
         if part.NAME == Regularizer.NAME:
             raise ValueError(f"{part.__name__} has no NAME")
-        if not (method.source or hasattr(part, "SOURCE")):
+        if not (method.source or isinstance(getattr(part, "SOURCE", None), str)):
             raise ValueError(f"{part.__name__} has no SOURCE")
+        if part.ROLE not in get_args(Role):
+            raise ValueError(f"{part.__name__} is for the layer {part.ROLE!r}, which no model has")
         if unknown := set(part.NEEDS) - {field.name for field in fields(Step)}:
             raise ValueError(f"{part.__name__} needs {min(unknown)!r}, which no step has")
         check_defaults(part, {k: one.default for k, one in list_settings(part).items()})

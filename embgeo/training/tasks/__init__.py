@@ -77,5 +77,7 @@ def check_task(kind: type[Task]) -> str:
     known = {quantity.name for quantity in (*kind.QUANTITIES, *OF_LANGUAGE_MODELS)}
     if f"valid.{kind.QUALITY}" not in known:
         raise ValueError(f"QUANTITIES of {kind.__name__} lack valid.{kind.QUALITY}")
+    if odd := [q.name for q in kind.QUANTITIES if q.better not in ("higher", "lower", None)]:
+        raise ValueError(f"better of {odd[0]} is neither higher nor lower")
     check_defaults(kind, list_defaults(kind))
     return check_name(kind.NAME)
