@@ -243,8 +243,10 @@ def add_legend(
 
     size = matplotlib.rcParams["legend.fontsize"]
     longest = max(len(label) for label in labels)
-    # A letter is about half as wide as it is high.
-    across = max(1, min(len(labels), int(figure.get_figwidth() / (0.5 + 0.0072 * size * longest))))
+    # Of fonts for screens a letter is up to 0.6 times as wide as it is high; a key and the spaces
+    # around it are as wide as five.
+    entry = (4.8 + 0.6 * longest) * size / 72.0
+    across = max(1, min(len(labels), int(figure.get_figwidth() / entry)))
     down = -(-len(labels) // across)
     titled = "title" in options
     figure.set_figheight(figure.get_figheight() + 0.02 * size * (down + titled))
