@@ -22,10 +22,16 @@ from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
 from embgeo.report.page import TRAINING, Gallery, code, draw_charts, environment
 from embgeo.report.study_headline import headlines
-from embgeo.report.study_tables import claim_rows, first_heads, heads, method_rows, settings_text
+from embgeo.report.study_tables import (
+    claim_rows,
+    first_heads,
+    heads,
+    method_rows,
+    settings_text,
+    what_is_counted,
+)
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
-from embgeo.training.study.claims import SKIP_GRAM, TOKENS
 from embgeo.training.study.deciding import find_quality, spell_score
 from embgeo.training.study.training import Training
 
@@ -147,9 +153,7 @@ def facts(training: Training) -> list[str]:
     corpus = training.provenance.get("corpus") or {}
     settings = training.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
-    # Language models read sentences or a stream, whose sizes are given in tokens.
-    of_tokens = training.runs[0].task in (*TOKENS, SKIP_GRAM)
-    counted = "tokens" if of_tokens else visible(str(corpus.get("unit", "tokens")))
+    counted = what_is_counted(corpus)
     model = settings.get("model") or {}
     parts = [
         visible(str(model.get("name", ""))),

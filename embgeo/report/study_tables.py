@@ -10,6 +10,7 @@ from typing import Any
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
+from embgeo.training.study.claims import TIME
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import (
     describe_quality,
@@ -46,10 +47,6 @@ GEOMETRY: tuple[tuple[str, str], ...] = (
     (frequency.PROBE_AUC.name, "probe AUC"),
     (frequency.NEIGHBOR_RARITY_RARE.name, "rare near rare"),
     (subspace.DISTANCE.name, "input–output"),
-)
-COST: tuple[tuple[str, str], ...] = (
-    ("training.microseconds_per_token", "time a token"),
-    ("training.parameters", "parameters"),
 )
 #: Beginnings of the names of scores.
 SPLITS = ("valid.", "test.")
@@ -139,6 +136,7 @@ def heads(training: Training) -> tuple[Head, ...]:
     quality = quality_name(training.runs)
     first, _, score = quality.partition(".")
     other = "valid" if first == "test" else "test"
+    counted = what_is_counted(training.provenance.get("corpus") or {})
     columns = (
         (quality, describe_quality(quality)),
         *GEOMETRY,
@@ -149,9 +147,17 @@ def heads(training: Training) -> tuple[Head, ...]:
         (f"{first}.dynamic", "dynamic"),
         (f"{first}.logit_rank", "rank of ln p"),
         *((name, describe_quality(name)) for name in own_scores(training) if name != quality),
-        *COST,
+        (TIME, f"time a {'token' if counted.endswith('tokens') else 'unit'}"),
+        ("training.parameters", "parameters"),
     )
     return tuple(Head(name, title) for name, title in dict(columns).items() if name in held)
+
+
+def what_is_counted(corpus: Mapping[str, Any]) -> str:
+    """What the sizes of splits are numbers of: ``"tokens"``, ``"documents"``."""
+    unit = corpus.get("unit", "tokens")
+    # How a text for language models is cut; its sizes are given in tokens.
+    return "tokens" if unit in ("sentences", "stream") else visible(str(unit))
 
 
 def own_scores(training: Training) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.training.methods.catalog import METHODS, Method
 from embgeo.training.methods.definitions import check_method
 from embgeo.training.models import MODELS, LanguageModel, check_model
-from embgeo.training.registry import Kind, add, list_added, remove
+from embgeo.training.registry import Kind, add, list_added, list_files, remove
 from embgeo.training.tasks import TASKS, Task, check_task
 
 _CORRECT = "correct it there"
@@ -100,7 +100,11 @@ def load_plugins(paths: Sequence[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in paths:
         if path.name in found:
-            raise BadOption(f"two plug-ins are called {path.name}", where=argument("plugins"))
+            raise BadOption(
+                f"two plug-ins are called {path.name}",
+                where=argument("plugins"),
+                way_out="give each once, under a name of its own",
+            )
         found[path.name] = load_plugin(path)
     return found
 
@@ -151,8 +155,9 @@ def run_file(path: Path, code: bytes) -> None:
 def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
     """Errors of a training with plug-ins as one line that names the file, and the line if known.
 
-    An error that no line of them raised is most often about what they gave: it names the files,
-    too. What embgeo says itself, and what the machine lacks, stays as it is.
+    Those of installed packages are known by the modules of what they add. An error that no line of
+    a plug-in raised is most often about what it gave: it names the files, too. What embgeo says
+    itself, and what the machine lacks, stays as it is.
     """
     try:
         yield
@@ -160,7 +165,7 @@ def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         cause, paths = f"{type(error).__name__}: {error}", [Path(file) for file in files or ()]
-        for path in paths:
+        for path in (*paths, *map(Path, list_files())):
             if line := find_line(error, path):
                 raise EmbgeoError(f"{cause}{line}", where=path, way_out=_CORRECT) from error
         if not paths or isinstance(error, OSError | MemoryError):

@@ -46,8 +46,17 @@ def check_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
 
 
 def file_of(thing: object) -> str | None:
-    """The file that the class of a thing is in."""
-    return getattr(sys.modules.get(type(thing).__module__), "__file__", None)
+    """The file that a class, or the class of a thing, is in."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    return getattr(sys.modules.get(kind.__module__), "__file__", None)
+
+
+def list_files() -> list[str]:
+    """The files of what was added, a method being in those of its parts; none of embgeo itself."""
+    things = [thing for known in _ADDED.values() for thing in known.values()]
+    parts = [one for thing in things for one in getattr(thing, "parts", (thing,))]
+    files = {file_of(one) for one in parts if not one.__module__.startswith("embgeo.")}
+    return sorted(file for file in files if file is not None)
 
 
 def add(kind: Kind, name: str, thing: Any) -> None:

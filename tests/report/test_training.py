@@ -186,6 +186,10 @@ def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
     assert (names[0], names.count("valid.accuracy")) == ("test.accuracy", 1)
     assert len(set(names)) == len(names)
     assert "1,200 training lines" in facts(training)
+    assert "time a unit" in [head.title for head in heads(training)]
+    texts = replace(training, provenance={"corpus": {**corpus, "unit": "stream"}})
+    assert "1,200 training tokens" in facts(texts)
+    assert "time a token" in [head.title for head in heads(texts)]
 
 
 def test_one_seed_is_said_to_be_one() -> None:

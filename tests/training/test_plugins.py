@@ -394,10 +394,16 @@ def test_an_installed_package_adds_by_entry_points(
     )
     (tmp_path / "site" / "grus.py").write_text(
         "from embgeo.training.models import VdLstm\n\n\nclass Own(VdLstm):\n"
-        "    NAME = 'grus-own'\n\n\nNONE = None\n"
+        "    NAME = 'grus-own'\n\n    def layers_of(self, rows, state):\n        1 / 0\n\n\n"
+        "NONE = None\n"
     )
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.delitem(sys.modules, "grus", raising=False)
     assert model_class("grus-own").NAME == "grus-own"
     with pytest.raises(BadOption, match=re.escape("'grus-none' of grus:NONE cannot be used")):
         model_class("grus-none")
+    where = re.escape(
+        f"{tmp_path / 'site' / 'grus.py'}: ZeroDivisionError: division by zero (line 8)"
+    )
+    with pytest.raises(EmbgeoError, match=where), plugins.naming_plugins(None):
+        model_class("grus-own")(4, d=2).layers_of(None, None)

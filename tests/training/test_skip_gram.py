@@ -267,7 +267,7 @@ def test_a_study_decides_the_claims_of_table_1(
         assert "Table 1" in claim.published
     page = found.report.read_text("utf-8")
     assert "test ws353 against each control" in page.lower()
-    assert "training tokens" in page
+    assert "training words" in page
     assert "pairs that have both words" in page
     assert "30 of 30 analogies have all words" in page
     assert all("test.analogies_semantic" in run.numbers for run in found.study.runs)

@@ -9,7 +9,7 @@ from typing import Any
 from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
-from embgeo.report.study_tables import MATRICES
+from embgeo.report.study_tables import MATRICES, what_is_counted
 from embgeo.report.text.columns import align
 from embgeo.training.study.deciding import (
     count_verdicts,
@@ -96,12 +96,12 @@ def describe_checks(training: Training) -> str:
 def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
     """What would be trained, and how long it takes."""
     corpus = plan["corpus"]
-    tokens = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
+    sizes = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
     runs = f"{len(plan['methods'])} methods × {len(plan['seeds'])} seeds"
     if rates := plan["rates"]:
         runs += f", {len(rates)} learning rates tried with the first"
     lines = [
-        f"{corpus['name']}: {corpus['rows']:,} rows; tokens: {tokens}",
+        f"{corpus['name']}: {corpus['rows']:,} rows; {what_is_counted(corpus)}: {sizes}",
         f"{plan['model']['name']}, {runs}, into {folder}",
     ]
     rows = [["", "parameters", "memory", "steps", "ms a step", "a run"]]

@@ -119,8 +119,9 @@ SECONDS = Quantity(
 SECONDS_PER_TOKEN = Quantity(
     "training.microseconds_per_token",
     "Time per token",
-    "Time of a training step over its tokens, the median over the log of the run; what else ran on "
-    "the machine at that time is in it.",
+    "Time of a training step over its tokens, or over the pairs, documents or images of other "
+    "tasks, the median over the log of the run; what else ran on the machine at that time is in "
+    "it.",
     "median of 1 / (tokens a second)",
     unit="µs",
 )
