@@ -246,11 +246,22 @@ class ArrowEngine:
             resources=self.resources,
         )
         found: FirstState = self._measure(measure)
+        self.check_seen([part for part, _ in found.pieces])
         return found
 
     def second(self, task: SecondPassTask) -> SecondState:
         found: SecondState = self._measure(partial(measure_second, task, resources=self.resources))
+        self.check_seen(found.parts)
         return found
+
+    def check_seen(self, parts: Sequence[StatePart]) -> None:
+        """That a pass saw the parts that were counted before, each once."""
+        if sorted(part.start for part in parts) != sorted(self.starts.values()):
+            raise UnreadableFile(
+                f"{len(self.starts):,} parts were counted, and a pass saw {len(parts):,}, some of "
+                "them not or twice",
+                way_out="run has to give the task to every part, and to merge each state once",
+            )
 
     def _measure(self, measure: Callable[[Matrix, StatePart], Any]) -> Any:
         task = PartTask(self.columns, self.starts, measure)

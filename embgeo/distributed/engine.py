@@ -13,7 +13,7 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.distributed.finish import finish
-from embgeo.distributed.merging import add_rows, make_plan
+from embgeo.distributed.merging import add_rows, check_version, make_plan
 from embgeo.distributed.plans import MergePlan, extend_plan, leave_out_damaged, take_first
 from embgeo.distributed.rounds import SecondPassTask, make_task
 from embgeo.distributed.states import FirstState, SecondState
@@ -58,7 +58,9 @@ def analyze_through(
         Adds what is known of the whole here: labels, counts, origin.
     """
     chosen = None if sections is None else tuple(sections)
-    known = described(make_plan(engine.first(chosen, options or Options(), reference)))
+    first = engine.first(chosen, options or Options(), reference)
+    check_version(first.setup, "the workers")
+    known = described(make_plan(first))
     again = leave_out_damaged(known)
     if again.repeats_first:
         known = take_first(again, engine.second(make_task(again)).statistics)

@@ -61,12 +61,13 @@ def merge_first(states: Sequence[files.Stored]) -> FirstState:
     return whole
 
 
-def check_version(setup: MeasuringSetup, path: Path) -> None:
+def check_version(setup: MeasuringSetup, where: Path | str) -> None:
+    """That states were made by the code that merges them."""
     own = code_version()
     if setup.embgeo != own:
         raise UnreadableFile(
             f"made by embgeo {setup.embgeo}, this is {own}",
-            where=path,
+            where=where,
             way_out="make and merge all states with one version",
         )
 

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.matrix import Matrix
 from embgeo.distributed import files
 from embgeo.distributed.part import MeasuringSetup, StatePart
@@ -49,6 +50,13 @@ class FirstState:
 
     def merge(self, other: Self) -> None:
         """Add the parts of another state of the same setup."""
+        if difference := other.setup.difference(self.setup):
+            (part, _), *_ = other.pieces
+            raise UnreadableFile(
+                f"the parts differ in {difference}",
+                where=part.named,
+                way_out="measure parts of one kind, all with the same embgeo",
+            )
         self.pieces += other.pieces
         self.census.merge(other.census)
         merge_by_key(self.statistics, {s.key: s for s in other.statistics})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -157,6 +158,53 @@ def test_parts_with_the_same_rows_need_numbers() -> None:
     with pytest.raises(EmbgeoError, match="two parts of the table hold the same rows"):
         analyze_batches(run, "vector")
     assert analyze_batches(run, "vector", row="id").provenance["stored_shape"] == [200, D]
+
+
+FAULTS: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "lost": lambda states: states[:-1],
+    "twice": lambda states: [*states, states[0]],
+    "one lost, one twice": lambda states: [*states[:-1], states[0]],
+}
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("row", ["id", ""])
+def test_a_pass_that_saw_a_part_twice_or_not_is_refused(
+    number: int, fault: Callable[[list[Any]], list[Any]], row: str
+) -> None:
+    """The parts of the first pass, those of the second, and those of a pass of the search."""
+    table = make_table(sample())
+    parts = [table[:50], table[50:120], table[120:]]
+    passes = 0
+
+    def run(task: Any, merge: Callable[[bytes, bytes], bytes]) -> bytes:
+        nonlocal passes
+        passes += 1
+        states = [next(task(part.to_batches()))["state"][0].as_py() for part in parts]
+        return reduce(merge, fault(states) if passes == number else states)
+
+    with pytest.raises(EmbgeoError, match="3 parts were counted, and a pass saw"):
+        analyze_batches(run, "vector", row=row, sections=["cosine", "isotropy"])
+    assert passes == number
+
+
+def test_parts_that_were_measured_otherwise_do_not_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_table(sample())
+    single = table["vector"].combine_chunks().cast(pa.list_(pa.float32(), D))
+    wide = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(N * 7)), 7)
+    for column, says in ((single, "float32 here, float64 there"), (wide, "7 here, 6 there")):
+        parts = [table[:9], replaced(table, "vector", column)[9:]]
+
+        def run(task: Any, merge: Callable[[bytes, bytes], bytes], parts: Any = parts) -> bytes:
+            found = (next(task(part.to_batches()))["state"][0].as_py() for part in parts)
+            return reduce(merge, found)
+
+        with pytest.raises(EmbgeoError, match=says):
+            analyze_batches(run, "vector", row="id")
+    monkeypatch.setattr("embgeo.distributed.merging.code_version", lambda: "0.0+other")
+    with pytest.raises(EmbgeoError, match="the workers: made by embgeo"):
+        analyze_batches(in_parts(table, [9]), "vector", row="id")
 
 
 def test_rows_that_change_between_passes_are_refused() -> None:
