@@ -24,6 +24,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from embgeo.core.arrays import FloatArray
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
@@ -34,6 +35,7 @@ from embgeo.distributed.part import StatePart, sha256_of_rows
 from embgeo.distributed.rounds import SecondPassTask, first_round, second_round
 from embgeo.distributed.states import FirstState, SecondState
 from embgeo.io.formats.arrow_worker import TableRefused, is_text, item_type, list_values, numbers
+from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 
@@ -50,6 +52,7 @@ WITHOUT_ORDER = ("spectrum", "cosine", "isotropy", "coordinates", "frequency")
 #: rows.
 Key = tuple[int, str]
 UNKNOWN = -1
+RUN = "run has to give the task to every part, and to merge each state once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +172,20 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
         if not batch.num_rows:
             continue
         check_columns(batch.schema, columns)
+        begin = seen
         vectors = batch.column(columns.vector)
         for chunk in getattr(vectors, "chunks", [vectors]):
+            if not len(chunk):
+                continue
             width = blocks[0].shape[1] if blocks else len(chunk[0]) if chunk[0].is_valid else 0
             blocks.append(list_values(chunk, width, seen))
             seen += len(chunk)
         if columns.row:
-            rows.append(numbers(batch.column(columns.row), 0))
+            rows.append(numbers(batch.column(columns.row), begin))
         if columns.token:
             tokens += [text or "" for text in batch.column(columns.token).to_pylist()]
         if columns.count:
-            counts.append(np.asarray(numbers(batch.column(columns.count), 0), np.float64))
+            counts.append(read_counts(batch.column(columns.count), begin))
     if not blocks:
         return 0, None
     first = find_first(np.concatenate(rows)) if rows else UNKNOWN
@@ -188,6 +194,15 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
         frequency = Frequency("counts", np.concatenate(counts), f"the column {columns.count}")
     data = np.ascontiguousarray(np.concatenate(blocks))
     return first, Matrix(data, "table", tokens=tuple(tokens) or None, frequency=frequency)
+
+
+def read_counts(column: Any, row: int) -> FloatArray:
+    """Counts of rows, the first of which is `row`."""
+    counts = np.asarray(numbers(column, row), np.float64)
+    if len(wrong := np.flatnonzero((counts < 0) | (counts > LARGEST_COUNT))):
+        cause = f"row {row + int(wrong[0]):,} has a count below 0 or above 2^53"
+        raise TableRefused(cause, "leave that row out")
+    return counts
 
 
 def check_columns(schema: Any, columns: ArrowColumns) -> None:
@@ -216,7 +231,9 @@ def check_columns(schema: Any, columns: ArrowColumns) -> None:
 def find_first(rows: Any) -> int:
     """The number of the first row of a part, whose rows stand in their order."""
     first = int(rows[0])
-    if first < 0 or not np.array_equal(rows, np.arange(first, first + len(rows))):
+    if not 0 <= first <= LARGEST_COUNT or not np.array_equal(
+        rows, np.arange(first, first + len(rows))
+    ):
         raise TableRefused(
             "the rows of a part are not numbered one after the other",
             "sort the table by the row number and cut it into ranges",
@@ -231,13 +248,19 @@ class ArrowEngine:
     run: Run
     columns: ArrowColumns
     resources: Resources
+    total: int | None = None
     progress: Progress = field(default_factory=Progress)
     starts: Mapping[Key, int] = field(default_factory=dict)
 
     def first(
         self, sections: tuple[str, ...] | None, options: Options, reference: bool
     ) -> FirstState:
-        self.starts = pickle.loads(self.run(PartTask(self.columns), merge_states)).place()
+        parts: ArrowParts = pickle.loads(self.run(PartTask(self.columns), merge_states))
+        rows = sum(parts.lengths.values())
+        if self.total not in (None, rows):
+            cause = f"the parts hold {rows:,} rows, the table {self.total:,}"
+            raise UnreadableFile(cause, way_out=RUN)
+        self.starts = parts.place()
         measure = partial(
             first_round,
             sections=sections,
@@ -260,7 +283,7 @@ class ArrowEngine:
             raise UnreadableFile(
                 f"{len(self.starts):,} parts were counted, and a pass saw {len(parts):,}, some of "
                 "them not or twice",
-                way_out="run has to give the task to every part, and to merge each state once",
+                way_out=RUN,
             )
 
     def _measure(self, measure: Callable[[Matrix, StatePart], Any]) -> Any:
@@ -289,6 +312,7 @@ def analyze_batches(
     row: str = "",
     token: str = "",
     count: str = "",
+    total: int | None = None,
     sections: Sequence[str] | None = None,
     options: Options | None = None,
     reference: bool = True,
@@ -311,6 +335,9 @@ def analyze_batches(
         all passes, and sections that name rows need tokens.
     token, count : str
         Columns of labels and of counts.
+    total : int, optional
+        Rows of the table, as the engine counts them: without it nothing tells that a part never
+        reached the tasks.
     sections, options, reference, command
         As for :func:`embgeo.analyze`.
     resources : Resources, optional
@@ -338,7 +365,7 @@ def analyze_batches(
                 f"{', '.join(WITHOUT_ORDER)} of them",
             )
         sections = sections or WITHOUT_ORDER
-    engine = ArrowEngine(run, columns, resources or Resources(threads=1))
+    engine = ArrowEngine(run, columns, resources or Resources(threads=1), total)
     found = analyze_through(
         engine,
         sections=sections,

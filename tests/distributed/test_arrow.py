@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,7 +17,13 @@ pa = pytest.importorskip("pyarrow")
 
 from embgeo.core.errors import EmbgeoError  # noqa: E402
 from embgeo.core.matrix import Frequency, Matrix  # noqa: E402
-from embgeo.distributed.arrow import WITHOUT_ORDER, Run, analyze_batches  # noqa: E402
+from embgeo.distributed.arrow import (  # noqa: E402
+    WITHOUT_ORDER,
+    ArrowColumns,
+    PartTask,
+    Run,
+    analyze_batches,
+)
 from embgeo.measure.analyze import analyze  # noqa: E402
 from tests.support.in_parts import check_analyses  # noqa: E402
 from tests.support.matrices import gaussian  # noqa: E402
@@ -139,6 +146,26 @@ BAD: dict[str, tuple[Callable[[Any], Any], dict[str, str], str]] = {
         {},
         "not numbered one after the other",
     ),
+    "a row without a count": (
+        lambda t: replaced(t, "n", pa.array([*range(130), None, *range(109)])),
+        {"count": "n"},
+        "row 30 has a missing number",
+    ),
+    "a count below 0": (
+        lambda t: replaced(t, "n", pa.array([*range(130), -1, *range(109)])),
+        {"count": "n"},
+        "row 30 has a count below 0",
+    ),
+    "a count beyond float64": (
+        lambda t: replaced(t, "n", pa.array([2**63, *range(N - 1)], pa.uint64())),
+        {"count": "n"},
+        "row 0 has a count below 0 or above",
+    ),
+    "numbers of rows beyond int64": (
+        lambda t: replaced(t, "id", pa.array(range(2**64 - N, 2**64), pa.uint64())),
+        {},
+        "not numbered one after the other",
+    ),
     "rows that are missing": (lambda t: t.slice(5), {}, "rows 0 to 4 are in no part"),
 }
 
@@ -187,6 +214,22 @@ def test_a_pass_that_saw_a_part_twice_or_not_is_refused(
     with pytest.raises(EmbgeoError, match="3 parts were counted, and a pass saw"):
         analyze_batches(run, "vector", row=row, sections=["cosine", "isotropy"])
     assert passes == number
+
+
+def test_a_part_that_no_pass_saw_is_missed_by_the_number_of_rows() -> None:
+    run = in_parts(make_table(sample())[:200], [100])
+    wanted = {"row": "id", "sections": ["spectrum"]}
+    with pytest.raises(EmbgeoError, match="the parts hold 200 rows, the table 240"):
+        analyze_batches(run, "vector", total=N, **wanted)
+    assert analyze_batches(run, "vector", total=200, **wanted).provenance["n"] == 200
+
+
+def test_tables_with_empty_chunks() -> None:
+    table = make_table(sample())
+    vectors = table["vector"].chunks
+    holed = replaced(table, "vector", pa.chunked_array([vectors[0][:0], *vectors, vectors[0][:0]]))
+    states = list(PartTask(ArrowColumns("vector"))([holed]))
+    assert pickle.loads(states[0]["state"][0].as_py()).lengths.popitem()[1] == N
 
 
 def test_parts_that_were_measured_otherwise_do_not_merge(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,6 +134,7 @@ def test_the_program_for_ray(table: Any, follow: Callable[[str, Any], None]) -> 
 @pytest.mark.slow
 def test_the_program_for_dask(table: Any, follow: Callable[[str, Any], None]) -> None:
     bag, config = pytest.importorskip("dask.bag"), pytest.importorskip("dask.config")
-    parts = [table.slice(a, 80) for a in (0, 80, 160)]
+    # With empty parts, in a partition with others and alone.
+    parts = [table[:0], table[:80], table[:0], table[80:80], table[80:160], table[160:]]
     with config.set(scheduler="sync"):
-        follow("states.fold", bag.from_sequence(parts, npartitions=3))
+        follow("flatten()", bag.from_sequence(parts, npartitions=3))
