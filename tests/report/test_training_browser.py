@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,22 @@ def test_curves_and_embeddings_come_alive_in_silence(driver: Any, file: Path) ->
     assert driver.execute_script("return document.querySelectorAll('.map canvas').length") == 3
     assert driver.execute_script("return window.pwned") is None
     assert complaints(driver) == []
+
+
+def test_labels_of_an_axis_tell_its_ticks_apart(driver: Any, file: Path) -> None:
+    open_page(driver, file)
+    folder = files("embgeo.report") / "static"
+    code = "".join((folder / name).read_text("utf-8") for name in ("data.js", "charts.js"))
+    for values, log, shown in (
+        ([15.92, 15.94, 15.96], False, ["15.92", "15.94", "15.96"]),
+        ([-0.0005, 0, 0.0005], False, ["−0.0005", "0", "0.0005"]),
+        ([100.0002, 100.0003], False, ["100.0002", "100.0003"]),
+        ([10, 20, 100], True, ["10", "", "100"]),
+        ([None, 0.25], False, ["", "0.25"]),
+        ([], False, []),
+    ):
+        found = driver.execute_script(f"{code}return tickTexts(...arguments)", values, log)
+        assert found == shown
 
 
 def test_a_phone_scrolls_in_one_direction(driver: Any, file: Path) -> None:

@@ -43,7 +43,7 @@ function makeChart(element, chart) {
     ticks: { stroke: () => cssText("--grid"), width: 1 },
     labelFont: "12px system-ui, sans-serif",
     font: "11px system-ui, sans-serif",
-    values: (_plot, splits) => splits.map((v) => tickText(v, log)),
+    values: (_plot, splits) => tickTexts(splits, log),
   });
   const options = {
     width: Math.max(200, Math.floor(element.clientWidth)),
@@ -109,8 +109,13 @@ function fromZero(_plot, _low, high) {
 }
 
 // uPlot asks for the labels of a logarithmic axis at every minor tick; powers of ten are enough.
-function tickText(value, log) {
-  if (value == null) return "";
-  if (log && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) > 1e-6) return "";
-  return formatNumber(value, 3);
+// With as many digits as tell one from the next; on a logarithmic axis, powers of ten alone.
+function tickTexts(values, log) {
+  const known = values.filter((v) => v != null);
+  const largest = Math.max(...known.map(Math.abs));
+  const digits = Math.ceil(Math.log10(largest / Math.abs(known[1] - known[0]))) + 1;
+  return values.map((v) => {
+    if (v == null || (log && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) > 1e-6)) return "";
+    return formatNumber(v, log || !(digits > 3) ? 3 : Math.min(digits, 15));
+  });
 }
