@@ -59,6 +59,7 @@ def test_labels_of_an_axis_tell_its_ticks_apart(driver: Any, file: Path) -> None
     code = "".join((folder / name).read_text("utf-8") for name in ("data.js", "charts.js"))
     for values, log, shown in (
         ([15.92, 15.94, 15.96], False, ["15.92", "15.94", "15.96"]),
+        ([15.95025, 15.9505, 15.95075], False, ["15.95025", "15.9505", "15.95075"]),
         ([-0.0005, 0, 0.0005], False, ["−0.0005", "0", "0.0005"]),
         ([100.0002, 100.0003], False, ["100.0002", "100.0003"]),
         ([10, 20, 100], True, ["10", "", "100"]),

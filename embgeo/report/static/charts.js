@@ -109,11 +109,11 @@ function fromZero(_plot, _low, high) {
 }
 
 // uPlot asks for the labels of a logarithmic axis at every minor tick; powers of ten are enough.
-// With as many digits as tell one from the next; on a logarithmic axis, powers of ten alone.
+// With as many digits as a step between two of them has; on a logarithmic axis, powers of ten alone.
 function tickTexts(values, log) {
   const known = values.filter((v) => v != null);
   const largest = Math.max(...known.map(Math.abs));
-  const digits = Math.ceil(Math.log10(largest / Math.abs(known[1] - known[0]))) + 1;
+  const digits = Math.ceil(Math.log10(largest / Math.abs(known[1] - known[0]))) + 2;
   return values.map((v) => {
     if (v == null || (log && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) > 1e-6)) return "";
     return formatNumber(v, log || !(digits > 3) ? 3 : Math.min(digits, 15));
