@@ -29,10 +29,13 @@ class RowRanges:
         ``read(start, stop)`` gives these rows.
     identity : str
         What tells the matrix from others of its shape, without decoding it.
+    columns : tuple of str
+        Names of its columns, where each is one of a table.
     """
 
     read: Callable[[int, int], npt.NDArray[Any]]
     identity: str
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -412,6 +412,41 @@ def test_a_dataset_of_many_files_is_one_matrix(tmp_path: Path) -> None:
         embgeo.load(folder)
 
 
+def columns(names: str) -> Any:
+    return pa.table({name: VECTORS[:, k] for k, name in enumerate(names)})
+
+
+NOT_ONE_TABLE: dict[str, tuple[Any, Any, Any]] = {
+    "columns in another order": (columns("abcdef"), columns("bacdef"), write_parquet),
+    "columns of other names": (columns("abcdef"), columns("uvwxyz"), write_parquet),
+    "a stream of Arrow": (table(), table(), write_stream),
+    "rows without numbers": (
+        table("list"),
+        table().set_column(2, "emb", pa.array([[]] * N, pa.list_(pa.float32()))),
+        write_parquet,
+    ),
+}
+
+
+@here
+@pytest.mark.parametrize(("first", "second", "write"), NOT_ONE_TABLE.values(), ids=NOT_ONE_TABLE)
+def test_files_that_are_not_one_table(tmp_path: Path, first: Any, second: Any, write: Any) -> None:
+    write_parquet(tmp_path / "1.parquet", first[:60])
+    write(tmp_path / "2.parquet", second[60:])
+    with pytest.raises(EmbgeoError, match="no column of vectors in common; name one"):
+        embgeo.load(tmp_path)
+
+
+@here
+def test_files_without_rows_say_nothing_of_the_table(tmp_path: Path) -> None:
+    """An engine writes them for empty partitions; of lists they do not know the length."""
+    for place, part in enumerate((table("list")[:0], table("list"), columns("ab")[:0])):
+        write_parquet(tmp_path / f"{place}.parquet", part)
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, VECTORS)
+    assert matrix.tokens == tuple(WORDS)
+
+
 @here
 @pytest.mark.parametrize("limit", [500, 10**6])
 def test_texts_that_are_too_long_name_no_rows(

@@ -148,7 +148,8 @@ def _tensor(
     if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
     read = partial(_values, path, tuple(answer["groups"]), matrix)
-    ranges = RowRanges(read, f"{known} {matrix['name']}") if answer["groups"] else None
+    columns = tuple(matrix.get("columns", ()))
+    ranges = RowRanges(read, f"{known} {matrix['name']}", columns) if answer["groups"] else None
     whole = partial(read, 0, rows)
     return Tensor(plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges)
 

@@ -71,6 +71,7 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
         wide = any(float_name(table.schema.field(p).type) == "float64" for p in floats)
         dtype = "float64" if wide else "float32"
         matrices = [{"name": "columns", "places": floats, "width": len(floats), "dtype": dtype}]
+        matrices[0]["columns"] = [names[place] for place in floats]
     if not matrices:
         shown = ", ".join(
             f"{f.name[:40]}: {str(f.type)[:40]}" for f in list(table.schema)[:_LISTED]

@@ -30,33 +30,40 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     UnreadableFile
         No column of vectors is the same in all of them.
     """
-    by_name = [{tensor.name: tensor for tensor in table.tensors} for table in tables]
+    filled = [table for table in tables if any(t.shape[:1] != (0,) for t in table.tensors)]
+    by_name = [{tensor.name: tensor for tensor in table.tensors} for table in filled]
     columns = [
         [own[name] for own in by_name]
-        for name in by_name[0]
-        if all(name in own for own in by_name)
-        and len({(own[name].shape[1:], own[name].dtype) for own in by_name}) == 1
+        for name in (by_name[0] if filled else ())
+        if all(name in own for own in by_name) and len({kind(own[name]) for own in by_name}) == 1
     ]
+    columns = [parts for parts in columns if parts[0].ranges is not None]
     if not columns:
         cause = "its Parquet files have no column of vectors in common"
         raise refuse(folder, cause, "name one of the files")
-    tokens = [table.tokens for table in tables if table.tokens is not None]
-    counts = [table.counts for table in tables if table.counts is not None]
-    every = len(tables)
+    tokens = [table.tokens for table in filled if table.tokens is not None]
+    counts = [table.counts for table in filled if table.counts is not None]
+    has_tokens, has_counts = len(tokens) == len(filled), len(counts) == len(filled)
     return Checkpoint(
         folder,
         tables[0].format,
         tuple(map(join_column, columns)),
         tuple(file for table in tables for file in table.files),
-        tokens=tuple(one for own in tokens for one in own) if len(tokens) == every else None,
-        tokens_source=tables[0].tokens_source if len(tokens) == every else "",
+        tokens=tuple(one for own in tokens for one in own) if has_tokens else None,
+        tokens_source=filled[0].tokens_source if has_tokens else "",
         notes=(
-            f"rows of {every:,} files in the order of their names",
+            f"rows of {len(tables):,} files in the order of their names",
             *dict.fromkeys(note for table in tables for note in table.notes),
         ),
-        counts=np.concatenate(counts) if len(counts) == every else None,
-        counts_source=tables[0].counts_source if len(counts) == every else "",
+        counts=np.concatenate(counts) if has_counts else None,
+        counts_source=filled[0].counts_source if has_counts else "",
     )
+
+
+def kind(tensor: Tensor) -> tuple[object, ...]:
+    """What has to be the same in all files of a table."""
+    columns = None if tensor.ranges is None else tensor.ranges.columns
+    return tensor.shape[1:], tensor.dtype, columns
 
 
 def join_column(parts: Sequence[Tensor]) -> Tensor:
