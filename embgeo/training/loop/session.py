@@ -163,18 +163,19 @@ class Session:
             return  # measured at the end
         with self.loop.evaluated() as model:
             found = self.world.broadcast(self.scores.valid(model) if self.world.leads else None)
-            better = found["loss"] < self.best["loss"]
+            loss = float(found["loss"])
+            better = loss < self.best["loss"]
             self.best["later"] = 0 if better else self.best["later"] + 1
             if keeps and better:
                 weights = move_to("cpu", {k: v.clone() for k, v in model.state_dict().items()})
                 self.best = {
-                    "loss": found["loss"],
+                    "loss": loss,
                     "step": self.loop.step_number,
                     "later": 0,
                     "model": weights,
                 }
         self.log.write(self.loop.step_number, self.name_scores("valid", found))
-        if self.loop.asgd is not None and self.loop.asgd.checked(found["loss"]):
+        if self.loop.asgd is not None and self.loop.asgd.checked(loss):
             what = "averaging begins" if self.loop.finetune_end is None else "finetuning ends"
             self.notes.append(f"{what} at step {self.loop.step_number:,} (NT-ASGD)")
 
