@@ -35,6 +35,31 @@ def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDAr
         raise _no_room(f"{size / 2**20:,.0f} MiB of vectors", error) from error
 
 
+def fill_rows(
+    blocks: Iterable[npt.NDArray[Any]],
+    shape: tuple[int, ...],
+    dtype: npt.DTypeLike = np.float32,
+) -> npt.NDArray[Any]:
+    """Blocks of rows one behind the other, read-only, in an :func:`empty` array.
+
+    Raises
+    ------
+    Damaged
+        They are other than the rows that `shape` asks for.
+    """
+    out = empty(shape, dtype)
+    row = 0
+    for block in blocks:
+        if block.shape[1:] != shape[1:] or row + len(block) > shape[0]:
+            break
+        out[row : row + len(block)] = block
+        row += len(block)
+    if row != shape[0]:
+        raise Damaged("the file changed while it was read", "run the command again")
+    out.flags.writeable = False
+    return out
+
+
 class ScratchFile:
     """A temporary file that vanishes with this object, or at the latest with the process."""
 

@@ -25,9 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file, view
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.fasttext_dictionary import (
     ENTRY,
@@ -90,12 +90,11 @@ class QuantizedMatrix:
 
     def dense(self, start: int, stop: int) -> Floats:
         """Rows `start` to `stop` decoded, in memory or in a scratch file."""
-        out = scratch.empty((stop - start, self.shape[1]))
-        for first in range(start, stop, _BLOCK_ROWS):
-            last = min(first + _BLOCK_ROWS, stop)
-            out[first - start : last - start] = self.rows(np.arange(first, last))
-        out.flags.writeable = False
-        return out
+        blocks = (
+            self.rows(np.arange(first, min(first + _BLOCK_ROWS, stop)))
+            for first in range(start, stop, _BLOCK_ROWS)
+        )
+        return fill_rows(blocks, (stop - start, self.shape[1]))
 
 
 def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Array, count, is_numeric, map_file, number_type
 from embgeo.io.bounded.maps import whole_numbers as sizes_of
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
 
 _DEEPEST = 64
@@ -231,15 +231,8 @@ def _join_chunks(tree: Mapping[Any, Any], name: str) -> Tensor:
     dtype = chunks[0].dtype
 
     def join() -> Array:
-        out = scratch.empty(shape, number_type(dtype))
-        flat = out.reshape(-1)
-        filled = 0
-        for chunk in chunks:
-            values = chunk.open().reshape(-1)
-            flat[filled : filled + len(values)] = values
-            filled += len(values)
-        out.flags.writeable = False
-        return out
+        pieces = (chunk.open().reshape(-1) for chunk in chunks)
+        return fill_rows(pieces, (count(shape),), number_type(dtype)).reshape(shape)
 
     return Tensor(name, shape, dtype, join)
 

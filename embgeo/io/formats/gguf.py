@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged, list_short, plain, short
-from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file
+from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, count, map_file
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.formats.gguf_header import (
@@ -90,24 +90,22 @@ def _tensor(data: Bytes, info: TensorInfo, big_endian: bool) -> Tensor:
 
 
 def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool) -> Array:
-    kind, numbers, length = TYPES[info.type]
+    kind, _, length = TYPES[info.type]
     if big_endian:
         raise Damaged(
             f"{short(info.name)} is quantized ({kind}) in a file of big-endian byte order",
             "use the little-endian file",
         )
     expand = _dequantizer(info)
-    out = scratch.empty(info.shape)
-    flat = out.reshape(-1)
     step = max(1, _BLOCK_BYTES // length)
     blocks = raw.reshape(-1, length)
+    pieces = (
+        expand(np.ascontiguousarray(blocks[start : start + step])).reshape(-1)
+        for start in range(0, len(blocks), step)
+    )
     # Scales are half-precision floats: hostile ones make infinities, which the analysis masks.
     with np.errstate(all="ignore"):
-        for start in range(0, len(blocks), step):
-            piece = np.ascontiguousarray(blocks[start : start + step])
-            flat[start * numbers : (start + len(piece)) * numbers] = expand(piece).reshape(-1)
-    out.flags.writeable = False
-    return out
+        return fill_rows(pieces, (count(info.shape),)).reshape(info.shape)
 
 
 def _dequantizer(info: TensorInfo) -> Callable[[Bytes], Array]:

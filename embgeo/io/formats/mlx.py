@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import refuse, short
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 
 _WORD = 32
@@ -109,13 +109,13 @@ def _open(
 ) -> npt.NDArray[np.float32]:
     words, scales, biases = (t.open() for t in (parts.words, parts.scales, parts.biases))
     shifts = np.arange(0, _WORD, bits, dtype=np.uint32)
-    out = scratch.empty(shape)
-    for start in range(0, shape[0], _BLOCK_ROWS):
+
+    def expand(start: int) -> npt.NDArray[np.float32]:
         rows = slice(start, start + _BLOCK_ROWS)
         integers = (words[rows, :, None] >> shifts) & np.uint32(2**bits - 1)
         groups = integers.reshape(len(integers), -1, group).astype(np.float32)
         groups *= np.asarray(scales[rows], dtype=np.float32)[:, :, None]
         groups += np.asarray(biases[rows], dtype=np.float32)[:, :, None]
-        out[rows] = groups.reshape(len(groups), -1)
-    out.flags.writeable = False
-    return out
+        return groups.reshape(len(groups), -1)
+
+    return fill_rows(map(expand, range(0, shape[0], _BLOCK_ROWS)), shape)

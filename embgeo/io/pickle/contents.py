@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.compressed import MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.io.bounded.guard import GET_AGAIN, Damaged
 from embgeo.io.bounded.maps import Array, count, number_type
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
 from embgeo.io.pickle.frames import SAVE_FRAME, Frame, read_frame
@@ -85,11 +85,8 @@ def _leaves(values: Sequence[object]) -> Tensor | None:
     whole = (len(leaves), shape[-1])
 
     def stack() -> Array:
-        out = scratch.empty(whole, number_type(dtype))
-        for row, leaf in zip(out, leaves, strict=True):
-            row[:] = leaf.open().reshape(-1)
-        out.flags.writeable = False
-        return out
+        rows = (leaf.open().reshape(1, -1) for leaf in leaves)
+        return fill_rows(rows, whole, number_type(dtype))
 
     return Tensor("vectors", whole, dtype, stack)
 
@@ -105,14 +102,13 @@ def _lists(values: Sequence[object]) -> Tensor | None:
         return None
     whole = (len(lists), d)
 
+    def row(place: int) -> Array:
+        if not _are_numbers(lists[place]):
+            raise Damaged(f"vector {place:,} holds something that is not a number")
+        return np.array([lists[place]], dtype=np.float64)
+
     def stack() -> Array:
-        out = scratch.empty(whole, np.float64)
-        for place, (row, numbers) in enumerate(zip(out, lists, strict=True)):
-            if not _are_numbers(numbers):
-                raise Damaged(f"vector {place:,} holds something that is not a number")
-            row[:] = numbers
-        out.flags.writeable = False
-        return out
+        return fill_rows(map(row, range(len(lists))), whole, np.float64)
 
     return Tensor("vectors", whole, "float64", stack)
 

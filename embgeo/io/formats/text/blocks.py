@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
 
 #: Longer lines, or lines of more numbers, are not lines of vectors.
@@ -66,22 +65,6 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
             number += len(lines)
     if rest.strip():
         yield number, [rest]
-
-
-def fill_rows(
-    blocks: Iterable[npt.NDArray[np.float32]], shape: tuple[int, int]
-) -> npt.NDArray[np.float32]:
-    """The rows of all blocks, in memory or in a scratch file."""
-    out = scratch.empty(shape)
-    row = 0
-    for block in blocks:
-        if block.shape[1:] != shape[1:] or row + len(block) > shape[0]:
-            break
-        out[row : row + len(block)] = block
-        row += len(block)
-    if row != shape[0]:
-        raise Damaged("the file changed while it was read", "run the command again")
-    return out
 
 
 def gather(vectors: Iterator[list[float]]) -> Iterator[npt.NDArray[np.float32]]:

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded import scratch
 from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import SWAPPED, Array, map_file, view
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import read_bytes
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import LARGEST_COUNT
@@ -126,10 +126,6 @@ def _same(part: Array) -> Array:
 
 
 def _sum(word: Array, context: Array) -> Array:
-    out = scratch.empty((len(word), word.shape[1]))
+    blocks = (slice(start, start + _BLOCK_ROWS) for start in range(0, len(word), _BLOCK_ROWS))
     with np.errstate(over="ignore", invalid="ignore"):  # damaged numbers are counted as such later
-        for start in range(0, len(word), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            out[rows] = word[rows] + context[rows]
-    out.flags.writeable = False
-    return out
+        return fill_rows((word[rows] + context[rows] for rows in blocks), word.shape)

@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged
 from embgeo.io.bounded.maps import map_file
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.blocks import (
     BYTE_ORDER_MARK,
     MAX_COLUMNS,
     NUMBER,
     bad_number,
-    fill_rows,
     line_blocks,
     numbers_in,
     too_wide,

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.text.blocks import MAX_COLUMNS, fill_rows, gather, too_wide
+from embgeo.io.formats.text.blocks import MAX_COLUMNS, gather, too_wide
 from embgeo.io.labels.side_tables import TOKEN_HEADINGS
 from embgeo.io.labels.word_lists import WordList
 

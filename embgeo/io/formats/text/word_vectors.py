@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text.blocks import (
     BYTE_ORDER_MARK,
@@ -25,7 +26,6 @@ from embgeo.io.formats.text.blocks import (
     MAX_LINE_BYTES,
     are_plain,
     bad_number,
-    fill_rows,
     is_plain_number,
     line_blocks,
     numbers_in,
