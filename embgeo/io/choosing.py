@@ -94,12 +94,6 @@ class _NameGroup:
         ]
         return (min(ranked)[0], self.members[min(ranked)[1]]) if ranked else None
 
-    def best_input(self) -> tuple[int, Tensor] | None:
-        return self.best(names.input_rank)
-
-    def best_output(self) -> tuple[int, Tensor] | None:
-        return self.best(names.output_rank)
-
 
 def _kind(name: str) -> int:
     if names.is_optimizer_state(name):
@@ -157,12 +151,12 @@ def choose(
             else "save it with at least one row and one column",
         )
     n = chosen.shape[1] if transpose else chosen.shape[0]
-    found, found_transposed, tied_by, notes = _find_output(checkpoint, groups, chosen, n, output)
+    found, tied_by, notes = _find_output(checkpoint, groups, chosen, n, output)
     return Choice(
         input=chosen,
         output=found,
         input_transposed=transpose,
-        output_transposed=found_transposed,
+        output_transposed=found is not None and found.shape[0] != n,
         reason=reason,
         candidates=tuple(group.members[0] for group in groups),
         tied_by=tied_by,
@@ -248,7 +242,7 @@ def _find_input(
     """The embedding matrix, and why."""
     if not groups:
         raise _no_matrix(checkpoint, role)
-    ranked = [best for group in groups if (best := group.best_input())]
+    ranked = [best for group in groups if (best := group.best(names.input_rank))]
     if len(groups) == 1:
         only = ranked[0][1] if ranked else groups[0].members[0]
         return only, "the only matrix in the file"
@@ -261,7 +255,7 @@ def _find_input(
         by_shape = _input_by_shape(groups)
         if by_shape is not None:
             return by_shape
-    outputs = [best for group in groups if (best := group.best_output()) and best[0] < 2]
+    outputs = [best for group in groups if (best := group.best(names.output_rank)) and best[0] < 2]
     if outputs and len(surest := _surest(outputs)) == 1:
         return surest[0], "its name is that of an output projection, and no other fits"
     raise _ambiguous(checkpoint, [group.members[0] for group in groups], role)
@@ -293,11 +287,11 @@ def _input_by_shape(groups: list[_NameGroup]) -> tuple[Tensor, str] | None:
 
 def _find_output(
     checkpoint: Checkpoint, groups: list[_NameGroup], chosen: Tensor, n: int, option: str | None
-) -> tuple[Tensor | None, bool, str, tuple[str, ...]]:
-    """The output projection over the same n tokens, whether transposed, how tied, and notes."""
+) -> tuple[Tensor | None, str, tuple[str, ...]]:
+    """The output projection over the same n tokens, how it is tied, and notes."""
     own = next(group for group in groups if chosen in group.members)
     if option == "none":
-        return None, False, "", ()
+        return None, "", ()
     if option is not None:
         found = find_named(checkpoint, option, "output")
         if found in own.members:
@@ -313,27 +307,21 @@ def _find_output(
                 where=checkpoint.path,
                 way_out="name the output projection over the same tokens",
             )
-        return found, found.shape[0] != n, "", ()
+        return found, "", ()
     shared = [t.name for t in own.members if t is not chosen]
     if any(names.output_rank(name) is not None for name in shared):
         tied_by = f"{', '.join(map(short, shared))} shares the storage of {short(chosen.name)}"
-        return None, False, tied_by, ()
+        return None, tied_by, ()
     candidates = _output_candidates(groups, own, chosen, n)
     if checkpoint.tied:
         tied_by = "the configuration says that the output projection is the input embedding"
         if candidates:
             tied_by += f"; the stored {short(candidates[0].name)} is left out"
-        return None, False, tied_by, ()
-    if len(candidates) == 1:
-        return candidates[0], candidates[0].shape[0] != n, "", ()
-    if not candidates:
-        return None, False, "", ()
-    return (
-        None,
-        False,
-        "",
-        (f"several possible output projections: {_listing(candidates)}; choose one with --output",),
-    )
+        return None, tied_by, ()
+    if len(candidates) > 1:
+        several = f"several possible output projections: {_listing(candidates)}"
+        return None, "", (f"{several}; choose one with --output",)
+    return next(iter(candidates), None), "", ()
 
 
 def _output_candidates(
@@ -345,10 +333,11 @@ def _output_candidates(
             return []  # tokens are its columns: it is itself the output projection
         return [g.members[0] for g in others if names.is_numbered(g.members[0].name)]
     if names.side(chosen.name) == "encoder" and any(
-        (best := group.best_input()) and names.side(best[1].name) == "decoder" for group in groups
+        (best := group.best(names.input_rank)) and names.side(best[1].name) == "decoder"
+        for group in groups
     ):
         return []  # the output projection is over the decoder's tokens
-    ranked = [best for group in others if (best := group.best_output())]
+    ranked = [best for group in others if (best := group.best(names.output_rank))]
     surest = _surest(ranked) if ranked else []
     same_width = [t for t in surest if sorted(t.shape) == sorted(chosen.shape)]
     return same_width if len(surest) > 1 and same_width else surest

@@ -64,7 +64,7 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
         return _open_stdin()
     place = find_here(Source(path))
     if place is None:
-        from embgeo.io.remote.headers import open_headers
+        from embgeo.io.remote.fetching import open_headers
 
         return open_headers(as_written(path))
     path = place.path

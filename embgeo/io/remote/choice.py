@@ -11,14 +11,19 @@ from pathlib import Path
 from embgeo.core.source import Source
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import Damaged, plain, short
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import choose
 from embgeo.io.formats import sharded
 from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.formats.table_parts import ENDING, is_dataset
 from embgeo.io.model_facts import is_final_norm
 from embgeo.io.remote.ranges import RemoteFolder
-from embgeo.io.remote.tensors import WHOLE, RemoteTensor, list_tensors, place_tensor
+from embgeo.io.remote.tensors import (
+    WHOLE,
+    RemoteTensor,
+    as_checkpoint,
+    list_tensors,
+    place_tensor,
+)
 
 #: What single files with tensors end with, the preferred ones first.
 _ENDINGS = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
@@ -147,14 +152,12 @@ def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
 def choose_tensors(folder: RemoteFolder, source: Source) -> RemoteChoice:
     """The embedding, the stored output projection and the final norm of a model."""
     tensors, weights = list_weights(folder, source)
-    first_names: dict[object, str] = {}
-    seen = Checkpoint(
-        Path(folder.name.partition("://")[2]),
-        "remote",
-        tuple(one.as_tensor(first_names) for one in tensors),
-        (),
+    choice = choose(
+        as_checkpoint(folder, tensors),
+        tensor=source.tensor,
+        output=source.output,
+        transpose=source.transpose,
     )
-    choice = choose(seen, tensor=source.tensor, output=source.output, transpose=source.transpose)
     chosen = {choice.input.name} | ({choice.output.name} if choice.output else set())
     d = choice.input.shape[0 if choice.input_transposed else 1]
     needed = [

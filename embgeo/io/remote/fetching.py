@@ -1,12 +1,20 @@
-"""From a remote name to a model folder in the own cache; the only way to the network."""
+"""From a remote name to its headers, or to a model folder in the own cache.
+
+The only way to the network.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from embgeo.core.source import Source
+from embgeo.io.bounded.guard import reading
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.model_folder import read_configuration
 from embgeo.io.remote.cache import (
     choice_key,
     find_revision,
@@ -18,13 +26,17 @@ from embgeo.io.remote.cache import (
     read_reference,
     repository_folder,
 )
+from embgeo.io.remote.choice import list_weights
 from embgeo.io.remote.hub import HubFolder
 from embgeo.io.remote.names import HubName, as_written, read_hub_name
 from embgeo.io.remote.ranges import Hear, RemoteFile, RemoteFolder
 from embgeo.io.remote.reduced import Fetching
 from embgeo.io.remote.snapshots import SnapshotFolder
-from embgeo.io.remote.source_record import read_source
+from embgeo.io.remote.source_record import bytes_text, read_source
 from embgeo.io.remote.stores import StoreFolder
+from embgeo.io.remote.tensors import as_checkpoint
+
+_CONFIGURATION = "config.json"
 
 
 def open_remote(name: str) -> RemoteFolder:
@@ -78,6 +90,31 @@ def fetch_into_cache(
     if hub is not None:
         keep_reference(home, hub.revision, target.name)
     return target
+
+
+def open_headers(name: str) -> Checkpoint:
+    """The tensors of the files that may hold the embedding and the output projection.
+
+    No tensor is read.
+    """
+    with closing(open_remote(name)) as folder, reading(folder.name, "model"):
+        tensors, weights = list_weights(folder, Source())
+        size = sum(folder.files[file].size for file in weights)
+        seen = len({one.file for one in tensors})
+        files = "1 file" if len(weights) == 1 else f"{len(weights):,} files"
+        notes = [f"commit {folder.commit[:12]}; {bytes_text(size)} in {files}"]
+        if seen < len(weights):
+            notes.append(f"of these files {seen:,} are listed: no others hold what is analyzed")
+        listed = as_checkpoint(folder, tensors)
+        return replace(listed, tied=_is_tied(folder), notes=tuple(notes))
+
+
+def _is_tied(folder: RemoteFolder) -> bool | None:
+    if _CONFIGURATION not in folder.files:
+        return None
+    with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
+        folder.save(_CONFIGURATION, Path(scratch) / _CONFIGURATION)
+        return read_configuration(Path(scratch)).tied
 
 
 def keep_revision(name: HubName, source: Source, commit: str) -> None:

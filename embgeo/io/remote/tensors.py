@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,7 @@ from embgeo.io.bounded.zip_members import (
     ZipMember,
     first_start,
 )
-from embgeo.io.checkpoint import Tensor
+from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import FORMATS, safetensors
 from embgeo.io.formats.gguf_header import MAGIC, TYPES, GGUFHeader, read_header
 from embgeo.io.formats.torch import legacy_checkpoint
@@ -80,12 +80,18 @@ class RemoteTensor:
     elements: int = 0
     in_one_piece: bool = True
 
-    def as_tensor(self, first_names: dict[object, str]) -> Tensor:
-        """The tensor as the choice among tensors sees it; it cannot be opened."""
-        place = self.file, self.header, self.start, self.stop, self.shape
-        first = first_names.setdefault(place, self.name)
-        shared = "" if first == self.name else first
-        return Tensor(plain(self.name), self.shape, self.dtype, _not_here, shared)
+
+def as_checkpoint(folder: RemoteFolder, found: Iterable[RemoteTensor]) -> Checkpoint:
+    """The tensors as the choice among tensors sees them; they cannot be opened."""
+    first_names: dict[object, str] = {}
+    tensors = []
+    for one in found:
+        place = one.file, one.header, one.start, one.stop, one.shape
+        first = first_names.setdefault(place, one.name)
+        shared = "" if first == one.name else first
+        tensors.append(Tensor(plain(one.name), one.shape, one.dtype, _not_here, shared))
+    path = Path(folder.name.partition("://")[2])
+    return Checkpoint(path, "headers of a remote model", tuple(tensors), ())
 
 
 def _not_here() -> Array:
