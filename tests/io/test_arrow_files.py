@@ -16,7 +16,7 @@ from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
 from embgeo.io import open_checkpoint, open_source
-from embgeo.io.formats import arrow
+from embgeo.io.formats import arrow, arrow_worker
 from embgeo.io.rows_on_demand import RowsOnDemand
 from tests.support.binary_files import arrays, is_mapped, quick, refused
 from tests.support.sampling import sampled
@@ -294,6 +294,28 @@ def test_a_range_decodes_its_row_groups_alone(tmp_path: Path) -> None:
     for rows in (None, "49:120"):
         with pytest.raises(EmbgeoError, match="damaged or cut off"):
             embgeo.load(path, rows=rows)
+
+
+def test_a_damaged_row_group_moves_no_rows_of_the_next(tmp_path: Path) -> None:
+    """Lengths of lists are in the first bytes of its page; with some rows fewer it can be read."""
+    path, out = tmp_path / "x.parquet", tmp_path / "out"
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(table("list").select(["emb"]), path, row_group_size=50, **plain)
+    content = path.read_bytes()
+    first = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    matrix = {"name": "emb", "places": [0], "width": D, "dtype": "float32"}
+    request = {"path": str(path), "output": str(out), "matrix": matrix, "range": [30, 70]}
+    refused = 0
+    for place, change in product(range(first, first + 60), (4, 0x40)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
+        answer = arrow_worker.serve(
+            {"action": "values", "memory": 2**30, **request}, lambda _: None
+        )
+        refused += "error" in answer
+        if "error" not in answer:
+            found = np.fromfile(out, "f4").reshape(-1, D)
+            np.testing.assert_array_equal(found[20:], VECTORS[50:70])
+    assert 0 < refused < 120
 
 
 @here

@@ -185,10 +185,18 @@ def open_parquet(path: str) -> BatchedTable:
 
     def batches(places: list[int], rows: int, chosen: range | None) -> Iterator[Any]:
         names = [schema.field(place).name for place in places]
-        which = None if chosen is None else list(chosen)
-        for batch in file.iter_batches(rows, which, columns=names, use_threads=False):
-            batch.validate(full=True)
-            yield batch.select(names)
+        for number in range(len(groups)) if chosen is None else chosen:
+            held = 0
+            for batch in file.iter_batches(rows, [number], columns=names, use_threads=False):
+                batch.validate(full=True)
+                held += batch.num_rows
+                if held > groups[number]:
+                    break
+                yield batch.select(names)
+            # Rows of the next groups would take the places of those that are missing.
+            if held != groups[number]:
+                cause = f"row group {number:,} holds {held:,} rows and says {groups[number]:,}"
+                raise TableRefused(cause, "write it again")
 
     return BatchedTable(schema, about.num_rows, batches, groups=groups)
 
