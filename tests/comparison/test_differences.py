@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,14 +12,15 @@ from embgeo.comparison.bootstrap import interval, mean_interval, resampled_means
 from embgeo.comparison.change import explain, is_carried
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences, judge
-from embgeo.comparison.paired import INDEPENDENT, population_error
+from embgeo.comparison.matching import Matching
+from embgeo.comparison.paired import INDEPENDENT, PAIRED, population_error
 from embgeo.comparison.sentences import describe_isotropy, sentences
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY
 from embgeo.core.quantities.frequency import FREQUENCY_R2, PROBE_AUC
 from embgeo.core.quantities.isotropy import Z_RANDOM_STD
 from embgeo.core.quantities.tokens import INTRINSIC_DIMENSION
-from embgeo.core.values import Quantity
+from embgeo.core.values import Influence, Quantity
 from embgeo.result.analysis import Analysis
 from tests.support.compared import comparison, entered
 from tests.support.matrices import gaussian, narrow_cone, rng
@@ -90,6 +92,30 @@ def test_numbers_that_depend_on_the_number_of_rows_have_no_difference():
     found = difference(PLAIN, 1, *sides)
     assert (found.difference, found.change) == (None, "undefined")
     assert found.undefined == "it depends on the number of rows: 4,000 and 40,000 rows"
+
+
+def test_noise_of_influences_is_subtracted_alone_and_together():
+    """Of two rows in closed form: values 2 and 1, 1 and 1; noise 1 and 0, 0 and 1."""
+    values = [np.array(side) for side in ((2.0, 1.0), (1.0, 1.0))]
+    noise = [np.array(side) for side in ((1.0, 0.0), (0.0, 1.0))]
+    sides = [
+        replace(Influence.of(PLAIN, one), noise=other)
+        for one, other in zip(values, noise, strict=True)
+    ]
+    analyses = [
+        SimpleNamespace(influence=lambda _, one=one: one, rows=range(2), provenance={})
+        for one in sides
+    ]
+    rows = np.arange(2)
+    scalars = [PLAIN.measured(1.0, population_error=error) for error in (0.3, 0.4)]
+    found = population_error(*scalars, analyses, Matching("token", "", rows, rows))
+    # Alone 4 + 1 + 1 + 1 less 2; of the differences 1 less 2, so the noise: 2.
+    assert (found.note, found.standard_error) == (PAIRED, pytest.approx(0.5 * np.sqrt(2 / 5)))
+    far = replace(sides[1], values=np.float32([-2.0, 0.0]))
+    analyses[1] = SimpleNamespace(influence=lambda _: far, rows=range(2), provenance={})
+    found = population_error(*scalars, analyses, Matching("token", "", rows, rows))
+    # Alone 4 + 1 + 4 less 2; of the differences 17 less 2.
+    assert found.standard_error == pytest.approx(0.5 * np.sqrt(15 / 7))
 
 
 def test_errors_of_both_sides_are_added_in_squares():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import embgeo
 from embgeo.core.values import Scalar, Table
+from embgeo.metrics.isotropy import bound_exponents, spread_error
 from embgeo.stats import RowHashes
 from tests.support.matrices import from_spectrum, gaussian
 
@@ -103,3 +106,23 @@ def test_means_of_classes_near_the_origin_have_a_cosine(length: float) -> None:
         W, counts=np.arange(len(W), 0, -1), sections=["frequency"], reference=False
     )
     assert scalar(found, "frequency.centroid_cosine").value == pytest.approx(-1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("active", "known"), [(59, False), (61, True), (1000, True)])
+def test_the_error_of_the_spread_of_z_needs_sixty_pairs_that_vary(active: int, known: bool) -> None:
+    relative = np.ones((2, 1000))
+    relative[:, :active] += 1e-3 * np.array([[1.0], [-1.0]])
+    error = spread_error(relative, float(relative.std(ddof=1)))
+    assert (error is not None) == known
+
+
+@pytest.mark.parametrize(
+    ("length", "mean", "bound"),
+    [(20.0, 190.0, 210.0), (20.0, 210.0, np.inf), (0.2, 0.0, np.inf)],
+)
+def test_exponents_are_bounded_unless_rows_are_short_or_the_mean_is_long(
+    length: float, mean: float, bound: float
+) -> None:
+    moments = SimpleNamespace(n=100, trace=lambda: 100 * length**2)
+    shared = SimpleNamespace(norms=np.full(100, length), moments=moments)
+    assert bound_exponents(shared, np.array([mean, 0.0])) == bound  # type: ignore[arg-type]
