@@ -274,6 +274,19 @@ def test_ranges_of_rows_that_come_in_several_batches(tmp_path: Path) -> None:
 
 
 @here
+@pytest.mark.parametrize("write", [write_parquet, write_feather])
+def test_a_file_that_another_replaced_is_not_read_on(tmp_path: Path, write: Any) -> None:
+    path = tmp_path / "x"
+    write(path, table())
+    (tensor,) = open_checkpoint(path).tensors
+    np.testing.assert_array_equal(tensor.open(), VECTORS)
+    write(tmp_path / "new", table()[::-1])
+    (tmp_path / "new").replace(path)
+    with pytest.raises(EmbgeoError, match="changed or replaced while it was read"):
+        tensor.open()
+
+
+@here
 def test_columns_of_a_file_are_not_one_matrix(tmp_path: Path) -> None:
     write_parquet(tmp_path / "x.parquet", table(other=fixed()))
     one, two = open_checkpoint(tmp_path / "x.parquet").tensors

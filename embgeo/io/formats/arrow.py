@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.file_stamp import FileStamp
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
 from embgeo.io.bounded.scratch import ScratchFile
@@ -70,6 +71,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
     Without such a column all floating-point columns together are the matrix ``columns``.
     """
+    stamp = FileStamp.of(path)
     data = map_file(path)
     head, size = data[: len(_FILE)].tobytes(), len(data)
     name = "Parquet" if head.startswith(_PARQUET) else "Arrow"
@@ -97,7 +99,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     finally:
         labels.remove()
     known = _hash_samples(data) if answer["groups"] else ""
-    tensors = tuple(_tensor(path, size, answer, m, known) for m in answer["matrices"])
+    tensors = tuple(_tensor(path, stamp, answer, m, known) for m in answer["matrices"])
     return Checkpoint(
         path=path,
         format=name,
@@ -141,13 +143,13 @@ def _labels(
 
 
 def _tensor(
-    path: Path, size: int, answer: dict[str, Any], matrix: dict[str, Any], known: str
+    path: Path, stamp: FileStamp, answer: dict[str, Any], matrix: dict[str, Any], known: str
 ) -> Tensor:
     rows, width, dtype = answer["rows"], matrix["width"], np.dtype(matrix["dtype"])
     wanted = rows * width * dtype.itemsize
-    if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * size):
-        raise Damaged(f"it promises {rows:,}×{width:,} numbers in {size:,} bytes")
-    read = partial(_values, path, tuple(answer["groups"]), matrix)
+    if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
+        raise Damaged(f"it promises {rows:,}×{width:,} numbers in {stamp.size:,} bytes")
+    read = partial(_values, path, stamp, tuple(answer["groups"]), matrix)
     columns = tuple(matrix.get("columns", ()))
     ranges = RowRanges(read, f"{known} {matrix['name']}", columns) if answer["groups"] else None
     whole = partial(read, 0, rows)
@@ -164,7 +166,12 @@ def _hash_samples(data: Bytes) -> str:
 
 
 def _values(
-    path: Path, groups: tuple[int, ...], matrix: dict[str, Any], start: int, stop: int
+    path: Path,
+    stamp: FileStamp,
+    groups: tuple[int, ...],
+    matrix: dict[str, Any],
+    start: int,
+    stop: int,
 ) -> Array:
     shape, dtype = (stop - start, matrix["width"]), np.dtype(matrix["dtype"])
     if not count(shape):
@@ -181,6 +188,9 @@ def _values(
         shape,
         "it holds other than the rows that it promises",
     )
+    # Each reading opens the path anew.
+    if FileStamp.of(path) != stamp:
+        raise Damaged("the file was changed or replaced while it was read", "run again")
     if isinstance(found, dict):
         return view(map_file(path)[found["offset"] :], dtype, shape)
     return found
