@@ -439,6 +439,16 @@ BAD = {
     "batch": ({}, {"training": {"batch": 4}}, "a batch of 4 tokens is shorter"),
     "accumulate": ({}, {"training": {"accumulate": 2}}, "accumulate of"),
     "method": ({}, {"compare": ["re"]}, "untied is about the matrices of a language model"),
+    # Counts, and the vocabulary of the source, are those of one way to tie the matrices.
+    "tied of a method": (
+        {},
+        {
+            "model": {"tied": "decoder"},
+            "method": {"shared": {"base": "mle", "model": {"tied": "three-way"}}},
+            "compare": ["mle", "shared"],
+        },
+        "tied of .method.shared. is another",
+    ),
     "tokenizer": ({}, {"data": {"tokenizer": "x.json"}}, "tokenizer of"),
     "cache": ({}, {"evaluation": {"cache": True}}, "cache of .evaluation. is not for the task"),
     "columns": ({}, {"task": {"columns": "en"}}, "columns is 'en'"),

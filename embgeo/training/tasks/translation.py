@@ -202,6 +202,11 @@ class TranslationTask(Task):
                     way_out="compare mle, cosreg, sc-exp, frage or adversarial; tied of [model] "
                     "says which matrices are one",
                 )
+            if "tied" in method.model:
+                raise BadOption(
+                    f"tied of [method.{name}] is another than that of the counts of tokens",
+                    way_out="train each tied of [model] as a study of its own",
+                )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
         """Logits with their gradient, and states of every layer."""
