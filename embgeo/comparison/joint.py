@@ -86,7 +86,7 @@ def read_joint(
     Parameters
     ----------
     advance : callable
-        Hears of rows that the first pass has read.
+        Called with the number of rows that the first pass has read.
     beside : sequence of Statistic
         Others that the first pass feeds as well.
     """

@@ -28,7 +28,7 @@ def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], N
         return None
     before = -1
 
-    def hear(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         nonlocal before
         if before < 0:
             progress.start(what, total)
@@ -36,4 +36,4 @@ def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], N
         progress.advance(done - before)
         before = done
 
-    return hear
+    return report

@@ -65,7 +65,7 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
         model in the Hub's cache.
     **options
     progress : callable, optional
-        ``progress(done, total)`` hears how many bytes of the corpus are read, and of how many; 0
+        ``progress(done, total)`` gets how many bytes of the corpus are read, and of how many; 0
         of them where the corpus is compressed.
 
     Returns

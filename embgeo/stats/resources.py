@@ -147,7 +147,7 @@ def shared_fold(
     statistics : sequence of Statistic
         Blank, or with rows that stay in.
     progress : callable
-        Hears of rows that were read, from any thread.
+        Called with the number of rows that were read, from any thread.
     """
     keep_freed_memory()
     parts = plan.parts(n)

@@ -157,7 +157,7 @@ def train_point(
     The file holds ``encoder.weight`` (rows of norm 1) and ``decoder.weight``.
 
     `rows`: the text, as rows of the vocabulary. `n_tokens`: size of the vocabulary. `folder`: made
-    if need be. `advance`: hears of every step. Returns the mean cross-entropy of the last epoch,
+    if need be. `advance`: called after a step. Returns the mean cross-entropy of the last epoch,
     in nats.
     """
     torch.manual_seed(seed)

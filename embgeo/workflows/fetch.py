@@ -71,7 +71,7 @@ def fetch(
     refresh : bool
         Look whether the branch or tag has moved since it was fetched.
     progress : Progress, optional
-        Hears the bytes.
+        Receives the bytes that are read.
 
     Returns
     -------
@@ -104,8 +104,8 @@ def fetch(
     if target is not None and is_occupied(target):
         way_out = f"choose another folder with {argument('out')}"
         raise BadOption("exists and is not empty", where=target, way_out=way_out)
-    hear = report_bytes(progress, "fetching")
-    folder = fetch_into_cache(given, source, whole=whole, refresh=refresh, hear=hear)
+    report = report_bytes(progress, "fetching")
+    folder = fetch_into_cache(given, source, whole=whole, refresh=refresh, report=report)
     if target is not None:
         with fresh_folder(target.absolute().parent, target) as fresh:
             shutil.copytree(folder, fresh / "model")

@@ -119,7 +119,7 @@ def write_copy(
 
 @contextmanager
 def clear_if_killed(folder: Path) -> Iterator[None]:
-    """Clear a folder away if this process is killed inside the block, which no handler hears of."""
+    """Clear a folder away if this process is killed inside the block, which no handler sees."""
     guard = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _GUARD, str(folder)],
         stdin=subprocess.PIPE,

@@ -134,7 +134,7 @@ def train(
     command : str
         Recorded in the results.
     monitor : RunMonitor, optional
-        Hears how far the runs are.
+        Receives reports of the runs.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def plan_training(
     data, command, **arguments
         As of :func:`train`.
     monitor : RunMonitor, optional
-        Hears the time of each method as soon as it is known, with an estimate of all.
+        Receives the time of each method as soon as it is known, with an estimate of all.
 
     Returns
     -------
@@ -211,21 +211,21 @@ def plan_training(
         return plan_study(prepare(request, command), monitor or RunMonitor())
 
 
-def plan_study(task: StudyTask, heard: RunMonitor) -> tuple[StudyTask, dict[str, Any]]:
+def plan_study(task: StudyTask, monitor: RunMonitor) -> tuple[StudyTask, dict[str, Any]]:
     """The plan of a task."""
     from embgeo.training.loop.planning import plan_runs, settle
     from embgeo.workflows.train_study import geometry_measure
 
     measure = geometry_measure(task.dataset.vocabulary.counts)
     settings = settle(task.settings, task.dataset, task.folder, measure)
-    heard.expect(len(settings.compare))
-    heard.begin(0)
+    monitor.expect(len(settings.compare))
+    monitor.begin(0)
 
-    def hear(found: Sequence[RunBudget]) -> None:
-        heard.done(len(found))
-        heard.say(describe_estimate(settings, found))
+    def report(found: Sequence[RunBudget]) -> None:
+        monitor.done(len(found))
+        monitor.say(describe_estimate(settings, found))
 
-    budgets = plan_runs(settings, task.dataset, measure, hear)
+    budgets = plan_runs(settings, task.dataset, measure, report)
     return task, describe_plan(settings, task.dataset, budgets)
 
 

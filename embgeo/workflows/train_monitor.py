@@ -1,4 +1,4 @@
-"""Who hears how far many runs are."""
+"""Reports of many runs while they are trained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from embgeo.core.progress import Progress
 
 
 def _ignore(_reported: object) -> None:
-    """Nobody listens."""
+    """Drop a report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from embgeo.io.remote.cache import (
 from embgeo.io.remote.choice import list_weights
 from embgeo.io.remote.hub import HubFolder
 from embgeo.io.remote.names import HubName, as_written, read_hub_name
-from embgeo.io.remote.ranges import Hear, RemoteFile, RemoteFolder
+from embgeo.io.remote.ranges import RemoteFile, RemoteFolder, ReportBytes
 from embgeo.io.remote.reduced import Fetching
 from embgeo.io.remote.snapshots import SnapshotFolder
 from embgeo.io.remote.source_record import bytes_text, read_source
@@ -53,7 +53,7 @@ def fetch_into_cache(
     *,
     whole: bool = False,
     refresh: bool = False,
-    hear: Hear | None = None,
+    report: ReportBytes | None = None,
     known: Sequence[Path] = (),
 ) -> Path:
     """The reduced model folder of a remote name; what is in the cache is not fetched again.
@@ -68,8 +68,8 @@ def fetch_into_cache(
         Fetch the files with weights whole.
     refresh : bool
         Look whether the branch or tag has moved since it was fetched.
-    hear : callable, optional
-        ``hear(done, total)``, in bytes.
+    report : callable, optional
+        ``report(done, total)``, in bytes.
     known : sequence of Path
         Reduced folders of other commits; the one of the same weights is given, by the SHA-256 that
         the Hub states, and nothing is fetched.
@@ -86,7 +86,7 @@ def fetch_into_cache(
         target = next((one for one in known if has_same_weights(one, folder)), None)
         if target is None:
             target = home / "snapshots" / folder.commit
-            Fetching(folder, source, hear).run(target, whole=whole)
+            Fetching(folder, source, report).run(target, whole=whole)
     if hub is not None:
         keep_reference(home, hub.revision, target.name)
     return target

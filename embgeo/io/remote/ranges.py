@@ -25,7 +25,7 @@ ATTEMPTS = 4
 WAIT = 1.0
 TRY_AGAIN = "try again: what has arrived is kept"
 
-Hear = Callable[[int, int], None]
+ReportBytes = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Itera
 
 
 def download(
-    folder: RemoteFolder, parts: Sequence[FilePart], target: Path, hear: Hear | None = None
+    folder: RemoteFolder, parts: Sequence[FilePart], target: Path, report: ReportBytes | None = None
 ) -> None:
     """Write parts of remote files into `target`, several at a time.
 
@@ -153,8 +153,8 @@ def download(
                 log.write(f"{piece.at}\n")
                 log.flush()
                 done += piece.stop - piece.start
-                if hear is not None:
-                    hear(done, total)
+                if report is not None:
+                    report(done, total)
 
         with ThreadPoolExecutor(WORKERS) as pool:
             try:

@@ -20,7 +20,7 @@ from embgeo.io.bounded.records import digest_of
 from embgeo.io.formats import safetensors, sharded
 from embgeo.io.formats.gguf_header import TensorInfo
 from embgeo.io.remote.choice import choose_tensors, find_tables, find_weights
-from embgeo.io.remote.ranges import FilePart, Hear, RemoteFolder, download
+from embgeo.io.remote.ranges import FilePart, RemoteFolder, ReportBytes, download
 from embgeo.io.remote.source_record import (
     SOURCE_RECORD,
     ReducedSource,
@@ -66,12 +66,14 @@ class Fetching:
     folder : RemoteFolder
     source : Source
         Which tensors, as for a model on this machine, and how many bytes at most.
-    hear : callable or None
-        ``hear(done, total)``, in bytes.
+    report : callable or None
+        ``report(done, total)``, in bytes.
     """
 
-    def __init__(self, folder: RemoteFolder, source: Source, hear: Hear | None = None) -> None:
-        self.folder, self.source, self.hear = folder, source, hear
+    def __init__(
+        self, folder: RemoteFolder, source: Source, report: ReportBytes | None = None
+    ) -> None:
+        self.folder, self.source, self.report = folder, source, report
 
     def run(self, target: Path, *, whole: bool = False) -> Path:
         """Make `target`, if it is not there yet."""
@@ -107,7 +109,7 @@ class Fetching:
             name = WEIGHTS_NAME
         size = sum(self.folder.files[file].size for file in choice.weights)
         self._check_size(parts, size, work)
-        download(self.folder, parts, work / name, self.hear)
+        download(self.folder, parts, work / name, self.report)
         with (work / name).open("r+b") as out:
             out.write(head)
         tensors = tuple(SourceTensor(t.name, t.file, t.start, t.stop) for t in choice.tensors)
@@ -126,7 +128,7 @@ class Fetching:
         total = sum(part.stop for part in parts)
         self._check_size(parts, total, work)
         for part in parts:
-            download(self.folder, [part], work / part.file, self.hear)
+            download(self.folder, [part], work / part.file, self.report)
             stated = self.folder.files[part.file].sha256
             if stated and digest_of(work / part.file) != stated:
                 (work / part.file).unlink()

@@ -86,7 +86,7 @@ class RunLog:
     """The file of a run, written line by line; a resumed run goes on where its state was saved.
 
     `path`: None in processes that write nothing. `length`: bytes that count: what a killed run
-    wrote after its last state is cut off, and written again. `sinks`: hear of each line, too.
+    wrote after its last state is cut off, and written again. `sinks`: get each line, too.
     """
 
     def __init__(self, path: Path | None, length: int = 0, sinks: Sequence[Sink] = ()) -> None:

@@ -86,11 +86,11 @@ def plan_runs(
     config: StudySettings,
     dataset: Dataset,
     measure: Measure | None = None,
-    hear: Callable[[list[RunBudget]], None] | None = None,
+    report: Callable[[list[RunBudget]], None] | None = None,
 ) -> list[RunBudget]:
     """What each method of a comparison will be; some steps of each are run and forgotten.
 
-    `hear`: ``hear(budgets)`` after each method, with those that are known so far.
+    `report`: ``report(budgets)`` after each method, with those that are known so far.
 
     Raises
     ------
@@ -104,8 +104,8 @@ def plan_runs(
         for name in config.compare:
             one = config.one(name, config.seeds[0])
             found.append(plan_run(one, dataset, device, measure, found[0] if found else None))
-            if hear is not None:
-                hear(found)
+            if report is not None:
+                report(found)
     return found
 
 

@@ -212,7 +212,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.asked = False
 
-    def hear(self, _number: int, _frame: Any) -> None:
+    def note(self, _number: int, _frame: Any) -> None:
         """The first one is noted; the second one does not wait."""
         if self.asked:
             raise KeyboardInterrupt
@@ -220,7 +220,7 @@ class Interrupts:
 
 
 @contextmanager
-def hear_interrupts() -> Iterator[Interrupts]:
+def note_interrupts() -> Iterator[Interrupts]:
     """Note signals inside of the block, and leave them to whoever had them before after it.
 
     Outside of the main thread, where Python allows nobody to listen, nothing is noted.
@@ -230,7 +230,7 @@ def hear_interrupts() -> Iterator[Interrupts]:
     if threading.current_thread() is threading.main_thread():
         for name in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, OSError):
-                before[name] = signal.signal(name, interrupts.hear)
+                before[name] = signal.signal(name, interrupts.note)
     try:
         yield interrupts
     finally:

@@ -25,7 +25,7 @@ from embgeo.training.loop.checkpoint import (
 )
 from embgeo.training.loop.log import open_sinks
 from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import find_device, hear_interrupts, join_processes, numerics
+from embgeo.training.loop.process import find_device, join_processes, note_interrupts, numerics
 from embgeo.training.loop.session import Measure, Session
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
@@ -74,7 +74,7 @@ def train_run(
         world = stack.enter_context(join_processes(config.training.device))
         device = find_device(config.training.device)
         stack.enter_context(numerics(config.training.precision, device, config.training.threads))
-        interrupts = stack.enter_context(hear_interrupts())
+        interrupts = stack.enter_context(note_interrupts())
         sinks = []
         if world.leads:
             begin(config, dataset, folder)

@@ -284,7 +284,7 @@ def signed(value: float) -> str:
 
 
 #: Numbers of the geometry that a sentence reports, with their names in it.
-TOLD = (
+IN_SENTENCES = (
     (cosine.MEAN.name, "mean cosine"),
     (isotropy.I1_UNIT.name, "I1 (mean norm 1)"),
     (spectrum.EFFECTIVE_RANK.name, "effective rank"),
@@ -304,12 +304,14 @@ def describe_method(training: Training, method: StudyMethod) -> str:
     own = training.values(method.name, name)
     if not method.reference:
         shown = [(find_quality(training.runs), own)]
-        shown += [(word, training.values(method.name, key, method.role)) for key, word in TOLD]
+        shown += [
+            (word, training.values(method.name, key, method.role)) for key, word in IN_SENTENCES
+        ]
         parts = [f"{word} {format_values(values)}" for word, values in shown if values]
         return f"{method.name}: {', '.join(parts)}"
     before = training.values(method.reference, name)
     parts.append(quality_part(training, name, before, own))
-    for key, word in TOLD:
+    for key, word in IN_SENTENCES:
         old, new = (
             training.values(name, key, method.role) for name in (method.reference, method.name)
         )
