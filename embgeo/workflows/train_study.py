@@ -105,7 +105,10 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
             where=folder,
             way_out=f"take this folder away, and train it again with {argument('resume')}",
         )
-    if is_analyzed(folder, model):
+    known = is_analyzed(folder, model)
+    if known and SOURCE_TENSOR in list_tensors(model):
+        known = is_analyzed(folder / SOURCE_FOLDER, model)
+    if known:
         return
     matrix = load(model, counts=folder / VOCABULARY_NAME)
     source = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ from embgeo.training.tasks.encoder_decoder import (
     mask_ends,
 )
 from embgeo.training.tasks.translation import TranslationTask
+from embgeo.workflows.train_study import analyze_embedding
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import CPU, Stopped, silent, stopping
 
@@ -547,6 +549,10 @@ def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
     assert run.numbers["cosine.mean"] != run.others["source"]["cosine.mean"]
     assert {"penalty.frage", "penalty.source.frage", "source.discriminator.auc"} <= set(run.curves)
     assert "source embedding" in "\n".join(table(study))
+    # Without it, the numbers of the other matrix would stand for those of the source.
+    shutil.rmtree(home / "source")
+    analyze_embedding(home, "cpu", "", silent())
+    assert embgeo.load_analysis(home / "source").scalar("cosine.mean") == mean
 
 
 def translate_greedily(model: EncoderDecoder, source: torch.Tensor, most: int) -> list[int]:
