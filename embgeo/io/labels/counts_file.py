@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.core.errors import LabelMismatch, UnreadableFile
+from embgeo.core.errors import LabelMismatch
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
@@ -20,7 +20,7 @@ from embgeo.io.labels.vocabulary import READERS, guess_scheme, marks_words_by_sp
 #: float64 holds every whole number up to here.
 LARGEST_COUNT = 2**53
 
-_WHOLE = re.compile(r"\d{1,30}")
+_WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,9 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
                 path, f"line {number:,} has no count", "every line is a token, a tab and a count"
             )
         raw.append(cells[token_column])
-        counts.append(_count(cells[count_column], f"line {number:,}", path))
+        text = cells[count_column]
+        shown = ascii(text.strip(" ")[:40])
+        counts.append(_check_count(_whole_number(text), shown, f"line {number:,}", path))
     tokens, changed = side_tables.unescape(raw)
     if changed:
         notes += (f"backslash escapes in {changed:,} tokens of {path.name} are resolved",)
@@ -160,10 +162,8 @@ def _cells(line: str) -> list[str]:
 
 def whole_count(text: str) -> int | None:
     """A count, None where `text` is anything else than a whole number up to 2^53."""
-    text = text.strip(" ")
-    if not _WHOLE.fullmatch(text) or not text.isascii() or int(text) > LARGEST_COUNT:
-        return None
-    return int(text)
+    count = _whole_number(text)
+    return count if count is not None and 0 <= count <= LARGEST_COUNT else None
 
 
 def whole_counts(texts: Iterable[str]) -> list[int] | None:
@@ -172,28 +172,22 @@ def whole_counts(texts: Iterable[str]) -> list[int] | None:
     return None if None in counts else [count for count in counts if count is not None]
 
 
-def _count(text: str, place: str, path: Path) -> int:
+def _whole_number(text: str) -> int | None:
     text = text.strip(" ")
-    if not _WHOLE.fullmatch(text) or not text.isascii():
-        negative = text.startswith("-") and _WHOLE.fullmatch(text[1:])
-        raise _bad_count(ascii(text[:40]), "is negative" if negative else "", place, path)
-    return _within_range(int(text), place, path)
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _within_range(count: int, place: str, path: Path) -> int:
-    if count < 0:
-        raise _bad_count(str(count), "is negative", place, path)
-    if count > LARGEST_COUNT:
-        raise _bad_count(str(count)[:40], "is larger than 2^53", place, path)
-    return count
-
-
-def _bad_count(shown: str, what: str, place: str, path: Path) -> UnreadableFile:
-    return refuse(
-        path,
-        f"{place}: the count {shown} {what or 'is not a whole number'}",
-        "counts are whole numbers from 0",
-    )
+def _check_count(count: object, shown: str, place: str, path: Path) -> int:
+    """`count` itself; the error that shows it as `shown` where it is none."""
+    if isinstance(count, bool) or not isinstance(count, int):
+        why = "is not a whole number"
+    elif count < 0:
+        why = "is negative"
+    elif count > LARGEST_COUNT:
+        why = "is larger than 2^53"
+    else:
+        return count
+    raise refuse(path, f"{place}: the count {shown} {why}", "counts are whole numbers from 0")
 
 
 def _from_json(data: Any, path: Path) -> Counts:
@@ -211,11 +205,9 @@ def _from_json(data: Any, path: Path) -> Counts:
         )
     tokens, counts = [], []
     for token, count in pairs:
-        place = f"token {ascii(token)[:40]}"
-        if not isinstance(token, str) or isinstance(count, bool) or not isinstance(count, int):
-            raise _bad_count(ascii(count)[:40], "", place, path)
+        place, shown = f"token {ascii(token)[:40]}", ascii(count)[:40]
+        counts.append(_check_count(count if isinstance(token, str) else None, shown, place, path))
         tokens.append(safe_text(token))
-        counts.append(_within_range(count, place, path))
     return Counts(tuple(tokens), tuple(counts), path.name)
 
 

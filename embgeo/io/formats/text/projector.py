@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.companions import is_foreign_link
@@ -78,15 +77,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
     data = map_file(path)
     is_bytes = belongs(path) and not sniff(data[:HEAD_BYTES].tobytes())
     checkpoint = _from_bytes(path, data) if is_bytes else _from_lines(path)
-    metadata = metadata_of(path, checkpoint.tensors[0].shape[0])
-    return replace(
-        checkpoint,
-        tokens=metadata.tokens,
-        tokens_source=metadata.source,
-        notes=metadata.notes,
-        counts=metadata.counts,
-        counts_source=f"counts in {metadata.source}" if metadata.counts is not None else "",
-    )
+    metadata = _find_metadata(path)
+    return checkpoint if metadata is None else _with_metadata(checkpoint, metadata)
 
 
 def _from_lines(path: Path) -> Checkpoint:
@@ -130,16 +122,6 @@ class ConfiguredTensor:
     tensor: str
     metadata: str
     shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """Labels and counts of the rows; `notes` say what could not be used."""
-
-    tokens: tuple[str, ...] | None = None
-    source: str = ""
-    counts: npt.NDArray[np.float64] | None = None
-    notes: tuple[str, ...] = ()
 
 
 def entry_for(path: Path) -> ConfiguredTensor | None:
@@ -212,8 +194,8 @@ def _file_name(value: object) -> str:
     return PurePosixPath(value).name if isinstance(value, str) and value.isprintable() else ""
 
 
-def metadata_of(path: Path, n: int) -> Metadata:
-    """Labels and counts for the `n` rows of the tensor file `path`, where a file near it fits."""
+def _find_metadata(path: Path) -> Path | None:
+    """The file next to the tensor file `path` with what is known of its rows."""
     entry = entry_for(path)
     names = [entry.metadata] if entry is not None and entry.metadata else []
     if not names:
@@ -222,15 +204,17 @@ def metadata_of(path: Path, n: int) -> Metadata:
     for name in names:
         file = path.with_name(name)
         if file.suffix == ".tsv" and file.is_file() and file != path and not is_foreign_link(file):
-            return _read(file, n)
-    return Metadata()
+            return file
+    return None
 
 
-def _read(file: Path, n: int) -> Metadata:
+def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
+    """Labels and counts of the rows, or a note on why a file of metadata is not used."""
+    n, beside = checkpoint.tensors[0].shape[0], f"{short(file.name)} next to"
     try:
         lines = split_lines(read_text(file))
     except UnreadableFile as error:
-        return Metadata(notes=(f"{short(file.name)} next to it is not used: {error.cause}",))
+        return replace(checkpoint, notes=(f"{beside} it is not used: {error.cause}",))
     token_column, count_column = 0, None
     cells = [line.split("\t") for line in lines]
     # One column has no header, several have one: so says the projector's documentation.
@@ -240,20 +224,19 @@ def _read(file: Path, n: int) -> Metadata:
             token_column, count_column = heading.token or 0, heading.count
         cells = cells[1:]
     if len(cells) != n:
-        note = f"{short(file.name)} next to it labels {len(cells):,} rows, not {n:,}: not used"
-        return Metadata(notes=(note,))
+        note = f"{beside} it labels {len(cells):,} rows, not {n:,}: not used"
+        return replace(checkpoint, notes=(note,))
     if any(len(row) <= token_column for row in cells):
-        return Metadata(
-            notes=(f"{short(file.name)} next to it has lines without a label: not used",)
-        )
+        return replace(checkpoint, notes=(f"{beside} it has lines without a label: not used",))
     tokens, _ = side_tables.unescape([row[token_column] for row in cells])
     counts = None
     if count_column is not None:
         texts = (row[count_column] if count_column < len(row) else "" for row in cells)
         counts = whole_counts(texts)
-    labels = tuple(safe_text(token) for token in tokens)
-    return Metadata(
-        labels,
-        f"{short(file.name)} next to the file",
-        None if counts is None else np.array(counts, dtype=np.float64),
+    return replace(
+        checkpoint,
+        tokens=tuple(safe_text(token) for token in tokens),
+        tokens_source=f"{beside} the file",
+        counts=None if counts is None else np.array(counts, dtype=np.float64),
+        counts_source="" if counts is None else f"counts in {beside} the file",
     )
