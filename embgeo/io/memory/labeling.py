@@ -1,8 +1,11 @@
-"""Tokens and counts from memory, laid along the rows of a matrix."""
+"""Tokens and counts from memory, laid along the rows of a matrix.
+
+Of tokenizers, those of the packages transformers and tokenizers name special tokens too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,8 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, Counts, from_counts
 from embgeo.io.labels.rows import PADDING_REASON, RowCut, lay_found, lay_given
-from embgeo.io.labels.vocabulary import READERS, guess_scheme
-from embgeo.io.memory.tokenizers import with_special
+from embgeo.io.labels.special_tokens import collect_special
+from embgeo.io.labels.vocabulary import READERS, TokenizerVocabulary, guess_scheme
 
 
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
@@ -75,6 +78,59 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
     found = [read(rows[row]) if row in rows else f"<row {row}>" for row in range(last + 1)]
     # Those beyond the last row count, so that a vocabulary of another model is noticed.
     return found + [token for row, token in rows.items() if row > last]
+
+
+def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Matrix:
+    """The matrix with what a tokenizer says of its rows; tokens beyond the last row have none.
+
+    Parameters
+    ----------
+    matrix : Matrix
+    tokenizer : object
+    rows : mapping of str to int
+        What its ``get_vocab`` gave.
+    """
+    labels = {row: safe_text(token) for token, row in rows.items()}
+    size = max(labels) + 1
+    vocabulary = TokenizerVocabulary(
+        tuple(labels.get(row, "") for row in range(size)), "tokenizer", added=find_added(tokenizer)
+    )
+    template = "\n".join(list_templates(getattr(tokenizer, "chat_template", None)))
+    special = collect_special(vocabulary, [find_roles(tokenizer)], template, {})
+    placed = tuple(
+        one if one.row is None or one.row < matrix.n else replace(one, row=None) for one in special
+    )
+    return replace(matrix, special=placed, vocabulary_size=size)
+
+
+def find_added(tokenizer: Any) -> dict[str, int]:
+    """Tokens that were added to the model's own, and their rows."""
+    if callable(getattr(tokenizer, "get_added_vocab", None)):
+        found = tokenizer.get_added_vocab()
+    elif callable(getattr(tokenizer, "get_added_tokens_decoder", None)):
+        found = {
+            str(token.content): row for row, token in tokenizer.get_added_tokens_decoder().items()
+        }
+    else:
+        return {}
+    return {safe_text(str(token)): int(row) for token, row in found.items()}
+
+
+def find_roles(tokenizer: Any) -> dict[str, Any]:
+    """Token by role, as tokenizer_config.json names them."""
+    named = getattr(tokenizer, "special_tokens_map", None)
+    if not isinstance(named, Mapping):
+        return {}
+    return {
+        str(key): [str(one) for one in value] if isinstance(value, list | tuple) else str(value)
+        for key, value in named.items()
+    }
+
+
+def list_templates(templates: Any) -> Iterator[str]:
+    """Chat templates of a tokenizer: one, or several by name."""
+    several = templates.values() if isinstance(templates, Mapping) else [templates]
+    yield from (text for text in several if isinstance(text, str))
 
 
 def with_counts(matrix: Matrix, counts: Any) -> Matrix:
