@@ -17,7 +17,7 @@ from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import EMBEDDING, Choice, TensorRole, choose
 from embgeo.io.labels import fairseq
 from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
-from embgeo.io.labels.corpus_text import ByteProgress
+from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, mismatch, parse_rows
@@ -222,38 +222,34 @@ def _count_corpus(
             where=path,
             way_out=f"name the rows with {argument('tokens', 'FILE')}",
         )
+    text = CorpusText(path, progress)
     if vocabulary is None or vocabulary.encoder is None:
-        return _of_labeled(labels, lambda tokens: count_words(tokens, path, progress))
+        return _of_labeled(labels, lambda tokens: count_words(tokens, text))
     try:
-        return _by_tokenizer(path, labels, vocabulary, cut, progress)
+        return _by_tokenizer(text, labels, vocabulary, cut)
     except NotUsable as error:
         why = f"the model's own {vocabulary.encoder.name} is not used: {error}"
     try:
-        frequency, notes = _of_labeled(labels, lambda t: count_words(t, path, progress))
+        frequency, notes = _of_labeled(labels, lambda tokens: count_words(tokens, text))
     except LabelMismatch as error:
         raise LabelMismatch(error.cause, where=path, way_out=why) from error
     return replace(frequency, source=f"{frequency.source}; {why}"), notes
 
 
 def _by_tokenizer(
-    path: Path,
-    labels: RowLabels,
-    vocabulary: TokenizerVocabulary,
-    cut: RowCut,
-    progress: ByteProgress | None,
+    text: CorpusText, labels: RowLabels, vocabulary: TokenizerVocabulary, cut: RowCut
 ) -> _Counted:
     assert vocabulary.encoder is not None
-    counted = count_tokens(vocabulary.encoder, len(vocabulary.tokens), path, progress)
+    counted, notes = count_tokens(vocabulary.encoder, len(vocabulary.tokens), text)
     values = lay_counts(counted.counts, labels.first, cut)
     if not values.any():
         raise LabelMismatch(
             "none of its tokens belongs to a row of the matrix",
-            where=path,
+            where=text.path,
             way_out="give a corpus in the language of the model",
         )
     real = np.delete(values, labels.masked)
-    notes = (*counted.notes, *missing_note(real, counted.name))
-    return Frequency("counts", values, counted.source), notes
+    return replace(counted, counts=values), (*notes, *missing_note(real, text.name))
 
 
 def lay_counts(

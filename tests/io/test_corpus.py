@@ -241,7 +241,7 @@ def test_texts_are_cut_behind_lines_and_nothing_is_lost() -> None:
 
 def heard_while_counting(path: Path) -> list[tuple[int, int]]:
     progress: list[tuple[int, int]] = []
-    count_words(("the",), path, lambda done, total: progress.append((done, total)))
+    count_words(("the",), CorpusText(path, lambda done, total: progress.append((done, total))))
     return progress
 
 
@@ -275,7 +275,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     outside = written(tmp_path / "outside.txt", "the the the")
     (folder / "link.txt").symlink_to(outside)
     (folder / "circle").symlink_to(folder)
-    frequency, notes = count_words(("the", "cat", "of", "thecat"), folder)
+    frequency, notes = count_words(("the", "cat", "of", "thecat"), CorpusText(folder))
     assert frequency.counts.tolist() == [2, 2, 1, 0]
     assert frequency.source == "corpus texts, 5 words separated by white space"
     assert "not read, because it is binary, not text: picture.png" in notes
@@ -285,9 +285,9 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
 def test_folders_without_text_and_paths_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UnreadableFile, match="no files with text"):
-        count_words(("the",), tmp_path / "empty")
+        count_words(("the",), CorpusText(tmp_path / "empty"))
     with pytest.raises(UnreadableFile, match="no such file"):
-        count_words(("the",), tmp_path / "missing")
+        count_words(("the",), CorpusText(tmp_path / "missing"))
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_folders_without_text_and_paths_that_are_none(tmp_path: Path) -> None:
 def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
     path = written(tmp_path / "c.txt", content)
     with pytest.raises(UnreadableFile) as caught:
-        count_words(("the",), path)
+        count_words(("the",), CorpusText(path))
     assert expected in str(caught.value)
     assert "c.txt" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -312,13 +312,15 @@ def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: st
 def test_bytes_that_are_no_utf8_are_counted_and_said(tmp_path: Path) -> None:
     text = "the café " * 9
     path = written(tmp_path / "c.txt", (text + "\nthe end \n").encode("latin-1"))
-    frequency, notes = count_words(("the", "end"), path)
+    frequency, notes = count_words(("the", "end"), CorpusText(path))
     assert frequency.counts.tolist() == [10, 1]
     assert "9 bytes of c.txt are not valid UTF-8" in notes
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
-    frequency, notes = count_words(("the",), written(tmp_path / "c", b"\xef\xbb\xbfthe the"))
+    frequency, notes = count_words(
+        ("the",), CorpusText(written(tmp_path / "c", b"\xef\xbb\xbfthe the"))
+    )
     assert (frequency.counts.tolist(), notes) == ([2], ())
 
 

@@ -13,6 +13,7 @@ import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
 from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_counts import count_words
+from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, lay_found, lay_given, parse_rows
@@ -161,7 +162,10 @@ def test_tokens_with_newlines_and_spaces_in_a_counts_file(tmp_path: Path) -> Non
         ("the\t3\nof\t2.5\n", "line 2: the count '2.5' is not a whole number"),
         ("the\t3\nof\t1e5\n", "line 2: the count '1e5'"),
         ("the\t3\nof\tmany\n", "line 2: the count 'many'"),
-        ("the\t3\nof\t99999999999999999999\n", "line 2: the count 99999999999999999999 is larger"),
+        (
+            "the\t3\nof\t99999999999999999999\n",
+            "line 2: the count '99999999999999999999' is larger",
+        ),
         ("the\t3\nof\t" + "9" * 5000 + "\n", "line 2"),
         ("the\t3\n\nof\n", "line 3 has no count"),
         ("the\t٣\n", "line 1: the count '\\u0663'"),
@@ -228,7 +232,7 @@ def test_a_corpus_is_counted_across_blocks(
     monkeypatch.setattr(corpus_text, "_BLOCK", block)
     content = CORPUS.encode()
     path = written(tmp_path, gzip.compress(content) if packed else content, "c.txt")
-    frequency, notes = count_words(("the", "cat", "the\u00a0cat", "fish"), path)
+    frequency, notes = count_words(("the", "cat", "the\u00a0cat", "fish"), CorpusText(path))
     np.testing.assert_array_equal(frequency.counts, [3, 1, 1, 0])
     assert frequency.source == "corpus c.txt, 6 words separated by white space"
     assert "1 of 4 tokens do not occur in c.txt" in notes[0]
@@ -237,7 +241,7 @@ def test_a_corpus_is_counted_across_blocks(
 
 def test_pieces_of_words_are_counted_as_whole_words_only(tmp_path: Path) -> None:
     path = written(tmp_path, "the cat sat on the mat", "c.txt")
-    frequency, _ = count_words((" the", "the", " cat", "at"), path)
+    frequency, _ = count_words((" the", "the", " cat", "at"), CorpusText(path))
     np.testing.assert_array_equal(frequency.counts, [2, 0, 1, 0])
     assert "pieces of words" in frequency.source
 
@@ -246,11 +250,11 @@ def test_a_corpus_in_another_language_or_without_spaces_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(LabelMismatch, match="none of its 2 words"):
-        count_words(("the",), written(tmp_path, "der die"))
+        count_words(("the",), CorpusText(written(tmp_path, "der die")))
     monkeypatch.setattr(corpus_text, "_LONGEST_WORD", 10)
     monkeypatch.setattr(corpus_text, "_BLOCK", 16)
     with pytest.raises(UnreadableFile, match="without white space"):
-        count_words(("the",), written(tmp_path, "the " + "x" * 50 + " the"))
+        count_words(("the",), CorpusText(written(tmp_path, "the " + "x" * 50 + " the")))
 
 
 def test_rank_order() -> None:

@@ -13,7 +13,6 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,7 +23,7 @@ from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.guard import plain, refuse
 from embgeo.io.bounded.worker_process import MOST_MEMORY, worker_command
-from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
+from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.counts_file import examples
 from embgeo.io.labels.vocabulary import SIGN_SHARE, TextEncoder, marks_words_by_spaces, word_of
 
@@ -36,35 +35,14 @@ _LOADING = 8.0
 _MOST_ANSWER = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusCounts:
-    """What a tokenizer finds in a corpus.
-
-    Attributes
-    ----------
-    counts : array of float64
-        How often each id occurs.
-    source : str
-        In words.
-    name : str
-        Of the corpus.
-    notes : tuple of str
-    """
-
-    counts: npt.NDArray[np.float64]
-    source: str
-    name: str
-    notes: tuple[str, ...]
-
-
 class NotUsable(Exception):
     """Why a tokenizer cannot be run, in words."""
 
 
 def count_tokens(
-    encoder: TextEncoder, size: int, path: Path, progress: ByteProgress | None = None
-) -> CorpusCounts:
-    """Encode a corpus and count the ids 0 to `size` − 1.
+    encoder: TextEncoder, size: int, text: CorpusText
+) -> tuple[Frequency, tuple[str, ...]]:
+    """Encode a corpus and count the ids 0 to `size` − 1; and notes.
 
     The text is encoded as it stands, line ends included, in pieces of some thousand characters,
     without the special tokens that a model adds around its input.
@@ -78,7 +56,6 @@ def count_tokens(
     """
     if importlib.util.find_spec(encoder.package) is None:
         raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
-    text = CorpusText(path, progress)
     with _start() as worker:
         try:
             counts, total, beyond = _talk(worker, encoder, size, text)
@@ -90,7 +67,7 @@ def count_tokens(
     if beyond:
         notes.append(f"{beyond:,} of {total:,} tokens of {text.name} have ids beyond the labels")
     source = f"corpus {text.name}, {total:,} tokens by {encoder.name}"
-    return CorpusCounts(counts, source, text.name, tuple(notes))
+    return Frequency("counts", counts, source), tuple(notes)
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -158,27 +135,17 @@ def _answer(stream: IO[bytes]) -> dict[str, Any]:
     return found
 
 
-def count_words(
-    tokens: Sequence[str], path: Path, progress: ByteProgress | None = None
-) -> tuple[Frequency, tuple[str, ...]]:
+def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tuple[str, ...]]:
     """Counts of the tokens among a corpus' words, which white space separates.
 
     The text is streamed; only tokens of the matrix are remembered. Where the tokens are pieces of
     words, those that begin with a space are matched without it, and the source says so.
-
-    Parameters
-    ----------
-    tokens : sequence of str
-    path : Path
-        A file or a folder of them (see :class:`embgeo.io.labels.corpus_text.CorpusText`).
-    progress : callable, optional
     """
     spaced = marks_words_by_spaces(tokens)
     keys = [word_of(token, spaced).encode("utf-8") for token in tokens]
     wanted = {key for key in keys if key}
     found: Counter[bytes] = Counter()
     total = 0
-    text = CorpusText(path, progress)
     for piece in text.pieces(words=True):
         words = piece.split()
         total += len(words)
@@ -188,7 +155,7 @@ def count_words(
     if not found:
         raise LabelMismatch(
             f"none of its {total:,} words is a token of the matrix (such as {examples(tokens)})",
-            where=path,
+            where=text.path,
             way_out="give a corpus in the language and spelling of the vocabulary",
         )
     values = np.array([found.get(key, 0) for key in keys], dtype=np.float64)
