@@ -216,7 +216,10 @@ def digest_of(path: Path) -> str:
 
 def read_arrays(path: Path, content: Json) -> Arrays:
     """All arrays of the archive that belongs to the JSON file with this content.
-    tuple of exceptions `DAMAGE`
+
+    Raises
+    ------
+    One of `DAMAGE`
         Damaged, of another run, or much larger than its file.
     """
     if content.get(DIGEST, saved := digest_of(path)) != saved:

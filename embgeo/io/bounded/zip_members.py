@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import struct
 import zipfile
@@ -69,35 +68,34 @@ class Archive:
         member = self.members.get(name)
         if member is None:
             raise Damaged(f"{short(name)} is missing in the archive")
-        raw = self.data[member.start : member.start + member.stored]
-        if member.compressed and member.size > MEMORY_BYTES:
-            return self._unfold_to_file(name)
-        if member.compressed:
-            raw = _inflate(member, raw, member.size)
-        # A checksum reads every byte of the map into memory.
-        whole = whole and member.size <= MEMORY_BYTES
-        if (whole or member.compressed) and zlib.crc32(raw.data) != member.crc:
-            raise Damaged(f"{short(name)} does not match its checksum")
-        return raw
-
-    def _unfold_to_file(self, name: str) -> Bytes:
-        """A compressed member that is too large for memory, mapped from a file without a name."""
+        if not member.compressed:
+            raw = self._stored(member)
+            # A checksum reads every byte of the map into memory.
+            if whole and member.size <= MEMORY_BYTES and zlib.crc32(raw.data) != member.crc:
+                raise Damaged(f"{short(name)} does not match its checksum")
+            return raw
+        if member.size <= MEMORY_BYTES:
+            return _join(self.pieces_of(name), member.size)
+        # Too large for memory: mapped from a file without a name.
         content = write_scratch(self.pieces_of(name), "the content of the archive")
         data = map_file(content.path)
         content.remove()
         return data
 
+    def _stored(self, member: ZipMember) -> Bytes:
+        return self.data[member.start : member.start + member.stored]
+
     def start_of(self, name: str, size: int) -> Bytes:
         """The member's first `size` bytes, or all there are; nothing more is inflated."""
         member = self.members[name]
-        wanted = min(size, member.size)
-        raw = self.data[member.start : member.start + member.stored]
-        return _inflate(member, raw, wanted) if member.compressed else raw[:wanted]
+        if not member.compressed:
+            return self._stored(member)[:size]
+        return _join(self.pieces_of(name), min(size, member.size))
 
     def pieces_of(self, name: str) -> Iterator[bytes]:
         """The member's bytes one piece after the other; the last step verifies their checksum."""
         member = self.members[name]
-        raw = self.data[member.start : member.start + member.stored]
+        raw = self._stored(member)
         size, checksum = 0, 0
         for piece in _inflate_pieces(member, raw) if member.compressed else _copy_pieces(raw):
             size += len(piece)
@@ -154,17 +152,11 @@ def first_start(data: Bytes) -> int:
     return _LOCAL_HEADER.size + int(header[9]) + int(header[10])
 
 
-class DirectoryFile(io.RawIOBase):
+class DirectoryFile:
     """Something of known size as a file of which zipfile reads the directory."""
 
     def __init__(self, size: int) -> None:
         self._size, self._at = size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
     def tell(self) -> int:
         return self._at
@@ -233,21 +225,17 @@ def _refuse_overlap(members: dict[str, ZipMember]) -> None:
         end = max(end, member.start + member.stored)
 
 
-def _inflate(member: ZipMember, raw: Bytes, wanted: int) -> Bytes:
-    """The first `wanted` bytes; where that is all, there may not be more."""
+def _join(pieces: Iterator[bytes], wanted: int) -> Bytes:
+    """The first `wanted` of all bytes; of a whole member the last step checks them."""
     # np.empty commits memory only as it is filled: a size that lies costs nothing.
     out = np.empty(wanted, dtype=np.uint8)
     filled = 0
-    for inflated in _inflate_pieces(member, raw):
-        piece = inflated[: wanted - filled] if wanted < member.size else inflated
-        if filled + len(piece) > wanted:
-            raise Damaged(f"{short(member.name)} is longer than the directory says")
-        out[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
-        filled += len(piece)
-        if filled == wanted < member.size:
+    for piece in pieces:
+        kept = piece[: wanted - filled]
+        out[filled : filled + len(kept)] = np.frombuffer(kept, dtype=np.uint8)
+        filled += len(kept)
+        if filled == wanted and len(kept) < len(piece):
             break
-    if filled != wanted:
-        raise Damaged(f"{short(member.name)} is shorter than the directory says")
     out.flags.writeable = False
     return out
 
