@@ -207,7 +207,7 @@ def count_by_file(path: Path, labels: RowLabels | None, cut: RowCut, d: int) -> 
         raise mismatch("counts", len(counts.tokens), cut, path, d)
     values = np.array(counts.counts[fitting], dtype=np.float64)
     note = f"{counts.name} lists as many tokens as there are rows and labels them in its order"
-    found = RowLabels(counts.tokens[fitting], np.zeros(0, dtype=np.int64), (*counts.notes, note))
+    found = RowLabels(counts.tokens[fitting], notes=(*counts.notes, note))
     return Counting(found, Frequency("counts", values, f"counts file {counts.name}"))
 
 

@@ -25,7 +25,7 @@ from embgeo.io.bounded.guard import plain, refuse
 from embgeo.io.bounded.worker_process import MOST_MEMORY, worker_command
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.counts_file import examples
-from embgeo.io.labels.vocabulary import SIGN_SHARE, TextEncoder, marks_words_by_spaces, word_of
+from embgeo.io.labels.vocabulary import TextEncoder, marks_words_by_spaces, uses_sign, word_of
 
 EXTRA = "hf"
 
@@ -160,7 +160,8 @@ def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tup
         )
     values = np.array([found.get(key, 0) for key in keys], dtype=np.float64)
     source = f"corpus {text.name}, {total:,} words separated by white space"
-    if spaced or _are_pieces(tokens):
+    # WordPiece marks what continues a word.
+    if spaced or uses_sign(tokens, "##"):
         source += "; the tokens are pieces of words, so only whole words among them are counted"
     notes = [*text.notes(), *missing_note(values, text.name)]
     if (known := sum(found.values())) < total:
@@ -172,8 +173,3 @@ def missing_note(values: np.ndarray[tuple[int], np.dtype[np.float64]], name: str
     """How many of the tokens have the count 0; empty if none has."""
     missing = int(np.sum(values == 0))
     return [f"{missing:,} of {len(values):,} tokens do not occur in {name}"] if missing else []
-
-
-def _are_pieces(tokens: Sequence[str]) -> bool:
-    """Whether tokens are WordPiece pieces, whose continuations begin with ``##``."""
-    return sum(token.startswith("##") for token in tokens) >= max(1.0, SIGN_SHARE * len(tokens))

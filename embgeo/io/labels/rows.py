@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, LabelMismatch, argument
 from embgeo.core.source import RowRange
 
@@ -57,7 +57,7 @@ class RowLabels:
     """
 
     tokens: tuple[str, ...]
-    masked: npt.NDArray[np.int64]
+    masked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
     first: int = 0
 
@@ -109,7 +109,7 @@ def lay_given(
     if fitting is not None:
         notes = () if cut.is_whole else (_which_rows(where.name, length, cut),)
         first = cut.start if length == cut.size else 0
-        return RowLabels(tuple(tokens[fitting]), np.zeros(0, dtype=np.int64), notes, first)
+        return RowLabels(tuple(tokens[fitting]), notes=notes, first=first)
     if length > cut.total or padding == "auto":
         raise mismatch("tokens", length, cut, where, columns)
     # Fewer than the cut has: they begin with its first row. More: they are those of the matrix.
@@ -125,8 +125,7 @@ def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> 
     notes: tuple[str, ...] = ()
     if length > cut.total:
         notes = (f"{length - cut.total:,} tokens of {source} lie beyond the last row",)
-    kept = tuple(tokens[cut.start : cut.stop])
-    return RowLabels(kept, np.zeros(0, dtype=np.int64), notes)
+    return RowLabels(tuple(tokens[cut.start : cut.stop]), notes=notes)
 
 
 def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> LabelMismatch:
@@ -162,11 +161,10 @@ def _pad(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: s
     rows = np.arange(cut.start, cut.stop, dtype=np.int64)
     beyond = np.flatnonzero((rows < first) | (rows >= last)).astype(np.int64)
     if not len(beyond):
-        return RowLabels(laid, beyond, first=first)
+        return RowLabels(laid, first=first)
     note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {len(beyond):,} rows without "
     if padding == "keep":
-        kept = np.zeros(0, dtype=np.int64)
-        return RowLabels(laid, kept, (f"{note}a token are kept",), first)
+        return RowLabels(laid, notes=(f"{note}a token are kept",), first=first)
     return RowLabels(laid, beyond, (f"{note}a token are masked as padding",), first)
 
 

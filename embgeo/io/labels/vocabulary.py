@@ -73,7 +73,7 @@ SPACE_SIGN = "\N{LOWER ONE EIGHTH BLOCK}"
 #: The byte-level sign for a space, U+0120.
 BYTE_SPACE_SIGN = "\u0120"
 #: Share of tokens with a scheme's space sign from which a vocabulary is taken to follow it.
-SIGN_SHARE = 0.05
+_SIGN_SHARE = 0.05
 
 
 def _byte_of_character() -> dict[str, int]:
@@ -128,17 +128,19 @@ READERS: dict[Scheme, Callable[[str], str]] = {
 
 def guess_scheme(tokens: Collection[str]) -> Scheme:
     """How a vocabulary writes spaces, judged by the tokens alone."""
-    enough = max(1.0, SIGN_SHARE * len(tokens))
-    if sum(token.startswith(BYTE_SPACE_SIGN) for token in tokens) >= enough:
+    if uses_sign(tokens, BYTE_SPACE_SIGN):
         return "byte-level"
-    if sum(token.startswith(SPACE_SIGN) for token in tokens) >= enough:
-        return "sentencepiece"
-    return "plain"
+    return "sentencepiece" if uses_sign(tokens, SPACE_SIGN) else "plain"
+
+
+def uses_sign(tokens: Collection[str], sign: str) -> bool:
+    """Whether so many tokens begin with a sign that it belongs to how they are written."""
+    return sum(token.startswith(sign) for token in tokens) >= max(1.0, _SIGN_SHARE * len(tokens))
 
 
 def marks_words_by_spaces(tokens: Sequence[str]) -> bool:
     """Whether (readable) tokens that begin a word begin with a space, as in ``" the"``."""
-    return sum(token.startswith(" ") for token in tokens) >= max(1.0, SIGN_SHARE * len(tokens))
+    return uses_sign(tokens, " ")
 
 
 def word_of(token: str, spaced: bool) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from embgeo.io import parameter_names
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.pickle.numpy_arrays import PickledArray
 from embgeo.io.pickle.objects import OddKey
@@ -156,17 +157,8 @@ def _all_words(values: Iterable[object]) -> tuple[str, ...] | None:
         characters += len(word)
         if characters > MOST_WORD_BYTES // 4:
             return None
-        words.append(word if word.isascii() else _encodable(word))
+        words.append(safe_text(word))
     return tuple(words) or None
-
-
-def _encodable(word: str) -> str:
-    """`word`, or what to write for halves of surrogate pairs, which no file can hold."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return word.encode("utf-8", "backslashreplace").decode()
-    return word
 
 
 #: What the words of a file may take in memory, where that is less than a quarter of the file.
