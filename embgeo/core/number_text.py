@@ -21,12 +21,9 @@ def format_number(value: float, digits: int = 4) -> str:
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}".replace("-", "−")
     text = f"{value:.{digits}g}"
-    if float(text) == 1.0:
-        gap = 1.0 - value
-        return f"1 {'−' if gap > 0 else '+'} {abs(gap):.2g}"
-    if float(text) == -1.0:
-        gap = value + 1.0
-        return f"−1 {'+' if gap > 0 else '−'} {abs(gap):.2g}"
+    if abs(float(text)) == 1.0:
+        gap = value - float(text)
+        return f"{'−' if value < 0 else ''}1 {'+' if gap > 0 else '−'} {abs(gap):.2g}"
     whole = math.floor(math.log10(abs(float(text))))
     if digits <= whole + 1 < 16:
         text = f"{value:,.0f}"

@@ -246,9 +246,6 @@ def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] |
     >>> choose_sections("cosine, tokens"), choose_sections(["cosine"]), choose_sections(None)
     (('cosine', 'tokens'), ('cosine',), None)
     """
-    if sections is None:
-        return None
-    texts = as_texts(sections, "sections")
     if isinstance(sections, str):
         return tuple(name.strip() for name in sections.split(","))
-    return texts
+    return None if sections is None else as_texts(sections, "sections")

@@ -35,7 +35,8 @@ READ = (
 )
 EXTRA = "gguf"
 
-_PLAIN = {
+#: Types that are mapped, by ggml's names; all others are dequantized.
+PLAIN = {
     "F32": "float32",
     "F16": "float16",
     "BF16": "bfloat16",
@@ -83,8 +84,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
 def _tensor(data: Bytes, info: TensorInfo, big_endian: bool) -> Tensor:
     kind = TYPES[info.type][0]
     raw, name = data[info.start : info.end], plain(info.name)
-    if kind in _PLAIN:
-        return stored_tensor(name, raw, _PLAIN[kind], info.shape, swapped=big_endian != SWAPPED)
+    if kind in PLAIN:
+        return stored_tensor(name, raw, PLAIN[kind], info.shape, swapped=big_endian != SWAPPED)
     opened = partial(_dequantize, raw, info, big_endian)
     return Tensor(name, info.shape, "float32", opened)
 
@@ -135,14 +136,14 @@ def _dequantizer(info: TensorInfo) -> Callable[[Bytes], Array]:
 
 
 def _quantized_note(header: GGUFHeader) -> list[str]:
-    kinds = Counter(kind for info in header.tensors if (kind := TYPES[info.type][0]) not in _PLAIN)
+    kinds = Counter(kind for info in header.tensors if (kind := TYPES[info.type][0]) not in PLAIN)
     if not kinds:
         return []
     of_tokens = [
         f"{plain(info.name)} in {kind}"
         for info in header.tensors
         if info.name in ("token_embd.weight", "output.weight")
-        and (kind := TYPES[info.type][0]) not in _PLAIN
+        and (kind := TYPES[info.type][0]) not in PLAIN
     ]
     counted = ", ".join(f"{number:,} in {kind}" for kind, number in kinds.most_common())
     which = f", {' and '.join(of_tokens)}" if of_tokens else ""

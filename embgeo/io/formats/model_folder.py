@@ -108,21 +108,23 @@ def open_folder(
     size = configuration.vocabulary_size
     if size is not None and not any(size in t.shape for t in weights.tensors):
         notes.append(f"config.json says vocab_size {size:,}, but no tensor has that many rows")
-    if vocabulary is None:
-        checkpoint = replace(weights, path=folder, tied=configuration.tied)
-    else:
+    if vocabulary is not None:
         notes += vocabulary.notes
-        checkpoint = replace(
+        weights = replace(
             weights,
-            path=folder,
-            tied=configuration.tied,
             tokens=vocabulary.tokens,
             tokens_source=vocabulary.source,
             vocabularies=(),
             encoder=vocabulary.encoder,
             special=find_special(folder, vocabulary),
         )
-    return replace(checkpoint, format=f"{NAME} ({weights.format})", notes=tuple(notes))
+    return replace(
+        weights,
+        path=folder,
+        format=f"{NAME} ({weights.format})",
+        tied=configuration.tied,
+        notes=tuple(notes),
+    )
 
 
 def _weights_files(
@@ -156,15 +158,13 @@ def _weights_files(
             f"the folder holds several files that may hold the matrix: {listing}",
             "name one of them",
         )
-    listing = list_short([file.name for file in files], _LISTED)
     other = unknown_folder(entry.name for entry in entries)
     if other is not None:
         raise refuse(folder, f"the folder is {other[0]}", other[1])
+    listing = list_short(list(by_name), _LISTED) or "no files"
     raise refuse(
         folder,
-        f"no model weights in this folder (it holds {listing})"
-        if files
-        else "no model weights in this folder (it holds no files)",
+        f"no model weights in this folder (it holds {listing})",
         "name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
     )
 

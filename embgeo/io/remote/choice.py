@@ -85,13 +85,8 @@ def list_weights(
     if not weights.endswith(".index.json"):
         return list(list_tensors(folder, weights)), (weights,)
     with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
-        index = Path(scratch) / weights
-        folder.save(weights, index)
-        weight_map = sharded.read_weight_map(index)
+        weight_map = read_index(folder, weights, Path(scratch) / weights)
     shards = tuple(dict.fromkeys(weight_map.values()))
-    for shard in shards:
-        if shard not in folder.files:
-            raise Damaged(f"the index names the shard {short(shard)}, which is not there")
     wanted = find_names(weight_map, source)
     needed = [shard for shard in shards if any(weight_map[name] == shard for name in wanted)]
     tensors = [
@@ -104,6 +99,16 @@ def list_weights(
     if missing:
         raise Damaged(f"the index puts {short(min(missing))} into a shard that does not hold it")
     return tensors, shards
+
+
+def read_index(folder: RemoteFolder, index: str, target: Path) -> dict[str, str]:
+    """The shard of each tensor, by name; the index is saved as `target`, and all shards exist."""
+    folder.save(index, target)
+    weight_map = sharded.read_weight_map(target)
+    for shard in dict.fromkeys(weight_map.values()):
+        if shard not in folder.files:
+            raise Damaged(f"the index names the shard {short(shard)}, which is not there")
+    return weight_map
 
 
 def find_names(known: Iterable[str], source: Source) -> set[str]:

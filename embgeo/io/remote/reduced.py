@@ -17,9 +17,9 @@ from embgeo.core.errors import argument, writing
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import Damaged, reading, refuse, short
 from embgeo.io.bounded.records import digest_of
-from embgeo.io.formats import safetensors, sharded
+from embgeo.io.formats import safetensors
 from embgeo.io.formats.gguf_header import TensorInfo
-from embgeo.io.remote.choice import choose_tensors, find_tables, find_weights
+from embgeo.io.remote.choice import choose_tensors, find_tables, find_weights, read_index
 from embgeo.io.remote.ranges import FilePart, RemoteFolder, ReportBytes, download
 from embgeo.io.remote.source_record import (
     SOURCE_RECORD,
@@ -119,11 +119,7 @@ class Fetching:
         files = find_tables(self.folder) or [find_weights(self.folder)]
         weights = files[0]
         if weights.endswith(".index.json"):
-            self.folder.save(weights, work / weights)
-            files = list(dict.fromkeys(sharded.read_weight_map(work / weights).values()))
-        for file in files:
-            if file not in self.folder.files:
-                raise Damaged(f"the index names the shard {short(file)}, which is not there")
+            files = list(dict.fromkeys(read_index(self.folder, weights, work / weights).values()))
         parts = [FilePart(file, 0, self.folder.files[file].size, 0) for file in files]
         total = sum(part.stop for part in parts)
         self._check_size(parts, total, work)

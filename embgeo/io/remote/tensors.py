@@ -24,6 +24,7 @@ from embgeo.io.bounded.zip_members import (
 )
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import FORMATS, safetensors
+from embgeo.io.formats.gguf import PLAIN
 from embgeo.io.formats.gguf_header import MAGIC, TYPES, GGUFHeader, read_header
 from embgeo.io.formats.torch import legacy_checkpoint
 from embgeo.io.formats.torch.legacy_checkpoint import COUNT_BYTES
@@ -42,9 +43,6 @@ _LAST_BYTES = 64 * 2**10
 _NEXT_BYTES = 512 * 2**10
 _LONGEST_HEADER = 128 * 2**20
 _LONGEST_PICKLE = 64 * 2**20
-#: Plain numbers in a GGUF file, by ggml's names; all others are dequantized.
-_PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}
-_WHOLE_NUMBERS = ("I8", "I16", "I32", "I64")
 Header = TypeVar("Header")
 WHOLE = "fetch all of it: embgeo fetch NAME --whole -o FOLDER"
 
@@ -163,11 +161,11 @@ def list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
     """The tensors of a GGUF file."""
     if header.big_endian:
         raise Damaged(f"{short(file)} is of big-endian byte order", WHOLE)
-    kinds = [(info, TYPES[info.type][0]) for info in header.tensors]
+    dtypes = [(info, PLAIN.get(TYPES[info.type][0], "float32")) for info in header.tensors]
     return tuple(
-        RemoteTensor(t.name, t.shape, _PLAIN.get(kind, "float32"), file, t.start, t.end)
-        for t, kind in kinds
-        if kind not in _WHOLE_NUMBERS
+        RemoteTensor(t.name, t.shape, dtype, file, t.start, t.end)
+        for t, dtype in dtypes
+        if not dtype.startswith("int")
     )
 
 
