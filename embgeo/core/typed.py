@@ -62,14 +62,6 @@ class UnknownKey(BadValue):
         self.key, self.known = key, known
 
 
-class MissingKey(BadValue):
-    """A field that is not there."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"lacks the field {key!r}")
-        self.key = key
-
-
 @dataclass(frozen=True, slots=True)
 class _Rules:
     """How to convert; see :func:`convert`."""
@@ -183,7 +175,7 @@ def _convert_dataclass(table: Any, kind: type, rules: _Rules) -> Any:
         if key in table:
             found[entry.name] = _convert_at(key, table[key], hint, rules)
         elif rules.complete or (entry.default is MISSING and entry.default_factory is MISSING):
-            raise MissingKey(key)
+            raise BadValue(f"lacks the field {key!r}")
     for key in table:
         if key not in keys_of(kind):
             raise UnknownKey(key, keys_of(kind))

@@ -11,7 +11,6 @@ import pytest
 from embgeo.core.typed import (
     INLINE,
     BadValue,
-    MissingKey,
     UnknownKey,
     WrongType,
     convert,
@@ -93,7 +92,7 @@ def test_errors_name_the_place(change: dict[str, Any], kind: type, said: str) ->
 def test_fields_without_a_default_are_needed(left_out: str) -> None:
     table = {"name": "a", "value": 1.0}
     table.pop(left_out)
-    with pytest.raises(MissingKey, match=f"lacks the field '{left_out}'"):
+    with pytest.raises(BadValue, match=f"lacks the field '{left_out}'"):
         convert(table, Entry)
 
 

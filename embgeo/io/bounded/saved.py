@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import re
@@ -84,14 +85,11 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterato
     >>> b"".join(csv_lines(("x", "y"), [("a,b", None), ("c", 0.1)])).decode()
     'x,y\n"a,b",\nc,0.1\n'
     """
-    lines = _Lines()
     # With this line end Python's writer quotes both of its characters wherever they occur.
-    writer = csv.writer(lines, lineterminator=_END)
-    writer.writerow(columns)
-    yield lines.take()
-    for row in rows:
-        writer.writerow([f"'{cell}" if is_formula(cell) else cell for cell in row])
-        yield lines.take()
+    writer = csv.writer(_Echo(), lineterminator=_END)
+    for row in itertools.chain([columns], rows):
+        line = writer.writerow([f"'{cell}" if is_formula(cell) else cell for cell in row])
+        yield f"{line.removesuffix(_END)}\n".encode("utf-8", "backslashreplace")
 
 
 #: A formula that can do something: it calls, refers to another sheet or file, or starts a program.
@@ -106,15 +104,8 @@ def is_formula(cell: Cell) -> bool:
 _END = "\r\n"
 
 
-class _Lines:
-    """What a csv writer writes to, a line at a time."""
+class _Echo:
+    """Gives each line back to a csv writer, which hands it on."""
 
-    def __init__(self) -> None:
-        self.text = ""
-
-    def write(self, text: str) -> None:
-        self.text += text
-
-    def take(self) -> bytes:
-        line, self.text = self.text.removesuffix(_END) + "\n", ""
-        return line.encode("utf-8", "backslashreplace")
+    def write(self, line: str) -> str:
+        return line

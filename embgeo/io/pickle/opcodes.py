@@ -119,7 +119,8 @@ def _persistent(machine: Machine, pid: object) -> None:
         machine.push(machine.persistent(pid))
 
 
-def _append_to(target: object, values: list[object]) -> None:
+def _append(machine: Machine, values: list[object]) -> None:
+    target = machine.peek()
     if isinstance(target, list):
         target.extend(values)
     elif isinstance(target, Stub):
@@ -140,16 +141,6 @@ def _set_in(machine: Machine, target: object, values: list[object]) -> None:
         target.add_entries(list(pairs))
     else:
         raise Damaged("the pickle sets keys of something that is not a dict")
-
-
-def _append(machine: Machine) -> None:
-    value = machine.pop()
-    _append_to(machine.peek(), [value])
-
-
-def _appends(machine: Machine) -> None:
-    values = machine.since_mark()
-    _append_to(machine.peek(), values)
 
 
 def _setitem(machine: Machine) -> None:
@@ -265,17 +256,8 @@ def _text_int(machine: Machine) -> None:
     machine.push(line == b"01" if line in (b"00", b"01") else int(line))
 
 
-def _signed_int(machine: Machine) -> None:
-    machine.push(int.from_bytes(machine.take(4), "little", signed=True))
-
-
 def _unsigned(size: int) -> Step:
     return lambda machine: machine.push(machine.number(size))
-
-
-def _bytearray(machine: Machine) -> None:
-    # As bytes: nothing here writes into it.
-    machine.push(machine.take(machine.number(8)))
 
 
 def _frame(machine: Machine) -> None:
@@ -297,15 +279,11 @@ def _constant(value: object) -> Step:
     return lambda machine: machine.push(value)
 
 
-def _mark(machine: Machine) -> None:
-    machine.marks.append(len(machine.stack))
-
-
 _STOP = ord(".")
 
 _STEPS: dict[int, Step] = {
     # The stack and the memo.
-    ord("("): _mark,
+    ord("("): lambda m: m.marks.append(len(m.stack)),
     ord("0"): _pop,
     ord("1"): lambda m: m.since_mark().clear(),
     ord("2"): lambda m: m.push(m.peek()),
@@ -325,7 +303,7 @@ _STEPS: dict[int, Step] = {
     0x88: _constant(True),
     0x89: _constant(False),
     ord("I"): _text_int,
-    ord("J"): _signed_int,
+    ord("J"): lambda m: m.push(int.from_bytes(m.take(4), "little", signed=True)),
     ord("K"): _unsigned(1),
     ord("M"): _unsigned(2),
     ord("L"): lambda m: m.push(int(m.line(_LONGEST_INTEGER).rstrip(b"L"))),
@@ -344,7 +322,8 @@ _STEPS: dict[int, Step] = {
     ord("B"): _bytes(4),
     ord("C"): _bytes(1),
     0x8E: _bytes(8),
-    0x96: _bytearray,
+    # A bytearray, as bytes: nothing here writes into it.
+    0x96: lambda m: m.push(m.take(m.number(8))),
     # Containers.
     ord(")"): _constant(()),
     0x85: _tuple_of(1),
@@ -353,14 +332,14 @@ _STEPS: dict[int, Step] = {
     ord("t"): lambda m: m.push(tuple(m.since_mark())),
     ord("]"): lambda m: m.push([]),
     ord("l"): lambda m: m.push(m.since_mark()),
-    ord("a"): _append,
-    ord("e"): _appends,
+    ord("a"): lambda m: _append(m, [m.pop()]),
+    ord("e"): lambda m: _append(m, m.since_mark()),
     ord("}"): lambda m: m.push({}),
     ord("d"): _dict,
     ord("s"): _setitem,
     ord("u"): _setitems,
     0x8F: lambda m: m.push(Stub("builtins.set")),
-    0x90: _appends,
+    0x90: lambda m: _append(m, m.since_mark()),
     0x91: _stub_of_items("builtins.frozenset"),
     # Names and objects.
     ord("c"): _name,
