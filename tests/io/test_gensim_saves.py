@@ -13,7 +13,7 @@ import embgeo
 from embgeo.core.errors import AmbiguousTensor
 from embgeo.io import open_checkpoint
 from embgeo.io.formats import gensim as saves
-from tests.support.binary_files import arrays, head, is_mapped, refused
+from tests.support.binary_files import arrays, head, is_mapped, quick, refused
 from tests.support.embedding_files import instance, save_pickle, stand_in
 
 SENTENCES = [["the", "cat", "naïve", "dög"]] * 6 + [["a", "dog", "日本語"]] * 4 + [["the"]] * 5
@@ -294,6 +294,17 @@ def test_rows_and_counts_as_integers_of_numpy(
     assert matrix.tokens == WORDS
     assert matrix.frequency is not None
     assert matrix.frequency.counts.tolist() == COUNTS
+
+
+def test_words_that_share_one_large_entry_cost_no_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    entry = stand_in(monkeypatch, "gensim.models.keyedvectors", "Vocab")
+    shared = instance(entry, index=0, count=1, **{f"a{place}": place for place in range(20_000)})
+    table = {f"w{row}": shared for row in range(20_000)}
+    with quick(2):
+        matrix = keyed_vectors(monkeypatch, tmp_path / "a", vocab=table)
+    assert matrix.tokens is None
 
 
 def test_rows_without_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

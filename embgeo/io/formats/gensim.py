@@ -198,7 +198,7 @@ def find_objects(root: object) -> list[Saved]:
         if not isinstance(value, Stub) or not value.name.startswith("gensim.") or id(value) in seen:
             continue
         seen.add(id(value))
-        attributes = _attributes(value)
+        attributes = {key: inner for part in _states(value) for key, inner in part.items()}
         found.append(Saved(name, value.name.rpartition(".")[2], attributes))
         if depth < _DEEPEST:
             pending += [
@@ -209,14 +209,12 @@ def find_objects(root: object) -> list[Saved]:
     return found
 
 
-def _attributes(stub: Stub) -> dict[object, object]:
-    attributes: dict[object, object] = {}
+def _states(stub: Stub) -> Iterator[dict[object, object]]:
     for state in stub.states:
         # With slots a state is a pair: what the instance's dict holds, and what the slots do.
         for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
             if isinstance(part, dict):
-                attributes.update(part)
-    return attributes
+                yield part
 
 
 def pickled_arrays(saved: Saved) -> Iterator[tuple[str, PickledArray]]:
@@ -290,7 +288,8 @@ def _field(entry: object, name: str) -> object:
     """An attribute of a ``Vocab`` object; the entry itself where it is the row number."""
     if not isinstance(entry, Stub):
         return entry
-    value = _attributes(entry).get(name)
+    # Not put together: a large state may be that of every word.
+    value = next((part[name] for part in _states(entry) if name in part), None)
     if isinstance(value, Stub) and value.name == "numpy.scalar":
         return _scalar(value)
     return value
