@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,9 +19,10 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
+from embgeo.core.source import Source
 from embgeo.distributed import files
 from embgeo.distributed.part import MeasuringSetup, StatePart
-from embgeo.io import load
+from embgeo.io import open_source
 from embgeo.io.bounded.guard import reading
 from embgeo.stats import Norms
 from embgeo.stats.block import Block
@@ -201,15 +202,17 @@ def fetch_from_files(
 
     def fetch(rows: IntArray) -> npt.NDArray[Any]:
         found: npt.NDArray[Any] | None = None
-        for part in parts:
-            low, high = np.searchsorted(rows, (part.start, part.stop))
+        # Once for each file: of some formats every reading has its costs.
+        for (*place, first_row), of_file in groupby(parts, locate):
+            cut_out = list(of_file)
+            start, stop = cut_out[0].start, cut_out[-1].stop
+            low, high = np.searchsorted(rows, (start, stop))
             if low == high:
                 continue
-            matrix = open_matrix(part.file, part.tensor, part.transposed)
-            enough = matrix.n >= part.stop - part.first_row
-            if not enough or (matrix.d, matrix.dtype) != (setup.d, setup.dtype):
-                raise RowsMissing(part.file)
-            own = matrix.data[rows[low:high] - part.first_row]
+            matrix = open_matrix(*place)
+            if matrix.n < stop - first_row or (matrix.d, matrix.dtype) != (setup.d, setup.dtype):
+                raise RowsMissing(cut_out[0].file)
+            own = matrix.data[rows[low:high] - first_row]
             if found is None:
                 found = np.empty((len(rows), setup.d), dtype=own.dtype)
             found[low:high] = own
@@ -223,11 +226,16 @@ def fetch_from_files(
     return fetch
 
 
+def locate(part: StatePart) -> tuple[str, str, bool, int]:
+    """Where the rows of a part are, and which one the first of that file is."""
+    return part.file, part.tensor, part.transposed, part.first_row
+
+
 def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix:
     """The matrix that parts were cut from; RowsMissing where it cannot be reached."""
     for home in (Path(), folder):
         try:
-            return load(
+            source = Source(
                 home / file,
                 tensor=tensor or None,
                 output="none",
@@ -235,6 +243,7 @@ def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix
                 padding="keep",
                 hash_file=False,
             )
+            return open_source(source, on_demand=True)
         except EmbgeoError:
             continue
     raise RowsMissing(file)

@@ -21,19 +21,20 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class RowRanges:
-    """Ranges of the rows of a matrix that is decoded.
+    """Some rows of a matrix that is decoded.
 
     Attributes
     ----------
     read : callable
-        ``read(start, stop)`` gives these rows.
+        ``read(start, stop)`` gives these rows; ``read(start, stop, rows)`` the rows among them
+        that an array names, ascending, each once.
     identity : str
         What tells the matrix from others of its shape, without decoding it.
     columns : tuple of str
         Names of its columns, where each is one of a table.
     """
 
-    read: Callable[[int, int], npt.NDArray[Any]]
+    read: Callable[..., npt.NDArray[Any]]
     identity: str
     columns: tuple[str, ...] = ()
 

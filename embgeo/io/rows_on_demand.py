@@ -51,8 +51,13 @@ class RowsOnDemand:
             return held[start - first : stop - first : step]
         if not len(wanted):
             return np.empty((0, self.shape[1]), self.dtype)
-        first, held = self._hold(int(wanted.min()), int(wanted.max()) + 1)
-        return np.asarray(held[wanted - first])
+        rows, places = np.unique(wanted, return_inverse=True)
+        start, stop = int(rows[0]), int(rows[-1]) + 1
+        with self._lock:
+            first, held = self._first, self._held
+        if first <= start and stop <= first + len(held):
+            return np.asarray(held[wanted - first])
+        return np.asarray(self._read(start, stop, rows)[places])
 
     def _hold(self, start: int, stop: int) -> tuple[int, Array]:
         """A range with these rows, and its first row."""

@@ -317,7 +317,13 @@ def test_a_damaged_row_group_moves_no_rows_of_the_next(tmp_path: Path) -> None:
     content = path.read_bytes()
     first = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
     matrix = {"name": "emb", "places": [0], "width": D, "dtype": "float32"}
-    request = {"path": str(path), "output": str(out), "matrix": matrix, "range": [30, 70]}
+    request = {
+        "path": str(path),
+        "output": str(out),
+        "matrix": matrix,
+        "range": [30, 70],
+        "rows": None,
+    }
     refused = 0
     for place, change in product(range(first, first + 60), (4, 0x40)):
         path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
@@ -369,6 +375,37 @@ def test_rows_on_demand_are_those_of_the_table(tmp_path: Path) -> None:
     assert asked == [(30, 90), (80, 91)]
 
 
+@here
+def test_single_rows_decode_their_row_groups_alone(tmp_path: Path) -> None:
+    """Of three row groups the one in the middle is damaged."""
+    path = tmp_path / "x.parquet"
+    write_parquet(path, table().select(["emb"]))
+    first = pq.ParquetFile(path).metadata.row_group(1).column(0).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[first : first + 20] = b"\xff" * 20
+    path.write_bytes(content)
+    W = open_source(Source(path), on_demand=True).data
+    rows = np.array([119, 3, 3, 49, 100])
+    np.testing.assert_array_equal(W[rows], VECTORS[rows])
+    with pytest.raises(EmbgeoError, match="damaged or cut off"):
+        W[np.array([3, 60, 119])]
+
+
+@here
+def test_single_rows_of_many_files_and_batches(tmp_path: Path) -> None:
+    wide = np.arange(1300 * 2048, dtype="f4").reshape(1300, 2048)
+    for place, (a, b) in enumerate(((0, 0), (0, 600), (600, 650), (650, 1300))):
+        column = pa.FixedSizeListArray.from_arrays(pa.array(wide[a:b].ravel()), 2048)
+        file = tmp_path / f"{place}.parquet"
+        pq.write_table(pa.table({"emb": column}), file, row_group_size=300, use_dictionary=False)
+    W = open_source(Source(tmp_path), on_demand=True).data
+    for seed, n in ((0, 1), (1, 5), (2, 900)):
+        rows = np.random.default_rng(seed).integers(0, 1300, n)
+        np.testing.assert_array_equal(W[rows], wide[rows])
+    rows = np.array([700, 1200])  # of one file
+    np.testing.assert_array_equal(W[rows], wide[rows])
+
+
 def measure(path: Path, options: str) -> None:
     result = CliRunner().invoke(app, ["analyze", str(path), *options.split()])
     assert result.exit_code == 0, result.output
@@ -407,6 +444,29 @@ def test_parts_of_a_table_are_one_run(tmp_path: Path, monkeypatch: pytest.Monkey
     for one in expected.scalars:
         if one.value is not None:
             assert merged[one.name].value == pytest.approx(one.value, rel=1e-6), one.name
+
+
+@here
+@pytest.mark.slow
+def test_merging_reads_the_rows_that_it_needs_once_for_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.parquet"
+    write_parquet(path, table())
+    states = [tmp_path / f"s{part}.npz" for part in (1, 2, 3)]
+    for part, state in enumerate(states, 1):
+        measure(path, f"--part {part}/3 --sections tokens --save-state {state}")
+    asked: list[Any] = []
+    values = arrow._values
+
+    def watched(*given: Any) -> Any:
+        asked.append(given[6])
+        return values(*given)
+
+    monkeypatch.setattr(arrow, "_values", watched)
+    embgeo.merge(states, plan=tmp_path / "plan.npz")
+    (rows,) = asked
+    assert len(rows)
 
 
 def test_states_of_another_table_of_the_shape_do_not_merge(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.file_stamp import FileStamp
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
@@ -172,11 +173,14 @@ def _values(
     matrix: dict[str, Any],
     start: int,
     stop: int,
+    rows: IntArray | None = None,
 ) -> Array:
-    shape, dtype = (stop - start, matrix["width"]), np.dtype(matrix["dtype"])
+    n = stop - start if rows is None else len(rows)
+    shape, dtype = (n, matrix["width"]), np.dtype(matrix["dtype"])
     if not count(shape):
         return np.empty(shape, dtype=dtype)
-    request = {"action": "values", "matrix": matrix, "range": [start, stop]}
+    chosen = None if rows is None else rows.tolist()
+    request = {"action": "values", "matrix": matrix, "range": [start, stop], "rows": chosen}
     # Whole row groups are decoded, of which only some rows may be asked for.
     decoded = (stop - start + 2 * max(groups, default=0)) * shape[1] * dtype.itemsize
     found = fetch_array(

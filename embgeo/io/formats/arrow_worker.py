@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
@@ -113,32 +113,49 @@ def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> boo
 
 
 def values(request: dict[str, Any]) -> dict[str, Any]:
-    """Rows of a matrix: where it lies in the file if it does, else written to the output file."""
+    """Rows of a matrix: where it lies in the file if it does, else written to the output file.
+
+    With ``rows``, of Parquet files, these alone: ascending, each once.
+    """
     table = open_table(request["path"])
-    matrix, (start, stop) = request["matrix"], request["range"]
+    matrix, (start, stop), rows = request["matrix"], request["range"], request["rows"]
+    with open(request["output"], "wb") as out:
+        if rows is None:
+            return {"offset": write_rows(table, matrix, range(start, stop), out)}
+        group = np.searchsorted(np.cumsum(table.groups), rows, side="right")
+        for part in np.split(np.array(rows), np.flatnonzero(np.diff(group) > 1) + 1):
+            write_rows(table, matrix, part, out)
+    return {"offset": None}
+
+
+def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: BinaryIO) -> int | None:
+    """Write rows of a matrix, a range or an array; the place in the file where it lies there."""
+    start, stop = int(rows[0]), int(rows[-1]) + 1
     groups, row = choose_groups(table.groups, start, stop)
     width, places = matrix["width"], matrix["places"]
     dtype = np.dtype(matrix["dtype"])
     batch_rows = max(1, _BATCH_BYTES // (width * 8))
-    with open(request["output"], "wb") as out:
-        for batch in table.batches(places, batch_rows, groups):
-            first, row = max(start, row), row + batch.num_rows
-            if row <= first:
-                continue
-            batch = batch.slice(batch.num_rows - (row - first), min(stop, row) - first)
-            if matrix["name"] == "columns" and len(places) > 1:
-                block = np.column_stack([numbers(c, first) for c in batch.columns]).astype(dtype)
-            else:
-                block = list_values(batch.column(0), width, first)
-            place = offset_in(table, block)
-            if place is not None and len(block) == table.rows:
-                return {"offset": place}
-            out.write(np.ascontiguousarray(block, dtype=dtype).data)
-            if stop < table.rows and row >= stop:
-                break
+    for batch in table.batches(places, batch_rows, groups):
+        first, row = max(start, row), row + batch.num_rows
+        if row <= first:
+            continue
+        batch = batch.slice(batch.num_rows - (row - first), min(stop, row) - first)
+        if matrix["name"] == "columns" and len(places) > 1:
+            block = np.column_stack([numbers(c, first) for c in batch.columns]).astype(dtype)
+        else:
+            block = list_values(batch.column(0), width, first)
+        place = offset_in(table, block)
+        if place is not None and len(block) == table.rows:
+            return place
+        if not isinstance(rows, range):
+            low, high = np.searchsorted(rows, (first, first + len(block)))
+            block = block[rows[low:high] - first]
+        out.write(np.ascontiguousarray(block, dtype=dtype).data)
+        if stop < table.rows and row >= stop:
+            break
     if row < stop or row > table.rows:
         raise TableRefused(f"it holds {row:,} rows and says {table.rows:,}", "write it again")
-    return {"offset": None}
+    return None
 
 
 def choose_groups(groups: tuple[int, ...], start: int, stop: int) -> tuple[range | None, int]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
-from embgeo.io.formats.parts import put_together
+from embgeo.io.formats.parts import Box, put_together
 
 ENDING = ".parquet"
 
@@ -76,13 +77,17 @@ def join_column(parts: Sequence[Tensor]) -> Tensor:
     return Tensor(parts[0].name, (rows, width), parts[0].dtype, whole, ranges=ranges)
 
 
-def _read(parts: Sequence[Tensor], start: int, stop: int) -> Array:
+def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None = None) -> Array:
     """Rows of the table, from those of its files that hold some of them."""
-    pieces, end = [], 0
+    pieces: list[tuple[Box, Callable[[], Array]]] = []
+    width, end, n = parts[0].shape[1], 0, 0
     for part in parts:
         first, end = end, end + part.shape[0]
         low, high = max(start, first), min(stop, end)
-        if low < high and part.ranges is not None:
-            box = ((low - start, 0), (high - low, part.shape[1]))
-            pieces.append((box, partial(part.ranges.read, low - first, high - first)))
-    return put_together(pieces, (stop - start, parts[0].shape[1]), parts[0].dtype)
+        chosen = None if rows is None else rows[(low <= rows) & (rows < high)] - first
+        count = high - low if chosen is None else len(chosen)
+        if count > 0 and part.ranges is not None:
+            read = partial(part.ranges.read, low - first, high - first, chosen)
+            pieces.append((((n, 0), (count, width)), read))
+            n += count
+    return put_together(pieces, (n, width), parts[0].dtype)
