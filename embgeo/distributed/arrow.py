@@ -177,6 +177,7 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
         for chunk in getattr(vectors, "chunks", [vectors]):
             if not len(chunk):
                 continue
+            chunk = getattr(chunk, "storage", chunk)  # of tensors, as Ray Data has them
             width = blocks[0].shape[1] if blocks else len(chunk[0]) if chunk[0].is_valid else 0
             blocks.append(list_values(chunk, width, seen))
             seen += len(chunk)

@@ -266,10 +266,18 @@ def test_sections_that_name_rows_need_names() -> None:
         analyze_batches(run, "vector", sections=["spectrum", "tokens"])
 
 
-def test_float32_lists_of_any_kind() -> None:
+@pytest.mark.parametrize("kind", ["list", "tensor"])
+def test_float32_lists_of_any_kind(kind: str) -> None:
     W = sample(np.float32)
     table = make_table(W)
-    lists = pa.chunked_array([pa.array(W.tolist(), pa.list_(pa.float32()))])
-    found = analyze_batches(in_parts(replaced(table, "vector", lists), [7]), "vector", row="id")
+    column = pa.array(W.tolist(), pa.list_(pa.float32()))
+    if kind == "tensor":
+        lists = table["vector"].combine_chunks()
+        column = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [D]), lists)
+    other = replaced(table, "vector", pa.chunked_array([column]))
+    found, expected = (
+        analyze_batches(in_parts(one, [7]), "vector", row="id", sections=["spectrum", "cosine"])
+        for one in (other, table)
+    )
     assert found.provenance["dtype"] == "float32"
-    assert analyze_batches(in_parts(table, [7]), "vector", row="id").scalars == found.scalars
+    assert found.scalars == expected.scalars
