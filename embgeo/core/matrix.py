@@ -46,6 +46,8 @@ class Origin:
         What else a reader has to know (averaged copies, how labels were laid, …).
     stamps : tuple of FileStamp
         Of the files that are read while the matrix is measured.
+    columns : tuple of str
+        Names of its columns, where each is one of a table.
     """
 
     path: str = ""
@@ -60,6 +62,7 @@ class Origin:
     tied_by: str = ""
     notes: tuple[str, ...] = ()
     stamps: tuple[FileStamp, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def tied(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -88,13 +89,15 @@ class MeasuringSetup:
     reference: bool
     d: int
     dtype: str
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, matrix: Matrix, sections: Sequence[str] | None, options: Options, reference: bool
     ) -> MeasuringSetup:
         chosen = None if sections is None else tuple(sections)
-        return cls(code_version(), chosen, options, reference, matrix.d, matrix.dtype)
+        kind = matrix.d, matrix.dtype, matrix.origin.columns
+        return cls(code_version(), chosen, options, reference, *kind)
 
     def difference(self, other: MeasuringSetup) -> str:
         """What is not alike, in words; empty where everything is."""
@@ -105,15 +108,17 @@ class MeasuringSetup:
         return ""
 
     def _pairs(self, other: MeasuringSetup) -> list[tuple[str, Any, Any]]:
-        own = [f.name for f in fields(self) if f.name != "options"]
+        own = [f.name for f in fields(self) if f.name not in ("options", "columns")]
         chosen = [f.name for f in fields(self.options)]
         return [
             *((name, getattr(self, name), getattr(other, name)) for name in own),
+            *(("columns", *pair) for pair in zip_longest(self.columns, other.columns)),
             *((n, getattr(self.options, n), getattr(other.options, n)) for n in chosen),
         ]
 
 
 NAMES = {
+    "columns": "name of a column",
     "d": "columns",
     "dtype": "type of the entries",
     "embgeo": "version of embgeo",

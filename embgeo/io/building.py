@@ -86,6 +86,7 @@ def _of(origin: Origin, tensor: Tensor, transposed: bool, reason: str) -> Origin
         dtype=tensor.dtype,
         transposed=transposed,
         reason=reason,
+        columns=() if transposed else tensor.columns,
     )
 
 

@@ -30,13 +30,10 @@ class RowRanges:
         that an array names, ascending, each once.
     identity : str
         What tells the matrix from others of its shape, without decoding it.
-    columns : tuple of str
-        Names of its columns, where each is one of a table.
     """
 
     read: Callable[..., npt.NDArray[Any]]
     identity: str
-    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +54,8 @@ class Tensor:
         Name of an earlier tensor that shares this one's storage, offset, shape and strides.
     ranges : RowRanges or None
         Of a matrix of which some rows are less work than all.
+    columns : tuple of str
+        Names of its columns, where each is one of a table.
     """
 
     name: str
@@ -65,6 +64,7 @@ class Tensor:
     open: Callable[[], npt.NDArray[Any]]
     alias_of: str = ""
     ranges: RowRanges | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:

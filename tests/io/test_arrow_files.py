@@ -469,6 +469,19 @@ def test_merging_reads_the_rows_that_it_needs_once_for_a_file(
     assert len(rows)
 
 
+@here
+@pytest.mark.slow
+def test_states_of_tables_with_columns_in_another_order_do_not_merge(tmp_path: Path) -> None:
+    states = []
+    for start, names in ((0, "abcdef"), (60, "abdcef")):
+        path = tmp_path / f"{start}.parquet"
+        write_parquet(path, columns(names)[start : start + 60])
+        states.append(tmp_path / f"{start}.npz")
+        measure(path, f"--first-row {start} --sections spectrum --save-state {states[-1]}")
+    with pytest.raises(EmbgeoError, match="in name of a column: d here, c there"):
+        embgeo.merge(states)
+
+
 def test_states_of_another_table_of_the_shape_do_not_merge(tmp_path: Path) -> None:
     states = []
     for part, vectors in ((1, VECTORS), (2, VECTORS[::-1].copy())):

@@ -151,10 +151,12 @@ def _tensor(
     if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {stamp.size:,} bytes")
     read = partial(_values, path, stamp, tuple(answer["groups"]), matrix)
-    columns = tuple(matrix.get("columns", ()))
-    ranges = RowRanges(read, f"{known} {matrix['name']}", columns) if answer["groups"] else None
+    columns = tuple(map(plain, matrix.get("columns", ())))
+    ranges = RowRanges(read, f"{known} {matrix['name']}") if answer["groups"] else None
     whole = partial(read, 0, rows)
-    return Tensor(plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges)
+    return Tensor(
+        plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges, columns=columns
+    )
 
 
 def _hash_samples(data: Bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -63,8 +64,7 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
 
 def kind(tensor: Tensor) -> tuple[object, ...]:
     """What has to be the same in all files of a table."""
-    columns = None if tensor.ranges is None else tensor.ranges.columns
-    return tensor.shape[1:], tensor.dtype, columns
+    return tensor.shape[1:], tensor.dtype, tensor.columns, tensor.ranges is None
 
 
 def join_column(parts: Sequence[Tensor]) -> Tensor:
@@ -74,7 +74,7 @@ def join_column(parts: Sequence[Tensor]) -> Tensor:
     whole = partial(read, 0, rows)
     known = [part.ranges.identity for part in parts if part.ranges is not None]
     ranges = RowRanges(read, hashlib.sha256("\n".join(known).encode()).hexdigest())
-    return Tensor(parts[0].name, (rows, width), parts[0].dtype, whole, ranges=ranges)
+    return replace(parts[0], shape=(rows, width), open=whole, ranges=ranges)
 
 
 def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None = None) -> Array:
