@@ -12,12 +12,12 @@ import pytest
 from embgeo.charts import theme
 from embgeo.charts.render import paper, svg
 from embgeo.charts.render.dots import draw_dots, widen
-from embgeo.charts.render.drawing import set_log_ticks, shorten
+from embgeo.charts.render.drawing import draw_panel, set_log_ticks, shorten
 from embgeo.charts.render.hexagons import count_hexagons
 from embgeo.charts.render.interactive import step_values
 from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.view import View, common_views, fit_view
-from embgeo.charts.specification import HistogramSteps, MemberStyle
+from embgeo.charts.specification import Axis, HistogramSteps, Line, MemberStyle, Panel
 from embgeo.charts.subject import Subject
 from embgeo.core.errors import BadOption
 from embgeo.core.visible import LONGEST, drawable
@@ -120,6 +120,19 @@ def test_a_logarithmic_axis_spans_the_whole_range_of_floats() -> None:
     ax = Figure().add_subplot()
     set_log_ticks(ax.yaxis, np.array([5e-324, 1.0, 1e308]), write_power)
     assert ax.get_yscale() == "log"
+
+
+@pytest.mark.parametrize(("top", "limits"), [(0.0, (0.0, 1.0)), (3.0, (-0.15, 3.15))])
+def test_a_count_that_stays_zero_is_not_shown_below_it(
+    top: float, limits: tuple[float, float]
+) -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    steps = np.array([1.0, 2.0])
+    panel = Panel(Axis("step"), Axis("rows"), (Line(steps, np.array([0.0, top])),))
+    draw_panel(ax, panel, svg.MEDIUM, {})
+    assert ax.get_ylim() == pytest.approx(limits)
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
         draw_guide(ax, guide, named=not panel.title)
     set_axis(ax.xaxis, panel.x, [line_x(line) for line in panel.lines], medium)
     set_axis(ax.yaxis, panel.y, [line_y(line) for line in panel.lines], medium)
+    if panel.lines and not any(np.any(line_y(line)) for line in panel.lines):
+        ax.set_ylim(0.0, 1.0)  # a count that stays 0 is never below it
     title = medium.write_name(panel.member) or medium.write_label(panel.title)
     bends = [guide.label for guide in panel.guides if guide.label and guide.axis == "x"]
     if title:

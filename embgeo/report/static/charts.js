@@ -56,7 +56,7 @@ function makeChart(element, chart) {
         // A logarithmic axis would reach to the next power of ten.
         range: (_plot, low, high) => chart.range ?? [low, high],
       },
-      y: { distr: chart.log[1] ? 3 : 1, range: steps && !chart.log[1] ? fromZero : undefined },
+      y: { distr: chart.log[1] ? 3 : 1, range: chart.log[1] ? undefined : steps ? fromZero : aroundData },
     },
     axes: [axis(chart.labels[0], chart.log[0]), axis(chart.labels[1], chart.log[1])],
     hooks: { draw: [(plot) => drawMark(plot, chart.mark)] },
@@ -108,8 +108,13 @@ function fromZero(_plot, _low, high) {
   return [0, high > 0 ? high * 1.05 : 1];
 }
 
-// uPlot asks for the labels of a logarithmic axis at every minor tick; powers of ten are enough.
-// With as many digits as a step between two of them has; on a logarithmic axis, powers of ten alone.
+// As uPlot has it, but for numbers that stay 0: it would show them below a hundred.
+function aroundData(_plot, low, high) {
+  return low === 0 && high === 0 ? [0, 1] : uPlot.rangeNum(low, high, 0.1, true);
+}
+
+// With as many digits as a step between two of them has; on a logarithmic axis, powers of ten
+// alone, though uPlot asks for labels at every minor tick.
 function tickTexts(values, log) {
   const known = values.filter((v) => v != null);
   const largest = Math.max(...known.map(Math.abs));
