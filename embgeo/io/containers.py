@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 from embgeo.io.bounded import scratch, tar_members, zip_members
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, BoundedStream, Codec, codec_of
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, list_short, reading, short
-from embgeo.io.bounded.maps import map_file
+from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.bounded.small_files import HEAD_BYTES
 from embgeo.io.formats import is_known_head
 from embgeo.io.formats.model_folder import NOT_WEIGHTS, WEIGHTS
@@ -67,7 +67,7 @@ class _ArchivedFile:
 
     name: str
     size: int
-    head: Callable[[], bytes]
+    head: Callable[[], Bytes]
     pieces: Callable[[], Iterator[bytes]]
 
 
@@ -114,10 +114,6 @@ def _extract(
     return Unfolded(content, True, notes)
 
 
-def _is_tar(_path: Path, head: bytes) -> bool:
-    return tar_members.is_tar(head)
-
-
 def _is_plain_zip(path: Path, head: bytes) -> bool:
     """A zip archive that neither torch nor numpy wrote; damaged ones are left to torch's reader."""
     if not head.startswith(zip_members.MAGICS) or zip_members.first_name(head).endswith(".npy"):
@@ -135,7 +131,7 @@ def _zip_entries(path: Path) -> list[_ArchivedFile]:
         _ArchivedFile(
             name,
             member.size,
-            partial(_start_of, archive, name),
+            partial(archive.start_of, name, HEAD_BYTES),
             partial(archive.pieces_of, name),
         )
         for name, member in archive.members.items()
@@ -143,15 +139,11 @@ def _zip_entries(path: Path) -> list[_ArchivedFile]:
     ]
 
 
-def _start_of(archive: zip_members.Archive, name: str) -> bytes:
-    return archive.start_of(name, HEAD_BYTES).tobytes()
-
-
 def _tar_entries(path: Path) -> list[_ArchivedFile]:
     data = map_file(path)
 
-    def head(member: tar_members.TarMember) -> bytes:
-        return data[member.start : member.start + min(member.size, HEAD_BYTES)].tobytes()
+    def head(member: tar_members.TarMember) -> Bytes:
+        return data[member.start : member.start + min(member.size, HEAD_BYTES)]
 
     def pieces(member: tar_members.TarMember) -> Iterator[bytes]:
         content = data[member.start : member.start + member.size]
@@ -204,7 +196,7 @@ def _with_tensors(entries: list[_ArchivedFile]) -> list[_ArchivedFile]:
     ]
     known = []
     for entry in itertools.islice(candidates, _EXAMINED):
-        head = entry.head()
+        head = entry.head().tobytes()
         if is_known_head(head) or codec_of(head) is not None:
             known.append(entry)
     return known
@@ -221,6 +213,8 @@ def _listing(entries: list[_ArchivedFile]) -> str:
 #: Every container, in the order in which files are shown to them.
 CONTAINERS = (
     *(Container(c.name, partial(_starts, c), partial(_decompress, c)) for c in CODECS),
-    Container("tar", _is_tar, partial(_extract, "tar", _tar_entries)),
+    Container(
+        "tar", lambda _, head: tar_members.is_tar(head), partial(_extract, "tar", _tar_entries)
+    ),
     Container("zip", _is_plain_zip, partial(_extract, "zip", _zip_entries)),
 )

@@ -47,12 +47,8 @@ def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
     """The whole content of a plain or compressed file, refused beyond `limit` bytes."""
     codec = codec_of(read_head(path))
     try:
-        if codec is not None:
-            with BoundedStream(path, codec) as stream:
-                data = stream.read(limit + 1)
-        else:
-            with path.open("rb") as file:
-                data = file.read(limit + 1)
+        with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
+            data = stream.read(limit + 1)
     except OSError as error:
         raise cannot_read(path, error) from error
     if len(data) > limit:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from embgeo.io.bounded.compressed import BoundedStream, Codec, codec_of
+from embgeo.io.bounded.compressed import BoundedStream, codec_of
 from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Omissions
@@ -58,7 +57,7 @@ class CorpusText:
         self._left_out = Omissions()
         self._progress = progress or (lambda _read, _total: None)
         self._files = _files(path) if self._is_folder else [path]
-        self._codecs = {file: _codec(file) for file in self._files}
+        self._codecs = {file: codec_of(read_head(file)) for file in self._files}
         packed = any(self._codecs.values())
         self._total = 0 if packed else sum(file.stat().st_size for file in self._files)
         self._read = 0
@@ -78,9 +77,10 @@ class CorpusText:
             Damaged, or no text; inside a folder the latter is left out.
         """
         for file in self._files:
+            codec = self._codecs[file]
             try:
-                with _stream(file, self._codecs[file]) as read:
-                    yield from self._pieces_of(file, read, words)
+                with file.open("rb") if codec is None else BoundedStream(file, codec) as stream:
+                    yield from self._pieces_of(file, stream.read, words)
             except OSError as error:
                 raise cannot_read(file, error) from error
 
@@ -144,16 +144,6 @@ def _files(folder: Path) -> list[Path]:
     if not files:
         raise refuse(folder, "the folder holds no files with text", "check the path")
     return files
-
-
-def _codec(file: Path) -> Codec | None:
-    return codec_of(read_head(file))
-
-
-@contextmanager
-def _stream(path: Path, codec: Codec | None) -> Iterator[Callable[[int], bytes]]:
-    with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
-        yield stream.read
 
 
 def _no_text(start: bytes) -> str:
