@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -330,6 +331,22 @@ def test_blamed_tokens_have_cards_and_names_that_do_not_overlap(
     assert 1 <= overlaps[0] < 8
     assert overlaps[1:] == [8, False]
     assert complaints(driver) == []
+
+
+def test_the_map_stands_next_to_the_findings_below_the_output_matrix(
+    driver: Any, tmp_path: Path
+) -> None:
+    analysis = sample(n=50)
+    output = {"tensor": "head", "verdict": {"headline": "No sign of degeneration"}}
+    provenance = {**analysis.provenance, "output": output}
+    path = tmp_path / "untied.html"
+    path.write_text(render(replace(analysis, provenance=provenance)), encoding="utf-8")
+    open_page(driver, path)
+    tops = driver.execute_script(
+        "return ['.output-verdict', '.evidence', '.map-panel'].map("
+        "s => document.querySelector(`.first > ${s}`).getBoundingClientRect().top)"
+    )
+    assert tops[0] < tops[1] == tops[2]
 
 
 def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
