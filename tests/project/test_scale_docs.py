@@ -111,8 +111,12 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, An
 
 @pytest.mark.loopback
 @pytest.mark.nightly
-def test_the_program_for_spark(table: Any, follow: Callable[[str, Any], None]) -> None:
+@pytest.mark.filterwarnings("ignore")  # the engine's own, about itself and pandas
+def test_the_program_for_spark(
+    table: Any, follow: Callable[[str, Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     local = sql.SparkSession.builder.master("local[2]")
     spark = local.config("spark.driver.host", "127.0.0.1").getOrCreate()
     try:
@@ -123,6 +127,7 @@ def test_the_program_for_spark(table: Any, follow: Callable[[str, Any], None]) -
 
 @pytest.mark.loopback
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")  # the engine's own, about itself and pandas
 def test_the_program_for_ray(table: Any, follow: Callable[[str, Any], None]) -> None:
     ray = pytest.importorskip("ray")
     try:
