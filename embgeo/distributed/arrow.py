@@ -282,8 +282,8 @@ class ArrowEngine:
         """That a pass saw the parts that were counted before, each once."""
         if sorted(part.start for part in parts) != sorted(self.starts.values()):
             raise UnreadableFile(
-                f"{len(self.starts):,} parts were counted, and a pass saw {len(parts):,}, some of "
-                "them not or twice",
+                f"{len(self.starts):,} parts were counted, and a pass saw {len(parts):,}: some are "
+                "missing or repeated",
                 way_out=RUN,
             )
 
@@ -337,8 +337,8 @@ def analyze_batches(
     token, count : str
         Columns of labels and of counts.
     total : int, optional
-        Rows of the table, as the engine counts them: without it nothing tells that a part never
-        reached the tasks.
+        Rows of the table, as the engine counts them. Without it, parts that never reach the tasks
+        go unnoticed.
     sections, options, reference, command
         As for :func:`embgeo.analyze`.
     resources : Resources, optional

@@ -229,6 +229,7 @@ def _count_corpus(
         return _by_tokenizer(text, labels, vocabulary, cut)
     except NotUsable as error:
         why = f"the model's own {vocabulary.encoder.name} is not used: {error}"
+    text = CorpusText(path, progress)  # from its beginning, with notes and progress of its own
     try:
         frequency, notes = _of_labeled(labels, lambda tokens: count_words(tokens, text))
     except LabelMismatch as error:

@@ -27,8 +27,8 @@ from embgeo.report.study_tables import (
     first_heads,
     heads,
     method_rows,
+    name_unit,
     settings_text,
-    what_is_counted,
 )
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.result.analysis import REPORT_NAME
@@ -153,7 +153,7 @@ def facts(training: Training) -> list[str]:
     corpus = training.provenance.get("corpus") or {}
     settings = training.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
-    counted = what_is_counted(corpus)
+    counted = name_unit(corpus)
     model = settings.get("model") or {}
     parts = [
         visible(str(model.get("name", ""))),

@@ -136,7 +136,7 @@ def heads(training: Training) -> tuple[Head, ...]:
     quality = quality_name(training.runs)
     first, _, score = quality.partition(".")
     other = "valid" if first == "test" else "test"
-    counted = what_is_counted(training.provenance.get("corpus") or {})
+    counted = name_unit(training.provenance.get("corpus") or {})
     columns = (
         (quality, describe_quality(quality)),
         *GEOMETRY,
@@ -153,7 +153,7 @@ def heads(training: Training) -> tuple[Head, ...]:
     return tuple(Head(name, title) for name, title in dict(columns).items() if name in held)
 
 
-def what_is_counted(corpus: Mapping[str, Any]) -> str:
+def name_unit(corpus: Mapping[str, Any]) -> str:
     """What the sizes of splits are numbers of: ``"tokens"``, ``"documents"``."""
     unit = corpus.get("unit", "tokens")
     # How a text for language models is cut; its sizes are given in tokens.

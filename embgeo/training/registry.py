@@ -39,10 +39,10 @@ def check_name(name: Any) -> str:
 
 
 def check_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
-    """ValueError for a setting without a default, or with one that no file of settings holds."""
+    """ValueError for a setting without a default that a file of settings can hold."""
     for name, default in defaults.items():
         if not isinstance(default, _DEFAULTS):
-            raise ValueError(f"the setting {name} of {kind.__name__} has no default that is plain")
+            raise ValueError(f"the setting {name} of {kind.__name__} has no plain default")
 
 
 def file_of(thing: object) -> str | None:

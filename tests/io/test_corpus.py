@@ -84,6 +84,29 @@ def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool
     np.testing.assert_array_equal(given.frequency.counts, matrix.frequency.counts)
 
 
+def test_a_tokenizer_that_fails_on_the_way_leaves_words_to_be_counted_from_the_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tokenizer_makers.trained("byte-level")
+    made.save(str(tmp_path / "tokenizer.json"))
+    matrix_file(tmp_path / "model.npy", made.get_vocab_size())
+    written(tmp_path / "c" / "a.txt", TEXT.encode() + b"\xff\n")
+    written(tmp_path / "c" / "b.bin", b"\0\1")
+    progress: list[tuple[int, int]] = []
+
+    def fail(_encoder: Any, _size: int, text: CorpusText) -> Any:
+        list(text.pieces(words=False))
+        raise corpus_counts.NotUsable("it failed")
+
+    monkeypatch.setattr("embgeo.io.selecting.count_tokens", fail)
+    matrix = embgeo.load(
+        tmp_path, corpus=tmp_path / "c", progress=lambda done, total: progress.append((done, total))
+    )
+    assert "1 bytes of c are not valid UTF-8" in matrix.origin.notes
+    assert sum("b.bin" in note for note in matrix.origin.notes) == 1
+    assert all(done <= total for done, total in progress)
+
+
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
 @pytest.mark.slow
 def test_a_sentencepiece_model_counts(tmp_path: Path, kind: str) -> None:

@@ -22,6 +22,7 @@ from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import list_moved_tokens
 from embgeo.comparison.pair import Difference
 from embgeo.comparison.shifts import shifts
+from embgeo.core.quantities.isotropy import I1, I1_UNIT
 from embgeo.report import page as pages
 from embgeo.report.comparison import draw_comparison, render, write
 from embgeo.report.comparison_tables import (
@@ -285,6 +286,22 @@ def test_sampled_differences_are_counted() -> None:
 )
 def test_changes_of_state_in_words(before: Any, after: Any, said: str) -> None:
     assert describe_state_change(before, after) == said
+
+
+@pytest.mark.parametrize(
+    ("left", "begins"),
+    [({I1.name}, "I1 as stored "), ({I1_UNIT.name}, "I1 at a mean norm of 1 "), (set(), None)],
+)
+def test_the_sentence_about_i1_is_of_the_scales_that_are_there(
+    left: set[str], begins: str | None
+) -> None:
+    found = sample_comparison()
+    kept = tuple(
+        d for d in found.differences if d.name in left or d.name not in (I1.name, I1_UNIT.name)
+    )
+    sentences = {s.key: s.sentence for s in shifts(replace(found, differences=kept), 1)}
+    assert ("isotropy" in sentences) == (begins is not None)
+    assert sentences.get("isotropy", "").startswith(begins or "")
 
 
 def test_raw_and_unit_stand_side_by_side_with_the_norms() -> None:

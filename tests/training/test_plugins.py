@@ -203,14 +203,22 @@ WRONG = {
         "Empty has no layers_of",
     ),
     "part that is no class": (METHOD.replace("(CosReg,)", "CosReg"), "not a tuple of classes"),
-    "reference that is none": (METHOD.replace("2.0}", "2.0}, reference='x'"), "'x' is no method"),
+    "reference that is none": (
+        METHOD.replace("2.0}", "2.0}, reference='x'"),
+        "'x' is not a method",
+    ),
 }
 #: What is left out or changed in a program of the page, and what is said of it.
 LEFT_OUT = {
     "name": ("gru", '    NAME = "gru"\n', "", "no attribute 'NAME'"),
     "name that is none": ("gru", '"gru"', "3", "its name is 3"),
-    "default": ("gru", "d=32", "d", "setting d of Gru has no default"),
-    "default of settings": ("gru", "d=32", "d=torch.tensor(32)", "setting d of Gru has no default"),
+    "default": ("gru", "d=32", "d", "setting d of Gru has no plain"),
+    "default of settings": (
+        "gru",
+        "d=32",
+        "d=torch.tensor(32)",
+        "setting d of Gru has no plain",
+    ),
     "name of a regularizer": ("gru", '    NAME = "centered"\n', "", "Centered has no NAME"),
     "source of a regularizer": ("gru", 'SOURCE = "this', 'SAUCE = "this', "Centered has no SOURCE"),
     "need": ("gru", '("logits",)', '("logit",)', "Confidence needs 'logit'"),

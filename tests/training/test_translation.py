@@ -449,7 +449,7 @@ BAD = {
             "method": {"shared": {"base": "mle", "model": {"tied": "three-way"}}},
             "compare": ["mle", "shared"],
         },
-        "tied of .method.shared. is another",
+        "method.shared. sets tied of the model",
     ),
     "tokenizer": ({}, {"data": {"tokenizer": "x.json"}}, "tokenizer of"),
     "cache": ({}, {"evaluation": {"cache": True}}, "cache of .evaluation. is not for the task"),

@@ -134,7 +134,7 @@ def guess_scheme(tokens: Collection[str]) -> Scheme:
 
 
 def uses_sign(tokens: Collection[str], sign: str) -> bool:
-    """Whether so many tokens begin with a sign that it belongs to how they are written."""
+    """Whether enough tokens begin with a sign for it to be part of how words are written."""
     return sum(token.startswith(sign) for token in tokens) >= max(1.0, _SIGN_SHARE * len(tokens))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
-from embgeo.report.study_tables import MATRICES, what_is_counted
+from embgeo.report.study_tables import MATRICES, name_unit
 from embgeo.report.text.columns import align
 from embgeo.training.study.deciding import (
     count_verdicts,
@@ -101,7 +101,7 @@ def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
     if rates := plan["rates"]:
         runs += f", {len(rates)} learning rates tried with the first"
     lines = [
-        f"{corpus['name']}: {corpus['rows']:,} rows; {what_is_counted(corpus)}: {sizes}",
+        f"{corpus['name']}: {corpus['rows']:,} rows; {name_unit(corpus)}: {sizes}",
         f"{plan['model']['name']}, {runs}, into {folder}",
     ]
     rows = [["", "parameters", "memory", "steps", "ms a step", "a run"]]

@@ -154,7 +154,7 @@ def check_method(method: Method) -> str:
             raise ValueError(f"{part.__name__} needs {min(unknown)!r}, which no step has")
         check_defaults(part, {k: one.default for k, one in list_settings(part).items()})
     if method.reference not in ("", method.name, *METHODS, *list_added("methods")):
-        raise ValueError(f"its reference {method.reference!r} is no method")
+        raise ValueError(f"its reference {method.reference!r} is not a method")
     return check_name(method.name)
 
 

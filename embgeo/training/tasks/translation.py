@@ -204,7 +204,7 @@ class TranslationTask(Task):
                 )
             if "tied" in method.model:
                 raise BadOption(
-                    f"tied of [method.{name}] is another than that of the counts of tokens",
+                    f"[method.{name}] sets tied of the model, and tokens are counted for [model]",
                     way_out="train each tied of [model] as a study of its own",
                 )
 
