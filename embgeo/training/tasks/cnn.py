@@ -60,7 +60,7 @@ class Cnn(EmbeddingModel):
         self.shape, n = shape, whole("filters", filters)
         self.make_embedding((2.0 * torch.rand(self.n_tokens, self.d) - 1.0) / math.sqrt(self.d))
         self.make_decoder(None, bias=flag("bias", bias))
-        # Channels last: a step on a CPU takes a tenth less; sums round otherwise.
+        # Channels last is faster on a CPU; see benchmarks/README.md.
         self.convolutions = nn.Sequential(
             nn.Conv2d(1, n, 5, padding=2),
             nn.ReLU(),
