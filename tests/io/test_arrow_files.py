@@ -88,6 +88,21 @@ def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wrong", "problem"), [(-1, "row 1 has the count -1"), (None, "row 1 has no count")]
+)
+def test_a_column_with_an_impossible_count_is_left_out_with_a_note(
+    tmp_path: Path, wrong: int | None, problem: str
+) -> None:
+    path = tmp_path / "vectors.parquet"
+    write_parquet(path, table("fixed", count=[COUNTS[0], wrong, *COUNTS[2:]]))
+
+    matrix = embgeo.load(path)
+
+    assert matrix.frequency is None or matrix.frequency.kind != "counts"
+    assert f"column count is not used as counts: {problem}" in matrix.origin.notes
+
+
+@pytest.mark.parametrize(
     ("dtype", "write"), sampled(product(["float16", "float32", "float64"], WRITERS), 5)
 )
 @here

@@ -96,7 +96,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             },
             _DESCRIBING + size / _SLOWEST,
         )
-        tokens, counts = _labels(labels.path, answer)
+        tokens, counts, why_no_counts = _labels(labels.path, answer)
     finally:
         labels.remove()
     known = _hash_samples(data) if answer["groups"] else ""
@@ -108,7 +108,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         files=(path,),
         tokens=tokens,
         tokens_source=f"column {plain(answer['labels'])} of the file" if tokens else "",
-        notes=tuple(plain(note) for note in answer["notes"]),
+        notes=tuple(plain(note) for note in (*answer["notes"], *why_no_counts)),
         counts=counts,
         counts_source="" if counts is None else f"column {plain(answer['counts'])} of the file",
     )
@@ -120,7 +120,8 @@ def _ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 def _labels(
     path: Path, answer: dict[str, Any]
-) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None]:
+) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None, tuple[str, ...]]:
+    """Labels and counts of the rows, with a note where the column of counts is left out."""
     if path.stat().st_size > 2 * SIDE_FILE_BYTES:
         raise Damaged(f"its counts take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
     tokens: list[str] = []
@@ -137,10 +138,13 @@ def _labels(
         raise Damaged(f"it holds {len(tokens):,} labels and says {rows:,} rows")
     labels = None if answer["labels"] is None else tuple(safe_text(token) for token in tokens)
     if answer["counts"] is None or len(counts) != rows:
-        return labels, None
-    if any(count is None or not 0 <= count <= LARGEST_COUNT for count in counts):
-        return labels, None
-    return labels, np.array(counts, dtype=np.float64)
+        return labels, None, ()
+    for row, value in enumerate(counts):
+        if value is None or not 0 <= value <= LARGEST_COUNT:
+            problem = "has no count" if value is None else f"has the count {value}"
+            note = f"column {answer['counts']} is not used as counts: row {row:,} {problem}"
+            return labels, None, (note,)
+    return labels, np.array(counts, dtype=np.float64), ()
 
 
 def _tensor(
