@@ -32,7 +32,10 @@ from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 SHOWN = 30
-COLUMNS = ("row", "token", "count", "indicator")
+COLUMNS = ("row", "token", "count")
+# The two indicators of Land & Bartolo (2024, §3), as heads of columns and axes.
+INPUT_NORM = "norm of the input row"
+DISTANCE = "cosine distance to unused tokens"
 
 
 def first(facts: Facts, options: Options) -> list[Statistic]:
@@ -75,7 +78,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         note = "untied: norm of the input row, smallest first"
         if len(known):
             note += f"; {len(known):,} tokens known to be unused ({said}) are not listed"
-        return tabulate(facts, norms, note, known)
+        return tabulate(facts, norms, INPUT_NORM, note, known)
     key = ("angle after removal", "undertrained")
     if key not in shared.statistics:
         reason = (
@@ -84,17 +87,19 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
             else "no token is known to be unused (by spelling such as [unused1], or by a count of "
             "0)"
         )
-        return [Table(q.UNDERTRAINED, COLUMNS, (), note=f"not defined: {reason}")]
+        return [Table(q.UNDERTRAINED, (*COLUMNS, DISTANCE), (), note=f"not defined: {reason}")]
     angles = shared.find(AngleAfterRemoval, key).values()
     note = (
         f"tied: cosine distance to the mean of {len(known):,} unused tokens ({said}), which are "
         "not listed; smallest first"
     )
     # 1 − cos, without cancelling where the angle is small.
-    return tabulate(facts, 2.0 * np.sin(angles / 2.0) ** 2, note, known)
+    return tabulate(facts, 2.0 * np.sin(angles / 2.0) ** 2, DISTANCE, note, known)
 
 
-def tabulate(facts: Facts, indicator: FloatArray, note: str, known: IntArray) -> list[Value]:
+def tabulate(
+    facts: Facts, indicator: FloatArray, label: str, note: str, known: IntArray
+) -> list[Value]:
     """The column of all rows, and the table without those known to be unused."""
     order = np.argsort(indicator, kind="stable")
     order = order[~np.isin(facts.kept[order], known)]
@@ -102,5 +107,5 @@ def tabulate(facts: Facts, indicator: FloatArray, note: str, known: IntArray) ->
     for at in order[:SHOWN]:
         row = int(facts.kept[at])
         rows.append((row, facts.token(row), facts.count(row), float(indicator[at])))
-    table = Table(q.UNDERTRAINED, COLUMNS, tuple(rows), note=note)
-    return [table, Column(q.UNDERTRAINED_INDICATOR, facts.take_listed(indicator), "indicator")]
+    table = Table(q.UNDERTRAINED, (*COLUMNS, label), tuple(rows), note=note)
+    return [table, Column(q.UNDERTRAINED_INDICATOR, facts.take_listed(indicator), label)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from embgeo.charts import CHARTS, theme
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
@@ -25,6 +26,7 @@ from embgeo.report.tables import capital
 
 #: Third-party scripts, each an element of its own.
 VENDOR_SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "vendor/kdbush/kdbush.min.js")
+_OPTION = re.compile("--[a-z]+(?:-[a-z]+)+")
 
 
 @cache
@@ -42,7 +44,14 @@ def environment() -> Environment:
     made.filters["definition"] = lambda name: "def-" + str(name).replace(".", "-")
     made.filters["number"] = format_number
     made.filters["capital"] = capital
+    made.filters["whole_options"] = keep_options_whole
     return made
+
+
+def keep_options_whole(text: str) -> Markup:
+    """`text` as HTML in which no line breaks at the hyphens of an option (``--rank-order``)."""
+    html = escape(visible_text(text))
+    return Markup(_OPTION.sub(lambda option: f'<span class="option">{option[0]}</span>', html))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import pytest
 
 from embgeo.charts import CHARTS
 from embgeo.charts.subject import Subject
-from embgeo.core.values import Quantity, Table
+from embgeo.core.values import Note, Quantity, Table
 from embgeo.core.visible import LIMIT, visible
 from embgeo.report import page as pages
 from embgeo.report.analysis import render, write
@@ -146,7 +146,7 @@ def test_hostile_names_and_reasons() -> None:
     analysis = replace(
         analysis,
         provenance={**analysis.provenance, "file": attack, "tensor": attack, "command": attack},
-        notes=(attack,),
+        notes=(Note("loading", attack),),
         absent={"frequency": attack, attack: attack},
     )
     parsed = Page(render(analysis))
@@ -160,6 +160,11 @@ def test_json_in_the_page_cannot_end_its_element() -> None:
     text = script_json({"x": "</script><!-- & \u2028\u2029 é"})
     assert not re.search("[<>&\u2028\u2029]", text)
     assert json.loads(text) == {"x": "</script><!-- & \u2028\u2029 é"}
+
+
+def test_options_stay_whole_and_everything_else_is_escaped() -> None:
+    html = pages.keep_options_whole("give --rank-order or <--counts> &")
+    assert html == 'give <span class="option">--rank-order</span> or &lt;--counts&gt; &amp;'
 
 
 @pytest.mark.parametrize(

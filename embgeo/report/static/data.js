@@ -100,10 +100,11 @@ function readColumns(columns, buffer) {
   return columns.map((column) => ({ ...column, values: readColumn(buffer, column.values) }));
 }
 
-// A short label that a reader understands: "angle to mean (°)", but "Norm (‖w‖)" for a bare sign.
+// A short label that a reader understands: "angle to mean (°)", but "norm (‖w‖)" for a bare sign.
 function columnTitle({ title, label, unit }) {
   const measured = unit ? `${label} (${unit})` : label;
-  return /\p{L}{3}/u.test(label) ? measured : `${title} (${measured})`;
+  const name = title[0].toLowerCase() + title.slice(1);
+  return /\p{L}{3}/u.test(label) ? measured : `${name} (${measured})`;
 }
 
 // Numbers as the tables print them: four digits, thousands apart.
