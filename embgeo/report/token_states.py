@@ -10,7 +10,7 @@ from embgeo.charts.ring import find_members
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import clump
 from embgeo.core.token_spelling import classify_token
-from embgeo.core.values import Table
+from embgeo.core.values import Cell, Table
 from embgeo.result.analysis import Analysis
 
 
@@ -40,32 +40,34 @@ def list_findings(analysis: Analysis, rows: IntArray) -> dict[int, list[str]]:
     """What tables list of these rows, by their places on the page: a title, and a state."""
     place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
     found: dict[int, list[str]] = {}
-    for number, _, words in list_rows(analysis):
+    for table, number, cells in list_rows(analysis):
         if (at := place.get(number)) is not None:
-            found.setdefault(at, []).append(words)
+            title = table.quantity.title
+            state = cells.get("state")
+            found.setdefault(at, []).append(f"{title} ({state})" if state else title)
     return found
 
 
-def list_left_out(analysis: Analysis) -> dict[int, str]:
-    """Why rows that tables list are left out, by their numbers; none where kept ones are, too."""
+def list_left_out(analysis: Analysis) -> dict[int, dict[str, Cell]]:
+    """State, count and norm of rows that are left out, by their numbers.
+
+    Empty where not every kept row is listed: a row that is not listed may then be kept.
+    """
     if analysis.kept > len(analysis.rows):
         return {}
-    states = {number: state for number, state, _ in list_rows(analysis) if state}
-    kept = set(analysis.rows[np.isin(analysis.rows, list(states))].tolist())
-    return {number: state for number, state in states.items() if number not in kept}
+    found = {
+        number: {"state": cells["state"], "count": cells.get("count"), "norm": cells.get("‖w‖")}
+        for _, number, cells in list_rows(analysis)
+        if cells.get("state")
+    }
+    kept = set(analysis.rows[np.isin(analysis.rows, list(found))].tolist())
+    return {number: known for number, known in found.items() if number not in kept}
 
 
-def list_rows(analysis: Analysis) -> Iterator[tuple[int, str, str]]:
-    """Number, state and words for each row of the tables of rows."""
+def list_rows(analysis: Analysis) -> Iterator[tuple[Table, int, dict[str, Cell]]]:
+    """Each row of the tables of rows: its table, its number, and its cells by column."""
     for table in analysis.tables:
         if table.columns[:1] == ("row",):
-            yield from describe_rows(table)
-
-
-def describe_rows(table: Table) -> Iterator[tuple[int, str, str]]:
-    title = table.quantity.title
-    at = table.columns.index("state") if "state" in table.columns else None
-    for cells in table.rows:
-        if isinstance(cells[0], int):
-            state = "" if at is None else str(cells[at])
-            yield cells[0], state, f"{title} ({state})" if state else title
+            for cells in table.rows:
+                if isinstance(cells[0], int):
+                    yield table, cells[0], dict(zip(table.columns, cells, strict=True))

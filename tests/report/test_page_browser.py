@@ -310,7 +310,9 @@ def test_blamed_tokens_have_cards_and_names_that_do_not_overlap(
     open_page(driver, path)
     driver.execute_script("document.querySelector('.blame .word').click()")
     assert text(driver, "#card .word") == "gone"
-    assert "row 600 · zero, left out of all numbers and of the map" in text(driver, "#card")
+    card = text(driver, "#card")
+    assert "row 600 · zero, left out of all numbers and of the map · count 600 · ‖w‖ 0" in card
+    assert "Nearest by cosine: a row that is left out is not compared" in card
     driver.execute_script("embgeo.store.pin(1)")
     assert "State: unused by its spelling, never counted, in the clump" in text(driver, "#card")
     # Six tokens in one place and one next to them: as many names as there is room for.

@@ -135,7 +135,7 @@ def test_a_kept_row_of_a_very_large_matrix_that_is_not_listed_is_not_called_left
     rows = np.random.default_rng(0).standard_normal((60, 8))
     rows[7], rows[9] = 0.5, 0.0
     analysis = embgeo.analyze(rows, sections=["tokens"], reference=False)
-    assert list_left_out(analysis) == {9: "zero"}
+    assert list_left_out(analysis) == {9: {"state": "zero", "count": None, "norm": 0.0}}
     assert list_left_out(replace(analysis, rows=np.setdiff1d(analysis.rows, [7]))) == {}
 
 
@@ -148,7 +148,7 @@ def test_the_state_of_a_token_is_said_in_words() -> None:
     assert found["unused by its spelling"] == {0, 1, 2}
     assert found["special by its spelling"] == {599}
     assert found["never counted"] == {0, 1, 2, 3}
-    assert meta["left_out"] == {600: "zero"}
+    assert meta["left_out"] == {600: {"state": "zero", "count": 600.0, "norm": 0.0}}
     # Where the angle of each row is not known, its side is not either.
     known = tuple(c for c in analysis.columns if c.name != "cosine.angle_to_mean")
     meta, _ = unpack(replace(analysis, columns=known))

@@ -26,12 +26,17 @@ class Card {
   }
 
   // A token whose row is not on the map.
-  showLeftOut(label, number, reason) {
+  showLeftOut(label, number, known) {
     this.store.pin(-1);
     this.box.hidden = false;
     this.open(label, label);
-    const where = reason ? `${reason}, left out of all numbers and of the map` : "not on this map";
-    this.add("p", `row ${number.toLocaleString("en")} · ${where}`);
+    const parts = [`row ${number.toLocaleString("en")}`];
+    parts.push(known ? `${known.state}, left out of all numbers and of the map` : "not on this map");
+    if (known?.count != null) parts.push(`count ${formatNumber(known.count)}`);
+    if (known?.norm != null) parts.push(`‖w‖ ${formatNumber(known.norm)}`);
+    this.add("p", parts.join(" · "));
+    const compared = known ? "a row that is left out is not compared" : "listed for tokens on the map";
+    this.add("p", `Nearest by cosine: ${compared}`);
   }
 
   open(label, token) {
