@@ -22,6 +22,8 @@ HEADLINES = (
 )
 #: Neighborhoods that overlap less than this many times the chance level have little in common.
 LOST = 1.5
+#: Most differences within their error that are named.
+MOST_NAMED = 4
 
 
 def sentences(
@@ -141,9 +143,10 @@ def counted(rows: Sequence[Difference]) -> str:
         return ""
     if len(inside) == len(judged):
         return "every difference that has an error over tokens is within it"
+    names = f": {'; '.join(d.quantity.title for d in inside)}" if len(inside) <= MOST_NAMED else ""
     return (
         f"of {len(judged)} differences with an error over tokens {len(inside)} "
-        f"{'is' if len(inside) == 1 else 'are'} within it"
+        f"{'is' if len(inside) == 1 else 'are'} within it{names}"
     )
 
 

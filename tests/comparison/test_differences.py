@@ -14,7 +14,7 @@ from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import difference, differences, judge
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.paired import INDEPENDENT, PAIRED, population_error
-from embgeo.comparison.sentences import describe_isotropy, sentences
+from embgeo.comparison.sentences import MOST_NAMED, describe_isotropy, sentences
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY
 from embgeo.core.quantities.frequency import FREQUENCY_R2, PROBE_AUC
@@ -234,6 +234,20 @@ def test_a_matrix_does_not_differ_from_itself():
         "not judged",
         "undefined",
     }
+
+
+def test_a_few_differences_within_their_error_are_named():
+    W, _ = alike()
+    made = comparison(counted(W, "a"), counted(W - 0.3, "b"))
+    inside, beyond = (
+        [d for d in made.differences if d.change == change]
+        for change in ("within error", "beyond error")
+    )
+    assert len(inside) > MOST_NAMED
+    assert made.sentences[-1].endswith(f" {len(inside)} are within it.")
+    few = inside[:MOST_NAMED]
+    last = sentences(made.members, made.pairs, [*few, *beyond])[-1]
+    assert last.endswith(f"within it: {'; '.join(d.quantity.title for d in few)}.")
 
 
 @pytest.mark.nightly
