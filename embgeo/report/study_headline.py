@@ -23,24 +23,25 @@ DIRECTIONS: dict[Direction, str] = {
     "higher": "higher with",
     "open": "within seeds with",
 }
-#: What a difference of perplexity is one of, where the runs had not learned what they could.
-QUALITY: dict[Learning, str] = {
+#: What to beware of where the runs had not learned what they could.
+UNFINISHED: dict[Learning, str] = {
     "converged": "",
-    "learning": "Training speed (still learning at the end): ",
-    "unknown": "Training speed (no validation curve says that learning was over): ",
+    "learning": "Models were still learning at the end: the difference is one of training speed.",
+    "unknown": "No validation curve shows that learning was over: the difference may be one of "
+    "training speed.",
 }
 
 
 def headlines(training: Training) -> tuple[str, ...]:
     """What each method did to perplexity, and to isotropy, and how many claims held."""
     name = quality_name(training.runs)
-    speed = QUALITY[judge_all(training.runs)]
     quality, isotropy = (
         [one for one in effects if one.comparable]
         for effects in (list_quality_effects(training), list_isotropy_effects(training))
     )
     said = (
-        sentence(f"{speed}{describe_quality(name)}", quality, percent),
+        sentence(describe_quality(name), quality, percent),
+        UNFINISHED[judge_all(training.runs)] if quality else "",
         sentence("I1 at a mean norm of 1", isotropy, difference),
         claims_line(training),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -214,7 +215,7 @@ def run_experiment(
     except KeyboardInterrupt as error:
         raise explain_interrupt(
             sweep.folder,
-            f"the same command with --resume -o {sweep.folder}",
+            f"the same command with --resume -o {shlex.quote(str(sweep.folder))}",
             "finished points are kept, the one in progress starts again",
         ) from error
     record = replace(record, points=tuple(points))

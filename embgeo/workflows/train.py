@@ -6,6 +6,7 @@ study, with a report.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -297,8 +298,8 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
                 return None
             study, page = write_study(task, diverged, monitor.progress)
         except KeyboardInterrupt as error:
-            files = "".join(f" --plugin {file}" for file in task.plugins)
-            how = f"embgeo train --resume -o {task.folder}{files}"
+            plugins = [word for file in task.plugins for word in ("--plugin", str(file))]
+            how = shlex.join(["embgeo", "train", "--resume", "-o", str(task.folder), *plugins])
             raise explain_interrupt(task.folder, how) from error
     return TrainedStudy(study, task.folder, page, diverged)
 

@@ -190,7 +190,7 @@ def test_more_seeds_are_added_to_a_folder(
 def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = str(tmp_path / "cut")
+    out = str(tmp_path / "cut off")
     given = ["--data", "words.txt", "--compare", "mle,cosreg", *TINY, "-o", out, "-q"]
     analyze = train_study.analyze_embedding
 
@@ -202,10 +202,10 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
     assert run(["train", *given]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert f"go on with: embgeo train --resume -o {out}" in error
+    assert f"go on with: embgeo train --resume -o '{out}'" in error
     monkeypatch.setattr(train_study, "analyze_embedding", analyze)
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
-    assert len(load_training(tmp_path / "cut").runs) == 2
+    assert len(load_training(out).runs) == 2
 
 
 @pytest.mark.slow

@@ -356,6 +356,8 @@ def check(training: Training) -> None:
             raise ValueError("a curve with steps that have no value")
         if not RUN_FOLDER.fullmatch(run.folder):
             raise ValueError("a run in no folder of its own")
+        if not run.others.keys() <= set(ROLES[1:]):
+            raise ValueError(f"numbers of a matrix of another role than {' or '.join(ROLES[1:])}")
 
 
 TRAINING = RecordFormat(
