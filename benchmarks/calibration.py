@@ -85,13 +85,13 @@ def cone(rng: Rng, n: int, d: int, rho: float) -> Array:
     return isotropic(rng, n, d) + length * direction / np.linalg.norm(direction)
 
 
-def raised(rng: Rng, n: int, d: int, coordinates: int, by: float) -> Array:
+def raise_entries(rng: Rng, n: int, d: int, coordinates: int, by: float) -> Array:
     rows = rng.standard_normal((n, d))
     rows[:, :coordinates] += by
     return rows
 
 
-def widened(rng: Rng, n: int, d: int, coordinates: int, times: float) -> Array:
+def widen_entries(rng: Rng, n: int, d: int, coordinates: int, times: float) -> Array:
     rows = rng.standard_normal((n, d))
     rows[:, :coordinates] *= times
     return rows
@@ -115,7 +115,7 @@ def with_large_rows(rng: Rng, n: int, d: int, count: int, times: float) -> Array
     return rows
 
 
-def clustered(rng: Rng, n: int, d: int, clusters: int, noise: float) -> Array:
+def cluster_rows(rng: Rng, n: int, d: int, clusters: int, noise: float) -> Array:
     centers = isotropic(rng, clusters, d)
     return centers[rng.integers(0, clusters, n)] + noise * isotropic(rng, n, d)
 
@@ -193,14 +193,14 @@ def synthetic(large: bool) -> Iterator[Case]:
     yield Case(
         "rogue coordinate",
         "one at +20 of 768",
-        lambda r: raised(r, 3000, 768, 1, 20.0),
+        lambda r: raise_entries(r, 3000, 768, 1, 20.0),
         FAULTY,
         "coordinate",
     )
     yield Case(
         "rogue coordinate",
         "two at +6 of 768",
-        lambda r: raised(r, 3000, 768, 2, 6.0),
+        lambda r: raise_entries(r, 3000, 768, 2, 6.0),
         FAULTY,
         "coordinate",
     )
@@ -208,12 +208,14 @@ def synthetic(large: bool) -> Iterator[Case]:
         yield Case(
             "rogue coordinate",
             f"one × 10 of {d}",
-            lambda r, d=d: widened(r, 3000, d, 1, 10.0),
+            lambda r, d=d: widen_entries(r, 3000, d, 1, 10.0),
             FAULTY,
             "coordinate",
         )
         yield Case(
-            "ordinary coordinates", f"one × 2 of {d}", lambda r, d=d: widened(r, 3000, d, 1, 2.0)
+            "ordinary coordinates",
+            f"one × 2 of {d}",
+            lambda r, d=d: widen_entries(r, 3000, d, 1, 2.0),
         )
     for word, count, times in (("one", 1, 500.0), ("five", 5, 500.0), ("three", 3, 60.0)):
         yield Case(
@@ -225,11 +227,11 @@ def synthetic(large: bool) -> Iterator[Case]:
         yield Case(
             "clusters",
             f"{clusters} tight, 3,000 × 64",
-            lambda r, k=clusters: clustered(r, 3000, 64, k, 0.2),
+            lambda r, k=clusters: cluster_rows(r, 3000, 64, k, 0.2),
             FAULTY,
             "clusters",
         )
-    yield Case("clusters", "100 loose, 3,000 × 64", lambda r: clustered(r, 3000, 64, 100, 1.0))
+    yield Case("clusters", "100 loose, 3,000 × 64", lambda r: cluster_rows(r, 3000, 64, 100, 1.0))
     for share in (0.1, 0.47):
         yield Case(
             "equal rows",
@@ -380,10 +382,10 @@ def main() -> None:
             print(f"| {case.group} | {case.name} | | not read | {error} | |")
             continue
         print(outcomes[-1].line(), flush=True)
-    print(f"\n{summary(outcomes)}")
+    print(f"\n{summarize(outcomes)}")
 
 
-def summary(outcomes: list[Outcome]) -> str:
+def summarize(outcomes: list[Outcome]) -> str:
     healthy = sum(len(o.verdicts) for o in outcomes if not o.faulty)
     faulty = sum(len(o.verdicts) for o in outcomes if o.faulty)
     return (

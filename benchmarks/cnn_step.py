@@ -65,7 +65,7 @@ class Peer(nn.Sequential):
         super().__init__(*first, *second, *layers, nn.Linear(size.d, CLASSES, bias=False))
 
 
-def made(size: Size, device: str) -> tuple[Loop, Tensor, Tensor]:
+def make_loop(size: Size, device: str) -> tuple[Loop, Tensor, Tensor]:
     """Our loop, and the peer's images and classes."""
     generator = np.random.default_rng(0)
     shape = (BATCHES * size.batch, size.side, size.side)
@@ -98,7 +98,7 @@ def copy(peer: Peer, ours: Any) -> None:
 
 def check(size: Size, device: str) -> None:
     """Stop unless loss and gradient agree."""
-    ours, images, classes = made(size, device)
+    ours, images, classes = make_loop(size, device)
     theirs = Peer(size).to(device)
     copy(theirs, ours.model)
     batches: Any = ours.batches
@@ -115,8 +115,8 @@ def check(size: Size, device: str) -> None:
 
 def prepare(size: Size, device: str) -> tuple[Steps, float]:
     """The peer's step and ours, and the images of one."""
-    ours, images, classes = made(size, device)
-    feed: Any = made(size, device)[0].batches
+    ours, images, classes = make_loop(size, device)
+    feed: Any = make_loop(size, device)[0].batches
     peer = Peer(size).to(device)
     copy(peer, ours.model)
     fused = torch.device(device).type in ("cpu", "cuda")

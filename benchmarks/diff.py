@@ -36,7 +36,7 @@ Matrix = npt.NDArray[np.float32]
 THEIRS = importlib.util.find_spec("modeldelta") is not None
 
 
-def made(rows: int, columns: int) -> tuple[Matrix, Matrix]:
+def make_pair(rows: int, columns: int) -> tuple[Matrix, Matrix]:
     """A cone with a falling spectrum, and what further training might make of it."""
     rng = np.random.default_rng(0)
     fall = np.exp(-0.005 * np.arange(columns)).astype(np.float32)
@@ -45,7 +45,7 @@ def made(rows: int, columns: int) -> tuple[Matrix, Matrix]:
     return one, one + np.float32(0.4) * step
 
 
-def saved(matrix: Matrix, folder: Path) -> Path:
+def save_checkpoint(matrix: Matrix, folder: Path) -> Path:
     from safetensors.numpy import save_file
 
     folder.mkdir()
@@ -136,10 +136,10 @@ def main() -> None:
     print(f"{options.rows:,} × {options.columns} float32; off from float64, relatively:")
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
-        matrices = made(options.rows, options.columns)
+        matrices = make_pair(options.rows, options.columns)
         truth = exact(*matrices)
         folders = [home / "first", home / "second"]
-        paths = [saved(W, folder) for W, folder in zip(matrices, folders, strict=True)]
+        paths = [save_checkpoint(W, folder) for W, folder in zip(matrices, folders, strict=True)]
         del matrices
         ours = our_numbers(paths, neighbors=False)
         names = ("relative_change", "matrix_cosine", "change_effective_rank")
@@ -154,11 +154,11 @@ def main() -> None:
             work["modeldelta: change, cosine, its spectrum"] = lambda: their_numbers(folders)
         work["embgeo: these, distance, angles, CKA, Procrustes"] = lambda: our_numbers(paths, False)
         work["embgeo: all of these and neighbors"] = lambda: our_numbers(paths, True)
-        report(f"best of {options.runs}:", work, options.runs)
-        report("whole commands, one run:", dict(reversed(commands(folders, home).items())), 1)
+        print_report(f"best of {options.runs}:", work, options.runs)
+        print_report("whole commands, one run:", dict(reversed(commands(folders, home).items())), 1)
 
 
-def report(title: str, work: dict[str, Callable[[], object]], runs: int) -> None:
+def print_report(title: str, work: dict[str, Callable[[], object]], runs: int) -> None:
     """Best of this many runs, taken in turn, and the ratio to the first."""
     taken: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(runs):

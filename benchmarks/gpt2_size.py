@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmarks.harness import floor, ours, peers
 from benchmarks.harness.contest import Bench
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, absent, ratio
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "A matrix of GPT-2's size, in process"
 FULL = Shape(50_257, 768)
@@ -19,9 +19,9 @@ FLOOR, PEER = "floor", "weightwatcher"
 
 
 def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
-    path = written(shape, bench.scratch)
-    known = bench.call(truth, {"path": str(path)})
-    warm(path)
+    path = write_matrix(shape, bench.scratch)
+    known = bench.call(compute_truth, {"path": str(path)})
+    warm_cache(path)
     file = {"path": str(path)}
     every = {**file, "sections": ours.EVERY, "labeled": True}
     calls: dict[str, dict[str, Any]] = {
@@ -33,8 +33,8 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     contenders = {
         name: bench.contender(ours.from_memory, asked, right) for name, asked in calls.items()
     }
-    contenders[FLOOR] = bench.contender(floor.floor, file, partial(floor.check, truth=known))
-    has_peer = "weightwatcher" in peers.installed(bench.peers)
+    contenders[FLOOR] = bench.contender(floor.measure, file, partial(floor.check, truth=known))
+    has_peer = "weightwatcher" in peers.list_installed(bench.peers)
     if has_peer:
         contenders[PEER] = bench.contender(
             peers.weightwatcher, file, partial(peers.check_weightwatcher, truth=known), bench.peers

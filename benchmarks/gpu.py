@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 from benchmarks.harness import machine, page  # noqa: E402
 from benchmarks.harness.call import Wrong  # noqa: E402
-from benchmarks.harness.matrices import Shape, warm, written  # noqa: E402
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix  # noqa: E402
 from benchmarks.harness.ours import EVERY, counts, labels  # noqa: E402
 
 FULL = (262_144, 4096)
@@ -87,7 +87,7 @@ class Stage:
     float32: float = 0.0
 
 
-def parsed(arguments: list[str]) -> argparse.Namespace:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -108,7 +108,7 @@ def main(arguments: list[str]) -> int:
     from embgeo.stats.backend.choose import open_device
     from embgeo.stats.resources import DEFAULT_MEMORY
 
-    options = parsed(arguments)
+    options = parse_arguments(arguments)
     try:
         device = open_device(options.device, DEFAULT_MEMORY)
     except EmbgeoError as error:
@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
         print("nothing measured: PyTorch finds no GPU here")
         return 0
     try:
-        worst = compared(options.scratch, device.name)
+        worst = compare_devices(options.scratch, device.name)
     except Wrong as wrong:
         print(f"wrong answer: {wrong}")
         return 1
@@ -132,7 +132,7 @@ def main(arguments: list[str]) -> int:
         "worst": worst,
         "rates": rates(device),
         "runs": {
-            name: measured(written(shape, options.scratch), device, **asked)
+            name: measure_file(write_matrix(shape, options.scratch), device, **asked)
             for name, asked in {
                 "all pairs": {},
                 "all pairs, neighbors of all rows": {"neighbors_of": "all"},
@@ -145,11 +145,11 @@ def main(arguments: list[str]) -> int:
     if folder is None and device.at.type != "cpu":
         folder = ROOT / "benchmarks" / "results"
     if folder is not None:
-        print(saved(results, text, folder))
+        print(save_results(results, text, folder))
     return 0
 
 
-def saved(results: Mapping[str, Any], text: str, folder: Path) -> Path:
+def save_results(results: Mapping[str, Any], text: str, folder: Path) -> Path:
     """The page and the numbers, in files named after the device, the matrix and the day."""
     name = f"gpu {results['device']} {results['shape']} {results['date']}"
     page_file = folder / f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}.md"
@@ -162,10 +162,10 @@ def saved(results: Mapping[str, Any], text: str, folder: Path) -> Path:
 # Answers -----------------------------------------------------------------------------------------
 
 
-def compared(scratch: Path, device: str) -> dict[str, float]:
+def compare_devices(scratch: Path, device: str) -> dict[str, float]:
     """How far a device's answers are from numpy's at most, by kind; Wrong if too far."""
-    path = written(SMALL, scratch)
-    found, expected = (analysis(path, on, "all")[0] for on in (device, "cpu"))
+    path = write_matrix(SMALL, scratch)
+    found, expected = (analyze_file(path, on, "all")[0] for on in (device, "cpu"))
     worst: dict[str, float] = {}
     for name, kind, off, most in differences(found, expected):
         if not off <= most:
@@ -194,7 +194,7 @@ def differences(found: Any, expected: Any) -> Iterator[tuple[str, str, float, fl
         yield name, "neighbors", float(found[name] != expected[name]), 0.0
 
 
-def analysis(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock, float]:
+def analyze_file(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock, float]:
     """Every section with all pairs, the stages, and the seconds from file to result."""
     import embgeo
     from embgeo.core.progress import Progress
@@ -218,12 +218,12 @@ def analysis(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock, fl
 # Times -------------------------------------------------------------------------------------------
 
 
-def measured(path: Path, device: Any, neighbors_of: str = "sample") -> dict[str, Any]:
+def measure_file(path: Path, device: Any, neighbors_of: str = "sample") -> dict[str, Any]:
     """One analysis of the file in the page cache, by stage."""
-    warm(path)
+    warm_cache(path)
     if device.at.type == "cuda":
         device.torch.cuda.reset_peak_memory_stats(device.at)
-    found, clock, total = analysis(path, device.name, neighbors_of)
+    found, clock, total = analyze_file(path, device.name, neighbors_of)
     n, d, spent = found.provenance["kept"], found.provenance["d"], clock.seconds()
     stages = [
         Stage(FIRST, spent.pop(FIRST), n * d**2, n * d**2),
@@ -297,7 +297,7 @@ def written_out(results: Mapping[str, Any]) -> str:
     parts = [f"# {results['device']}: every section", page.bullets(facts)]
     for name, run in results["runs"].items():
         header = ("stage", "seconds", *(f"share of {rate}" for rate in known))
-        body = [row(stage, known) for stage in run["stages"]]
+        body = [format_row(stage, known) for stage in run["stages"]]
         parts += [f"## With {name}", page.table(header, body)]
         if run["peak_gb"] is not None:
             parts.append(f"Peak memory on the card: {run['peak_gb']:.1f} GB.")
@@ -315,7 +315,7 @@ SHARES = (
 )
 
 
-def row(stage: Mapping[str, Any], known: Mapping[str, float]) -> tuple[str, ...]:
+def format_row(stage: Mapping[str, Any], known: Mapping[str, float]) -> tuple[str, ...]:
     shares = []
     for rate, most in known.items():
         work = stage["float64" if rate == "float64" else "float32"]

@@ -28,13 +28,13 @@ def normalized(points: Points) -> Points:
     return np.asarray(centered / points.std(axis=1, keepdims=True), np.float32)
 
 
-def clustered(points: Points, rng: np.random.Generator) -> Points:
+def cluster_points(points: Points, rng: np.random.Generator) -> Points:
     """A hundred near copies of each of a few points, as of one token in many contexts."""
     few = np.repeat(points[: len(points) // 100 + 1], 100, axis=0)[: len(points)]
     return np.asarray(few + 1e-6 * rng.standard_normal(few.shape, dtype=np.float32))
 
 
-def cases(rows: int, columns: int) -> Iterator[tuple[str, str, Points]]:
+def list_cases(rows: int, columns: int) -> Iterator[tuple[str, str, Points]]:
     """A name, the side where the origin must be, and the points."""
     rng = np.random.default_rng(0)
     points = rng.standard_normal((rows, columns), dtype=np.float32)
@@ -51,7 +51,7 @@ def cases(rows: int, columns: int) -> Iterator[tuple[str, str, Points]]:
     layer = normalized(points)
     yield "LayerNorm with bias 0.05", "outside", layer + np.float32(0.05)
     yield "LayerNorm without bias", "inside", layer
-    yield "clusters of near copies", "outside", clustered(points, rng) + np.float32(0.5)
+    yield "clusters of near copies", "outside", cluster_points(points, rng) + np.float32(0.5)
 
 
 def check(name: str, side: str, points: Points, hull: Hull) -> None:
@@ -78,7 +78,7 @@ def main() -> None:
     options = parser.parse_args()
     rounding = float(np.finfo(np.float32).eps)
     print(f"{options.rows:,} × {options.columns} float32, certificates checked from the points")
-    for name, side, points in cases(options.rows, options.columns):
+    for name, side, points in list_cases(options.rows, options.columns):
         began = time.perf_counter()
         states = HiddenStates(Matrix(points))
         repeated = states.find_repeated()

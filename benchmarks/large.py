@@ -7,9 +7,9 @@ from functools import partial
 from benchmarks.harness import floor, ours
 from benchmarks.harness.answers import errors
 from benchmarks.harness.contest import Bench
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, ratio
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "Sections 1–4 of a large matrix, from its file"
 FULL = Shape(128_256, 4096, "bfloat16")
@@ -25,9 +25,9 @@ ABOUT_FLOOR = (
 
 
 def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
-    path = written(shape, bench.scratch)
-    known = bench.call(truth, {"path": str(path)})
-    warm(path)
+    path = write_matrix(shape, bench.scratch)
+    known = bench.call(compute_truth, {"path": str(path)})
+    warm_cache(path)
     file = {"path": str(path)}
     asked = {**file, "sections": ours.GEOMETRY}
     right = partial(ours.check, truth=known)
@@ -36,7 +36,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     runs = bench.contest(
         {
             OURS: bench.contender(ours.from_file, asked, right),
-            FLOOR: bench.contender(floor.floor, file, floor_right),
+            FLOOR: bench.contender(floor.measure, file, floor_right),
             SVD: bench.contender(floor.float32_svd, file, svd_right),
         },
         USUAL_ROUNDS,

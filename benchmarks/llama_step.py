@@ -115,7 +115,7 @@ def turn(x: Tensor, turns: Tensor) -> Tensor:
     return torch.cat((turned.real, turned.imag), dim=-1)
 
 
-def made(size: Size, device: str) -> Loop:
+def make_loop(size: Size, device: str) -> Loop:
     """Our loop, without weight decay."""
     model = {"d": size.d, "layers": size.layers, "heads": size.heads, "kv_heads": size.kv_heads}
     training = {"batch": size.batch, "bptt": size.bptt, "windows": "random", "clip": CLIP}
@@ -146,7 +146,7 @@ def copy(peer: Peer, ours: Any) -> None:
 
 def check(size: Size, device: str) -> None:
     """Stop unless loss and gradient agree."""
-    ours, theirs = made(size, device), Peer(size).to(device)
+    ours, theirs = make_loop(size, device), Peer(size).to(device)
     copy(theirs, ours.model)
     batch: Any = ours.batches.take()
     own, objective = ours.loss(batch)
@@ -161,7 +161,11 @@ def check(size: Size, device: str) -> None:
 
 def prepare(size: Size, device: str) -> tuple[Steps, float]:
     """The peer's step and ours, and the tokens of one."""
-    ours, feed, peer = made(size, device), made(size, device).batches, Peer(size).to(device)
+    ours, feed, peer = (
+        make_loop(size, device),
+        make_loop(size, device).batches,
+        Peer(size).to(device),
+    )
     copy(peer, ours.model)
     fused = torch.device(device).type in ("cpu", "cuda")
     optimizer = torch.optim.AdamW(peer.parameters(), lr=RATE, weight_decay=0.0, fused=fused)

@@ -10,9 +10,9 @@ from subprocess import Popen
 from benchmarks.harness import ours, resident
 from benchmarks.harness.call import Result, in_a_process
 from benchmarks.harness.contest import Bench
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, absent, over_rounds
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "Peak resident memory above the mapped file"
 FULL = Shape(128_256, 4096, "bfloat16")
@@ -26,9 +26,9 @@ GIGA = 1e9
 def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     if not resident.available():
         return [absent(f"peak, {shape.text}", "only Linux tells it apart", BOUND_GB)]
-    path = written(shape, bench.scratch)
-    known = bench.call(truth, {"path": str(path)})
-    warm(path)
+    path = write_matrix(shape, bench.scratch)
+    known = bench.call(compute_truth, {"path": str(path)})
+    warm_cache(path)
     rows = []
     for name, asked, bound in (
         ("sections 1–4 without i_sphere", {"sections": ours.GEOMETRY}, BOUND_GB),

@@ -16,9 +16,9 @@ from benchmarks.harness import ours
 from benchmarks.harness.answers import error
 from benchmarks.harness.call import Failed
 from benchmarks.harness.contest import Bench
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, over_rounds, ratio
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "States of 16 parts, merged, against one run"
 FULL = (Shape(50_257, 256, "float64"), Shape(50_257, 256))
@@ -36,13 +36,13 @@ CUTS = "products of float32 round otherwise where blocks are cut otherwise"
 
 
 def measure(bench: Bench, shapes: Sequence[Shape] = FULL) -> list[Row]:
-    return [row for shape in shapes for row in compared(bench, shape)]
+    return [row for shape in shapes for row in compare_parts(bench, shape)]
 
 
-def compared(bench: Bench, shape: Shape) -> list[Row]:
-    path = written(shape, bench.scratch)
-    known = bench.call(truth, {"path": str(path)})
-    warm(path)
+def compare_parts(bench: Bench, shape: Shape) -> list[Row]:
+    path = write_matrix(shape, bench.scratch)
+    known = bench.call(compute_truth, {"path": str(path)})
+    warm_cache(path)
     asked = {"path": str(path), "folder": str(bench.scratch / "parts")}
     right = partial(ours.check, truth=known)
     whole, merged = f"{WHOLE}, {shape.dtype}", f"{MERGED}, {shape.dtype}"
@@ -77,15 +77,15 @@ def is_searched(name: str) -> bool:
 
 
 def one_run(path: str, folder: str) -> dict[str, Any]:
-    with emptied(Path(folder)):
+    with empty_folder(Path(folder)):
         began = time.perf_counter()
         printed = embgeo("analyze", path, "--rank-order", "--no-sphere", "--json")
-        return told(printed, time.perf_counter() - began)
+        return read_printed(printed, time.perf_counter() - began)
 
 
 def in_parts(path: str, folder: str) -> dict[str, Any]:
     """Both rounds over all parts, one after the other, by the commands that a scheduler runs."""
-    with emptied(Path(folder)) as home:
+    with empty_folder(Path(folder)) as home:
         plan = str(home / "plan.npz")
         began = time.perf_counter()
         first = [str(home / f"first{i}.npz") for i in range(1, PARTS + 1)]
@@ -97,11 +97,11 @@ def in_parts(path: str, folder: str) -> dict[str, Any]:
             part = ("--part", f"{i}/{PARTS}")
             embgeo("analyze", path, "--plan", plan, *part, "--save-state", state)
         printed = embgeo("merge", *second, plan, "--json")
-        return told(printed, time.perf_counter() - began)
+        return read_printed(printed, time.perf_counter() - began)
 
 
 @contextlib.contextmanager
-def emptied(folder: Path) -> Iterator[Path]:
+def empty_folder(folder: Path) -> Iterator[Path]:
     """A new folder that is gone afterwards."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -123,9 +123,13 @@ def embgeo(*arguments: str) -> str:
     return out.getvalue()
 
 
-def told(printed: str, seconds: float) -> dict[str, Any]:
+def read_printed(printed: str, seconds: float) -> dict[str, Any]:
     analysis = json.loads(printed)
-    return {"seconds": seconds, "answers": ours.answers(analysis), "numbers": numbers(analysis)}
+    return {
+        "seconds": seconds,
+        "answers": ours.collect_answers(analysis),
+        "numbers": numbers(analysis),
+    }
 
 
 def numbers(analysis: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ if __name__ == "__main__":
 
 from benchmarks import training_step
 from benchmarks.harness.steps import Steps, compare_speed
-from benchmarks.training_step import Example, Peer, compare_steps, made, text_of
+from benchmarks.training_step import Example, Peer, compare_steps, make_loop, text_of
 
 PEER = "plain torch"
 
@@ -66,7 +66,7 @@ class MixedExample(Example):
 
 def start(size: Size, device: str, dropout: float) -> tuple[Any, MixedExample]:
     """Our loop, and the peer's."""
-    ours = made(size, device, "plain LSTM", dropout, experts=size.experts)
+    ours = make_loop(size, device, "plain LSTM", dropout, experts=size.experts)
     return ours, MixedExample(size, text_of(size, device), dropout)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from benchmarks.harness import ours, peers, plain
 from benchmarks.harness.answers import errors
 from benchmarks.harness.contest import Bench, Runs
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, absent, ratio
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "Packages that answer one question, in process"
 FULL = Shape(20_000, 300)
@@ -26,9 +26,11 @@ QUESTIONS = {
 
 
 def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
-    path = written(shape, bench.scratch)
-    known = bench.call(truth, {"path": str(path)}) | bench.call(plain.two_nn, {"path": str(path)})
-    warm(path)
+    path = write_matrix(shape, bench.scratch)
+    known = bench.call(compute_truth, {"path": str(path)}) | bench.call(
+        plain.two_nn, {"path": str(path)}
+    )
+    warm_cache(path)
     file = {"path": str(path)}
     contenders = {
         name_of(sections): bench.contender(
@@ -40,7 +42,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     contenders[loop] = bench.contender(
         plain.isotropy_loop, file, lambda found: errors(loop, found, known, {"i1": 1e-9})
     )
-    have = peers.installed(bench.peers)
+    have = peers.list_installed(bench.peers)
     for name, work, right in (
         ("weightwatcher", peers.weightwatcher, peers.check_weightwatcher),
         ("IsoScore", peers.isoscore, peers.check_isoscore),
@@ -49,14 +51,14 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
         if QUESTIONS[name][1] in have:
             contenders[name] = bench.contender(work, file, partial(right, truth=known), bench.peers)
     runs = bench.contest(contenders)
-    return [row(name, sections, shape, runs) for name, (sections, _) in QUESTIONS.items()]
+    return [make_row(name, sections, shape, runs) for name, (sections, _) in QUESTIONS.items()]
 
 
 def name_of(sections: tuple[str, ...]) -> str:
     return f"embgeo, {', '.join(sections)}"
 
 
-def row(name: str, sections: tuple[str, ...], shape: Shape, runs: Mapping[str, Runs]) -> Row:
+def make_row(name: str, sections: tuple[str, ...], shape: Shape, runs: Mapping[str, Runs]) -> Row:
     what = f"{', '.join(sections)}, {shape.text}"
     if name not in runs:
         return absent(f"{what}, against {name}", peers.MISSING)

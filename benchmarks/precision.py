@@ -8,9 +8,9 @@ from functools import partial
 from benchmarks.harness import ours
 from benchmarks.harness.answers import errors
 from benchmarks.harness.contest import Bench, Runs
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, ratio
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "What --precision float32 loses: sections 1–4"
 FULL = {
@@ -34,9 +34,9 @@ def measure(bench: Bench, shapes: Mapping[str, Shape] = FULL) -> list[Row]:
 
 def both(bench: Bench, shape: Shape, name: str) -> tuple[Runs, Runs]:
     """float64 and float32 of the same matrix."""
-    path = written(shape, bench.scratch)
-    known = bench.call(truth, {"path": str(path)})
-    warm(path)
+    path = write_matrix(shape, bench.scratch)
+    known = bench.call(compute_truth, {"path": str(path)})
+    warm_cache(path)
     contenders = {}
     for precision, tolerances in (("float64", ours.TOLERANCES), ("float32", LOOSE)):
         asked = {"path": str(path), "sections": ours.GEOMETRY, "precision": precision}

@@ -84,7 +84,7 @@ class Peer(nn.Module):
         return torch.stack([seen[t] for t in sorted(seen)], dim=1)
 
 
-def made(size: Size, device: str, dropout: float = DROPOUT) -> Loop:
+def make_loop(size: Size, device: str, dropout: float = DROPOUT) -> Loop:
     """Our loop."""
     generator = np.random.default_rng(0)
     lengths = generator.integers(size.length // 2, size.length + 1, 8 * size.batch)
@@ -116,7 +116,7 @@ def copy(peer: Peer, ours: Any) -> None:
 
 def check(size: Size, device: str) -> None:
     """Stop unless loss and gradient agree."""
-    ours, theirs = made(size, device, 0.0), Peer(size, 0.0).to(device)
+    ours, theirs = make_loop(size, device, 0.0), Peer(size, 0.0).to(device)
     copy(theirs, ours.model)
     batch: Any = ours.batches.take()
     own, objective = ours.loss(batch)
@@ -131,7 +131,7 @@ def check(size: Size, device: str) -> None:
 
 def prepare(size: Size, device: str) -> tuple[Steps, float]:
     """The peer's step and ours, and the documents of one."""
-    ours, feed = made(size, device), made(size, device).batches
+    ours, feed = make_loop(size, device), make_loop(size, device).batches
     peer = Peer(size, DROPOUT).to(device)
     copy(peer, ours.model)
     fused = torch.device(device).type in ("cpu", "cuda")

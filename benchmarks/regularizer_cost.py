@@ -83,7 +83,7 @@ def corpus_of(size: Size) -> Corpus:
     return zipf_corpus(size.n, size.batch * (size.bptt * 4 + 1))
 
 
-def made(name: str, size: Size, device: str, precision: str) -> Loop:
+def make_loop(name: str, size: Size, device: str, precision: str) -> Loop:
     """The training of one method, before its first step."""
     config = from_tables(
         {
@@ -151,7 +151,7 @@ def seconds(loop: Loop) -> float:
     return time.perf_counter() - start
 
 
-def timed(loops: dict[str, Loop], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
+def time_loops(loops: dict[str, Loop], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
     """Seconds of each step by method; the first rounds are not kept."""
     found: dict[str, list[float]] = {name: [] for name in loops}
     names = list(loops)
@@ -176,7 +176,7 @@ def peak(name: str, options: argparse.Namespace) -> float:
 
 def show_peak(name: str, size: Size, device: str, precision: str) -> None:
     before = resident("VmRSS") if device == "cpu" else 0.0
-    loop = made(name, size, device, precision)
+    loop = make_loop(name, size, device, precision)
     for _ in range(3):
         loop.step()
     if device == "cpu":
@@ -228,9 +228,9 @@ def main() -> None:
             return
         chosen = set(options.only or METHODS) | {"mle", "untied"}
         names = [name for name in METHODS if name in chosen]
-        loops = {name: made(name, size, options.device, options.precision) for name in names}
+        loops = {name: make_loop(name, size, options.device, options.precision) for name in names}
         check(loops, size)
-        times = timed(loops, max(2, options.rounds))
+        times = time_loops(loops, max(2, options.rounds))
     del loops
     gc.collect()
     memory = {name: peak(name, options) for name in times} if options.memory else {}

@@ -60,7 +60,7 @@ def rows_of_a_cone(rows: int, columns: int) -> npt.NDArray[np.float32]:
     return matrix
 
 
-def truth(matrix: npt.NDArray[np.float32]) -> dict[str, float]:
+def compute_truth(matrix: npt.NDArray[np.float32]) -> dict[str, float]:
     """The plain formulas in float64."""
     w = matrix.astype(np.float64)
     energies, vectors = np.linalg.eigh(w.T @ w)
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=128)
     options = parser.parse_args()
     data = rows_of_a_cone(options.rows, options.columns)
-    right = truth(data)
+    right = compute_truth(data)
     ranks = Frequency("rank", np.arange(options.rows, 0, -1.0), "row order")
     matrix = Matrix(data, frequency=ranks)
     print(f"embgeo {embgeo.__version__}, {options.rows:,} × {options.columns} float32, one core")

@@ -41,10 +41,10 @@ if __name__ == "__main__":
 
 from benchmarks.harness import peers  # noqa: E402
 from benchmarks.harness.call import Failed, Wrong, in_a_process  # noqa: E402
-from benchmarks.harness.case import measured  # noqa: E402
+from benchmarks.harness.case import measure_case  # noqa: E402
 from benchmarks.harness.load import Load, Moment  # noqa: E402
 from benchmarks.harness.machine import machine, versions  # noqa: E402
-from benchmarks.harness.page import page  # noqa: E402
+from benchmarks.harness.page import render_page  # noqa: E402
 
 #: Modules next to this one that compare something, the short ones first.
 CASES = (
@@ -80,7 +80,7 @@ class Settings:
     tiny: bool
 
 
-def parsed(arguments: list[str]) -> argparse.Namespace:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -115,18 +115,18 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> int:
-    options = parsed(arguments)
+    options = parse_arguments(arguments)
     beside = options.scratch / "peers" / "bin" / "python"
     python = options.peers or (beside if beside.exists() else None)
     settings = Settings(options.runs, options.scratch.resolve(), python, options.tiny)
     settings.scratch.mkdir(parents=True, exist_ok=True)
     here = machine()
     target = options.out / f"{'tiny-' if options.tiny else ''}{slug(here)}-{date.today()}.json"
-    results = earlier(target) or {"machine": here, "tiny": options.tiny, "cases": {}}
+    results = load_earlier(target) or {"machine": here, "tiny": options.tiny, "cases": {}}
     outcome = 0
     for name in options.only or (*CASES, *SCRIPTS):
         print(f"{name}:", file=sys.stderr, flush=True)
-        case = timed(name, settings)
+        case = time_case(name, settings)
         found = results["cases"] | {name: case}
         results["cases"] = {n: found[n] for n in (*CASES, *SCRIPTS) if n in found}
         write(results, target)
@@ -137,11 +137,11 @@ def main(arguments: list[str]) -> int:
     return outcome
 
 
-def timed(name: str, settings: Settings) -> dict[str, Any]:
+def time_case(name: str, settings: Settings) -> dict[str, Any]:
     """A case with everything that is told about it; one that fails says why."""
     start, failed = Moment.now(), ""
     found: dict[str, Any] = {"title": "", "rows": [], "printed": ""}
-    work: Callable[[str, Settings], dict[str, Any]] = comparison if name in CASES else script
+    work: Callable[[str, Settings], dict[str, Any]] = run_comparison if name in CASES else script
     try:
         found |= work(name, settings)
     except Wrong as wrong:
@@ -158,7 +158,7 @@ def timed(name: str, settings: Settings) -> dict[str, Any]:
     }
 
 
-def comparison(name: str, settings: Settings) -> dict[str, Any]:
+def run_comparison(name: str, settings: Settings) -> dict[str, Any]:
     arguments = {
         "name": name,
         "scratch": str(settings.scratch),
@@ -166,7 +166,7 @@ def comparison(name: str, settings: Settings) -> dict[str, Any]:
         "peers": None if settings.peers is None else str(settings.peers),
         "tiny": settings.tiny,
     }
-    return in_a_process(measured, arguments, loud=True)
+    return in_a_process(measure_case, arguments, loud=True)
 
 
 def script(name: str, settings: Settings) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def script(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def peer_versions(python: Path | None) -> dict[str, str]:
-    have = peers.installed(python)
+    have = peers.list_installed(python)
     return {f"{name} of the peers": have[name] for name in PEERS if name in have}
 
 
@@ -195,7 +195,7 @@ def slug(here: dict[str, Any]) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def earlier(target: Path) -> dict[str, Any] | None:
+def load_earlier(target: Path) -> dict[str, Any] | None:
     """What was measured on this machine earlier today."""
     if not target.exists():
         return None
@@ -207,7 +207,7 @@ def write(results: dict[str, Any], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     for path, text in (
         (target, json.dumps(results, indent=1) + "\n"),
-        (target.with_suffix(".md"), page(results)),
+        (target.with_suffix(".md"), render_page(results)),
     ):
         partial = path.with_name(f"{path.name}.partial")
         partial.write_text(text, encoding="utf-8")

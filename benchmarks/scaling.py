@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.harness import ours
 from benchmarks.harness.contest import Bench, Runs
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, over_rounds
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "Growth with rows and columns: sections 1–4, float32 in memory"
 
@@ -40,8 +40,8 @@ TINY = Sizes(rows=(500, 1000), columns=12, widths=(8, 16), height=300, least_sec
 
 
 def measure(bench: Bench, sizes: Sizes = FULL) -> list[Row]:
-    tall = written(Shape(max(sizes.rows), sizes.columns), bench.scratch)
-    wide = written(Shape(sizes.height, max(sizes.widths)), bench.scratch)
+    tall = write_matrix(Shape(max(sizes.rows), sizes.columns), bench.scratch)
+    wide = write_matrix(Shape(sizes.height, max(sizes.widths)), bench.scratch)
     with_rows = times(bench, tall, [(n, sizes.columns) for n in sizes.rows], sizes.least_seconds)
     with_columns = times(
         bench, wide, [(sizes.height, d) for d in sizes.widths], sizes.least_seconds
@@ -56,11 +56,11 @@ def measure(bench: Bench, sizes: Sizes = FULL) -> list[Row]:
 
 def times(bench: Bench, path: Path, shapes: Sequence[tuple[int, int]], least: float) -> list[Runs]:
     """Of the first rows and columns of a matrix, the sizes in turn."""
-    warm(path)
+    warm_cache(path)
     contenders = {}
     for rows, columns in shapes:
         part = {"path": str(path), "rows": rows, "columns": columns}
-        known = bench.call(truth, part)
+        known = bench.call(compute_truth, part)
         asked = {**part, "sections": ours.GEOMETRY, "least": least}
         contenders[f"{rows:,} × {columns:,}"] = bench.contender(
             ours.from_memory, asked, partial(ours.check, truth=known)

@@ -70,7 +70,7 @@ class Peer(nn.Module):
         return -(near + NEGATIVES * far)
 
 
-def made(size: Size, device: str) -> Loop:
+def make_loop(size: Size, device: str) -> Loop:
     """Our loop."""
     drawn = zipf_corpus(size.n, size.tokens)
     rows = drawn.train.astype(np.int32)
@@ -104,7 +104,11 @@ def step_peer(peer: Peer, feed: Any, optimizer: torch.optim.Optimizer) -> Tensor
 
 def check(size: Size, device: str) -> None:
     """Stop unless losses of two steps and the words after them agree."""
-    ours, feed, theirs = made(size, device), made(size, device).batches, Peer(size).to(device)
+    ours, feed, theirs = (
+        make_loop(size, device),
+        make_loop(size, device).batches,
+        Peer(size).to(device),
+    )
     copy(theirs, ours.model)
     optimizer = torch.optim.SGD(theirs.parameters(), lr=size.rate)
     for _ in range(2):
@@ -114,7 +118,11 @@ def check(size: Size, device: str) -> None:
 
 def prepare(size: Size, device: str) -> tuple[Steps, float]:
     """A hundred steps of the peer and of ours, and the pairs of them."""
-    ours, feed, peer = made(size, device), made(size, device).batches, Peer(size).to(device)
+    ours, feed, peer = (
+        make_loop(size, device),
+        make_loop(size, device).batches,
+        Peer(size).to(device),
+    )
     copy(peer, ours.model)
     optimizer = torch.optim.SGD(peer.parameters(), lr=size.rate)
     steps: Steps = {

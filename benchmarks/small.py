@@ -13,9 +13,9 @@ from benchmarks.harness.answers import errors
 from benchmarks.harness.call import Wrong
 from benchmarks.harness.command import EMBGEO, PYTHON, command
 from benchmarks.harness.contest import Bench, Round
-from benchmarks.harness.matrices import Shape, warm, written
+from benchmarks.harness.matrices import Shape, warm_cache, write_matrix
 from benchmarks.harness.row import Row, seconds
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 
 TITLE = "A small matrix at the command line"
 FULL = Shape(30_000, 384)
@@ -25,9 +25,9 @@ IMPORTS = "imports alone"
 
 
 def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
-    path = written(shape, bench.scratch)
-    known = bench.call(truth, {"path": str(path)})
-    warm(path)
+    path = write_matrix(shape, bench.scratch)
+    known = bench.call(compute_truth, {"path": str(path)})
+    warm_cache(path)
     out = bench.scratch / "small.embgeo"
     analyze = [*EMBGEO, "analyze", str(path)]
     labels = side_files(shape.rows, bench.scratch)
@@ -73,10 +73,10 @@ def check_report(out: Path, known: dict[str, Any]) -> dict[str, float]:
     page = (out / "report.html").read_text("utf-8")
     if "</html>" not in page or "<svg" not in page:
         raise Wrong("report.html is not a report")
-    return ours.check(ours.answers(analysis), known)
+    return ours.check(ours.collect_answers(analysis), known)
 
 
 def check_json(printed: str, known: dict[str, Any]) -> dict[str, float]:
-    found = ours.answers(json.loads(printed))
+    found = ours.collect_answers(json.loads(printed))
     names = ("singular_values", "stable_rank", "effective_rank", "i1", "i2", "isoscore")
     return errors("embgeo", found, known, {name: ours.TOLERANCES[name] for name in names})

@@ -155,7 +155,7 @@ def config_of(
     )
 
 
-def made(
+def make_loop(
     size: Size, device: str, contender: str, dropout: float | None = None, **more: Any
 ) -> Loop:
     config = config_of(size, device, contender, dropout, **more)
@@ -171,7 +171,7 @@ def text_of(size: Size, device: str) -> Tensor:
 
 def check(size: Size, device: str) -> None:
     """Stop unless one step without dropout leads both to the same loss and weights."""
-    ours = made(size, device, "plain LSTM", dropout=0.0)
+    ours = make_loop(size, device, "plain LSTM", dropout=0.0)
     theirs = Example(size, text_of(size, device), dropout=0.0)
     model: Any = ours.model
     pairs = [(theirs.model.encoder.weight, model.embedding.weight)]
@@ -195,7 +195,7 @@ def compare_steps(ours: Loop, theirs: Example, pairs: list[tuple[Tensor, Tensor]
 
 def prepare(size: Size, device: str) -> tuple[Steps, float]:
     """The peer's step and ours, and the tokens of one."""
-    loops = {name: made(size, device, name) for name in OURS}
+    loops = {name: make_loop(size, device, name) for name in OURS}
     torch.manual_seed(0)
     example = Example(size, text_of(size, device), size.dropout)
     return {PEER: example.step, **{name: loop.step for name, loop in loops.items()}}, (

@@ -133,7 +133,7 @@ class Plain:
     """The peer's training, a step at a time, on the batches of a loop of ours."""
 
     def __init__(self, size: Size, device: str, dropout: float) -> None:
-        ours = made(size, device, dropout)
+        ours = make_loop(size, device, dropout)
         self.batches = ours.batches
         self.model = Peer(size, dropout).to(device)
         self.model.load_state_dict(ours.model.state_dict())
@@ -151,7 +151,7 @@ class Plain:
         return loss.detach()
 
 
-def made(size: Size, device: str, dropout: float) -> Loop:
+def make_loop(size: Size, device: str, dropout: float) -> Loop:
     """Our loop."""
     model = {"d": size.d, "layers": size.layers, "heads": size.heads, "feedforward": size.inner}
     tables: dict[str, Any] = {
@@ -171,7 +171,7 @@ def made(size: Size, device: str, dropout: float) -> Loop:
 
 def check(size: Size, device: str) -> None:
     """Stop unless losses and weights agree in two steps without dropout."""
-    ours, theirs = made(size, device, 0.0), Plain(size, device, 0.0)
+    ours, theirs = make_loop(size, device, 0.0), Plain(size, device, 0.0)
     for parameter in ours.model.parameters():  # at the start, layers hardly count
         nn.init.normal_(parameter, std=0.3)
     theirs.model.load_state_dict(ours.model.state_dict())
@@ -182,7 +182,7 @@ def check(size: Size, device: str) -> None:
 
 def prepare(size: Size, device: str) -> tuple[Steps, float]:
     """The peer's step and ours, and the tokens of one."""
-    plain, ours = Plain(size, device, 0.1), made(size, device, 0.1)
+    plain, ours = Plain(size, device, 0.1), make_loop(size, device, 0.1)
     return {PEER: plain.step, "Transformer-XL": ours.step}, size.batch * size.bptt
 
 

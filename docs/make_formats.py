@@ -82,7 +82,7 @@ def extra(name: str) -> str:
     return f"`pip install 'embgeo[{name}]'`" if name else ""
 
 
-def row(module: Described) -> str:
+def make_row(module: Described) -> str:
     cells = (module.NAME, prose(module.RECOGNIZED), prose(module.READ), extra(module.EXTRA))
     return f"| {' | '.join(cells)} |\n"
 
@@ -94,7 +94,7 @@ def codecs() -> str:
     return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
-def refused() -> str:
+def list_refused() -> str:
     pairs = dict.fromkeys(
         [(cause, way) for _, cause, way in WELL_KNOWN]
         + [*OTHER_SIGNS]
@@ -117,13 +117,13 @@ def document() -> str:
     )
     return (
         OPENING
-        + "".join(map(row, files))
+        + "".join(map(make_row, files))
         + FOLDERS
-        + "".join(map(row, folders))
+        + "".join(map(make_row, folders))
         + around
         + PLUGINS.format(group=GROUP)
         + REFUSED
-        + refused()
+        + list_refused()
     )
 
 

@@ -17,7 +17,7 @@ import hypothesis
 import pytest
 
 from tests.support import sampling
-from tests.support.no_network import guarded
+from tests.support.no_network import guard_network
 
 # The same examples in every run, and no test that fails because the machine is busy.
 hypothesis.settings.register_profile("embgeo", deadline=None, derandomize=True)
@@ -46,7 +46,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """No test uses the network; its fixtures do not either."""
     marks = (item.get_closest_marker(name) for name in ("loopback", "browser"))
-    with guarded(loopback=any(marks)):
+    with guard_network(loopback=any(marks)):
         return (yield)
 
 
@@ -88,9 +88,9 @@ def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def outlines() -> Iterator[None]:
     """Reports are written without drawing, for tests that read something else of them."""
-    from tests.support.outlined import outlined
+    from tests.support.outlined import outline_figures
 
-    with outlined():
+    with outline_figures():
         yield
 
 
@@ -101,9 +101,9 @@ OUTLINED = ("cli", "distributed", "integrations", "training", "workflows")
 @pytest.fixture(autouse=True, scope="module")
 def outlined_reports(request: pytest.FixtureRequest) -> Iterator[None]:
     """Reports of whole folders of tests are written without drawing."""
-    from tests.support.outlined import outlined
+    from tests.support.outlined import outline_figures
 
-    with outlined() if request.path.parent.name in OUTLINED else nullcontext():
+    with outline_figures() if request.path.parent.name in OUTLINED else nullcontext():
         yield
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.harness.contest import Bench
 
 
-def measured(
+def measure_case(
     name: str, scratch: str, runs: int | None, peers: str | None, tiny: bool
 ) -> dict[str, Any]:
     """The lines that ``benchmarks/NAME.py`` gives; at tiny sizes no bound means anything."""

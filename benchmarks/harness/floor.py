@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness.answers import errors
-from benchmarks.harness.matrices import BLOCK_ROWS, opened
+from benchmarks.harness.matrices import BLOCK_ROWS, open_matrix
 
 
 class Laps:
@@ -31,12 +31,12 @@ class Laps:
         self._last = now
 
 
-def floor(path: str) -> dict[str, Any]:
+def measure(path: str) -> dict[str, Any]:
     """Seconds of the bare products, by stage, and the singular values that came out."""
     from scipy.linalg import eigh
     from scipy.linalg.blas import dsyrk, sgemm, ssyrk
 
-    W = opened(Path(path))
+    W = open_matrix(Path(path))
     n, d = W.shape
     clock = Laps()
     gram = np.zeros((d, d), order="F")
@@ -63,11 +63,11 @@ def floor(path: str) -> dict[str, Any]:
     return {
         "seconds": sum(clock.seconds.values()),
         "stages": clock.seconds,
-        "answers": answers(values, traces, x, vectors, z),
+        "answers": collect_answers(values, traces, x, vectors, z),
     }
 
 
-def answers(
+def collect_answers(
     values: npt.NDArray[np.float64],
     traces: tuple[float, float],
     x: npt.NDArray[np.float32],
@@ -96,7 +96,7 @@ def check(found: dict[str, Any], truth: dict[str, Any]) -> dict[str, float]:
 
 def float32_svd(path: str) -> dict[str, Any]:
     """Seconds of ``numpy.linalg.svd(W, compute_uv=False)`` alone, W in memory as float32."""
-    W = opened(Path(path)).astype(np.float32)
+    W = open_matrix(Path(path)).astype(np.float32)
     began = time.perf_counter()
     sigma = np.linalg.svd(W, compute_uv=False)
     seconds = time.perf_counter() - began

@@ -51,7 +51,7 @@ class Shape:
         return f"{self.rows:,} × {self.columns:,} {self.dtype}"
 
 
-def written(shape: Shape, folder: Path) -> Path:
+def write_matrix(shape: Shape, folder: Path) -> Path:
     """The file of a matrix, made unless it is there."""
     path = folder / shape.file_name
     if not path.exists():
@@ -107,7 +107,7 @@ def write_header(stream: BinaryIO, shape: Shape) -> None:
     stream.write(len(header).to_bytes(8, "little") + header)
 
 
-def opened(path: Path) -> Array:
+def open_matrix(path: Path) -> Array:
     """A map of the matrix in a file that :func:`written` made."""
     if path.suffix == ".npy":
         mapped: Array = np.load(path, mmap_mode="r")
@@ -121,10 +121,10 @@ def opened(path: Path) -> Array:
 
 def cut(path: Path, rows: int | None, columns: int | None) -> Array:
     """The first rows and columns of a matrix, in memory and in C order."""
-    return np.array(opened(path)[:rows, :columns], order="C")
+    return np.array(open_matrix(path)[:rows, :columns], order="C")
 
 
-def warm(path: Path) -> None:
+def warm_cache(path: Path) -> None:
     """Bring a file into the page cache, so that no contender waits for the disk."""
     with path.open("rb") as stream:
         while stream.read(2**24):

@@ -51,8 +51,8 @@ def from_file(path: str, **asked: Any) -> dict[str, Any]:
 
     warm_up(asked)
     began = time.perf_counter()
-    analysis = analyzed(embgeo.load(path), **asked)
-    return told(analysis, time.perf_counter() - began)
+    analysis = analyze_sections(embgeo.load(path), **asked)
+    return summarize(analysis, time.perf_counter() - began)
 
 
 def from_memory(
@@ -64,18 +64,18 @@ def from_memory(
     taken: list[float] = []
     while not taken or sum(taken) < least:
         began = time.perf_counter()
-        analysis = analyzed(W, **asked)
+        analysis = analyze_sections(W, **asked)
         taken.append(time.perf_counter() - began)
-    return told(analysis, float(np.median(taken)))
+    return summarize(analysis, float(np.median(taken)))
 
 
 def warm_up(asked: dict[str, Any]) -> None:
     """Import what the analysis imports as it goes along."""
     few = np.random.default_rng(0).standard_normal((400, 8)).astype(np.float32)
-    analyzed(few, **asked)
+    analyze_sections(few, **asked)
 
 
-def analyzed(
+def analyze_sections(
     W: Any,
     sections: Sequence[str] = EVERY,
     sphere: bool | None = False,
@@ -114,17 +114,17 @@ def counts(n: int) -> npt.NDArray[np.float64]:
     return np.asarray(np.floor(1e8 / (1.0 + np.arange(n))))
 
 
-def told(analysis: Analysis, seconds: float) -> dict[str, Any]:
+def summarize(analysis: Analysis, seconds: float) -> dict[str, Any]:
     scalars = {s.name: s.value for s in analysis.scalars if s.value is not None}
     return {
         "seconds": seconds,
         "stages": analysis.timing,
-        "answers": answers(analysis.to_dict()),
+        "answers": collect_answers(analysis.to_dict()),
         "scalars": scalars,
     }
 
 
-def answers(analysis: dict[str, Any]) -> dict[str, Any]:
+def collect_answers(analysis: dict[str, Any]) -> dict[str, Any]:
     """The numbers of a saved analysis that are checked, by their names in the truth."""
     found = {
         SCALARS[scalar["name"]]: scalar["value"]

@@ -18,7 +18,7 @@ INTRODUCTION = (
 TINY = "**Tiny sizes**, to see that everything works: no time means anything."
 
 
-def page(results: Json) -> str:
+def render_page(results: Json) -> str:
     """Machine, every line that has a bound, then each case by itself."""
     machine, cases, tiny = results["machine"], results["cases"], results["tiny"]
     common = next(iter(cases.values()))["versions"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.answers import errors
-from benchmarks.harness.matrices import Array, opened
+from benchmarks.harness.matrices import Array, open_matrix
 
 #: Above this many rows weightwatcher gives an empty frame and no error, unless it is told more.
 ANY_SIZE = 10**9
@@ -34,7 +34,7 @@ def weightwatcher(path: str) -> dict[str, Any]:
         return frame, time.perf_counter() - began
 
     analyze(few())
-    frame, seconds = analyze(np.array(opened(Path(path))))
+    frame, seconds = analyze(np.array(open_matrix(Path(path))))
     found = {
         "stable_rank": float(frame["stable_rank"].iloc[0]),
         "largest_singular_value": float(frame["sv_max"].iloc[0]),
@@ -51,7 +51,7 @@ def isoscore(path: str) -> dict[str, Any]:
     from IsoScore.IsoScore import IsoScore
 
     IsoScore(few())
-    W = np.array(opened(Path(path)))
+    W = np.array(open_matrix(Path(path)))
     began = time.perf_counter()
     score = IsoScore(W)
     seconds = time.perf_counter() - began
@@ -70,7 +70,7 @@ def two_nn(path: str) -> dict[str, Any]:
     # The form that embgeo computes; the default is another one, a line through 90 % of the ratios.
     form = {"method": "mle", "discard_fraction": 0.0}
     TwoNN(**form).fit(few())
-    W = np.array(opened(Path(path)))
+    W = np.array(open_matrix(Path(path)))
     began = time.perf_counter()
     dimension = TwoNN(**form).fit(W).dimension_
     seconds = time.perf_counter() - began
@@ -86,7 +86,7 @@ def few() -> Array:
     return np.random.default_rng(0).standard_normal((200, 16)).astype(np.float32)
 
 
-def installed(python: Path | None) -> dict[str, str]:
+def list_installed(python: Path | None) -> dict[str, str]:
     """Packages and versions that a Python interpreter has; nothing without one."""
     if python is None:
         return {}

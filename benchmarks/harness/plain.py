@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.matrices import BLOCK_ROWS, opened
+from benchmarks.harness.matrices import BLOCK_ROWS, open_matrix
 
 
 def isotropy_loop(path: str) -> dict[str, Any]:
     """I1 as published code computes it: Z of one eigenvector after the other, over both signs."""
-    W = np.array(opened(Path(path)), dtype=np.float64)
+    W = np.array(open_matrix(Path(path)), dtype=np.float64)
     began = time.perf_counter()
     vectors = np.linalg.eigh(W.T @ W)[1]
     z = [np.exp(W @ side).sum() for v in vectors.T for side in (v, -v)]
@@ -23,7 +23,7 @@ def isotropy_loop(path: str) -> dict[str, Any]:
 
 def two_nn(path: str) -> dict[str, Any]:
     """TwoNN's dimension from the distances of all pairs, in its maximum-likelihood form."""
-    W = np.array(opened(Path(path)), dtype=np.float64)
+    W = np.array(open_matrix(Path(path)), dtype=np.float64)
     squares = np.einsum("ij,ij->i", W, W)
     logs = 0.0
     for start in range(0, len(W), BLOCK_ROWS):

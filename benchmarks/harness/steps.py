@@ -36,7 +36,7 @@ def compare_speed(
     with numerics("float32", torch.device(device)):
         check(size, device)
         steps, tokens = prepare(size, device)
-        times = timed(steps, device, max(2, options.rounds))
+        times = time_steps(steps, device, max(2, options.rounds))
     print(f"{size}, {device}, torch {torch.__version__}, {options.rounds} rounds\n")
     show(times, tokens, next(iter(steps)))
 
@@ -59,7 +59,7 @@ def seconds(step: Callable[[], object], device: str) -> float:
     return time.perf_counter() - start
 
 
-def timed(steps: Steps, device: str, rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
+def time_steps(steps: Steps, device: str, rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
     """Seconds of each step; the first rounds are not kept."""
     found: dict[str, list[float]] = {name: [] for name in steps}
     names = list(steps)

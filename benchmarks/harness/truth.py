@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.harness.matrices import BLOCK_ROWS, opened
+from benchmarks.harness.matrices import BLOCK_ROWS, open_matrix
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def truth(path: str, rows: int | None = None, columns: int | None = None) -> dict[str, Any]:
+def compute_truth(path: str, rows: int | None = None, columns: int | None = None) -> dict[str, Any]:
     """Numbers of the first rows and columns of a matrix; kept in a file next to it."""
     kept = Path(f"{path}.{rows}-{columns}.truth.json")
     if not kept.exists():
         partial = kept.with_suffix(".partial")
-        partial.write_text(json.dumps(numbers(opened(Path(path))[:rows, :columns])))
+        partial.write_text(json.dumps(numbers(open_matrix(Path(path))[:rows, :columns])))
         partial.replace(kept)
     found: dict[str, Any] = json.loads(kept.read_text())
     return found

@@ -27,10 +27,10 @@ from embgeo.charts.specification import Choices, HistogramSteps, Line, Specifica
 from embgeo.charts.subject import Subject
 from embgeo.core.visible import drawable
 from embgeo.result.analysis import Analysis
-from tests.support.chart_samples import chart_named, specification
-from tests.support.sampling import sampled
+from tests.support.chart_samples import find_chart, specification
+from tests.support.sampling import sample_cases
 
-some_charts = pytest.mark.parametrize("name", sampled([chart.name for chart in CHARTS], 3))
+some_charts = pytest.mark.parametrize("name", sample_cases([chart.name for chart in CHARTS], 3))
 each_chart = pytest.mark.parametrize("name", [chart.name for chart in CHARTS])
 
 
@@ -73,7 +73,7 @@ def test_svg_survives_a_server_that_strips_styles(name: str) -> None:
     assert {drawable(name) for name in names} - {""} <= texts
 
 
-@pytest.mark.parametrize("name", sampled([chart.name for chart in CHARTS], 6))
+@pytest.mark.parametrize("name", sample_cases([chart.name for chart in CHARTS], 6))
 @pytest.mark.slow
 def test_equal_charts_give_equal_bytes_under_any_settings(name: str) -> None:
     svg, figure = drawn(name)
@@ -84,7 +84,7 @@ def test_equal_charts_give_equal_bytes_under_any_settings(name: str) -> None:
 
 @each_chart
 def test_nothing_is_shown_of_a_subject_without_values(name: str) -> None:
-    chart = chart_named(name)
+    chart = find_chart(name)
     empty = [Subject("a"), Subject("a", Analysis(provenance={}), x=1.0)]
     assert all(chart.refuse(subject, Choices()) for subject in empty)
     assert chart.specify(empty) is None
@@ -146,7 +146,7 @@ def test_interactive_panels_say_the_same_as_the_figure(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "width"),
-    sampled([(chart.name, width) for chart in CHARTS for width in (1.5, 6.75)], 7),
+    sample_cases([(chart.name, width) for chart in CHARTS for width in (1.5, 6.75)], 7),
 )
 @pytest.mark.slow
 def test_files_have_the_width_that_was_asked_for(name: str, width: float) -> None:

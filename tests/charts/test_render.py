@@ -21,7 +21,7 @@ from embgeo.charts.specification import Axis, HistogramSteps, Line, MemberStyle,
 from embgeo.charts.subject import Subject
 from embgeo.core.errors import BadOption
 from embgeo.core.visible import LONGEST, drawable
-from tests.support.chart_samples import COURSES, chart_named, specification
+from tests.support.chart_samples import COURSES, find_chart, specification
 from tests.support.sample_analysis import HOSTILE, sample
 
 
@@ -157,7 +157,7 @@ NAMES = (*HOSTILE, "_hidden", "$x$ % & # _")
 @pytest.mark.parametrize("names", [NAMES[i::5] for i in range(5)])
 def test_any_name_can_stand_in_a_legend(names: tuple[str, ...]) -> None:
     courses = {"train.loss": COURSES["train.loss"]}
-    spec = chart_named("training").specify(
+    spec = find_chart("training").specify(
         [Subject(name, courses=courses) for name in ("plain", *names)]
     )
     assert spec is not None

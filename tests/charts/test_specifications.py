@@ -41,13 +41,13 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Histogram
 from embgeo.io.bounded.saved import csv_lines
 from embgeo.workflows.figure_subjects import parse_parameter
-from tests.support.chart_samples import COURSES, chart_named, specification
+from tests.support.chart_samples import COURSES, find_chart, specification
 from tests.support.paper_samples import large_cloud, with_cloud
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import sample_training
 from tests.support.sample_values import quantity
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 
 def subjects() -> list[Subject]:
@@ -59,9 +59,9 @@ def subjects() -> list[Subject]:
 
 
 def specify(name: str, of: list[Subject], choices: Choices = Choices()) -> Specification:
-    spec = chart_named(name).specify(of, choices)
+    spec = find_chart(name).specify(of, choices)
     assert spec is not None
-    assert len(spec.members) == min(len(of), chart_named(name).most or len(of))
+    assert len(spec.members) == min(len(of), find_chart(name).most or len(of))
     return spec
 
 
@@ -74,7 +74,7 @@ def rows(spec: Specification) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render_csv(spec).decode(), newline="")))
 
 
-@pytest.mark.parametrize("color", sampled(["class", "none", "frequency"], 3))
+@pytest.mark.parametrize("color", sample_cases(["class", "none", "frequency"], 3))
 @pytest.mark.slow
 def test_fifty_thousand_points_stay_below_300_kilobytes(color: str) -> None:
     spec = specify("scatter", [Subject("large", large_cloud(50_000))], Choices(color))
@@ -237,7 +237,7 @@ def test_frequency_colors_have_one_scale_for_all_panels() -> None:
 @pytest.mark.slow
 def test_colors_fall_back_where_frequencies_are_not_known() -> None:
     plain = sample(counts=False)
-    assert chart_named("scatter").refuse(Subject("a", plain), Choices("frequency"))
+    assert find_chart("scatter").refuse(Subject("a", plain), Choices("frequency"))
     alone, _ = figure_of(specify("scatter", [Subject("a", plain)]))
     assert not alone.legends
     beside, _ = figure_of(specify("scatter", [Subject("a", plain), Subject("b", sample())]))
@@ -276,7 +276,7 @@ def test_members_of_a_long_run_are_drawn_from_both_ends_and_between() -> None:
     assert spread(3, 5) == [0, 1, 2]
     assert spread(11, 5) == [0, 2, 5, 8, 10]
     run = compared_subjects(sample_comparison(track=True, members=6))
-    spec = chart_named("spectrum").specify(run, Choices(most=5))
+    spec = find_chart("spectrum").specify(run, Choices(most=5))
     assert spec is not None
     assert spec.members == tuple(
         f"step {step}" for step in ("500", "1,000", "1,500", "2,500", "3,000")
@@ -287,7 +287,7 @@ def test_members_of_a_long_run_are_drawn_from_both_ends_and_between() -> None:
 
 def test_every_step_of_a_run_has_a_shade_between_the_first_and_the_last() -> None:
     run = compared_subjects(sample_comparison(track=True, members=8))
-    spec = chart_named("spectrum").specify(run)
+    spec = find_chart("spectrum").specify(run)
     assert spec is not None
     styles = [line.style for line in spec.panels[0].lines if line.member]
     colors = [theme.color_of(style) for style in styles]
@@ -298,7 +298,7 @@ def test_every_step_of_a_run_has_a_shade_between_the_first_and_the_last() -> Non
 
 def test_a_member_has_the_same_style_in_every_chart() -> None:
     pair = compared_subjects(sample_comparison(members=3))
-    first, second = (chart_named(name).specify(pair) for name in ("spectrum", "angles"))
+    first, second = (find_chart(name).specify(pair) for name in ("spectrum", "angles"))
     assert first is not None
     assert second is not None
     by_name = {line.member: line.style for line in first.panels[0].lines if line.member}
@@ -472,7 +472,7 @@ def test_runs_in_a_sweep_give_their_last_value() -> None:
 
 
 def test_why_a_sweep_lacks_a_value() -> None:
-    refuse = chart_named("sweep").refuse
+    refuse = find_chart("sweep").refuse
     assert "--x" in refuse(Subject("a", sample()), Choices())
     tied = Subject("a", sample(untied=False), x=1.0)
     assert refuse(tied, Choices()) == "the model is tied: it has no output matrix of its own"
@@ -508,7 +508,7 @@ def test_training_shows_what_is_asked_for_and_says_what_is_not_shown() -> None:
     assert spec.notes == ("3 more in the logs: choose with --scalar",)
     spec = specify("training", [wide], Choices(scalars=("a.6",)))
     assert [panel.title for panel in spec.panels] == ["a.6"]
-    assert chart_named("training").refuse(wide, Choices(scalars=("b.1",)))
+    assert find_chart("training").refuse(wide, Choices(scalars=("b.1",)))
 
 
 @pytest.mark.slow
@@ -531,7 +531,7 @@ def test_duplicates_of_a_track_are_hollow_and_left_out_of_the_line() -> None:
 
 def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
     run = compared_subjects(sample_comparison(track=True, members=4))
-    spec = chart_named("training").specify(run, Choices(scalars=page_names(run)))
+    spec = find_chart("training").specify(run, Choices(scalars=page_names(run)))
     assert spec is not None
     titles = [panel.title for panel in spec.panels]
     assert titles[:2] == ["mean cosine", "effective rank"]
@@ -591,7 +591,7 @@ def test_a_control_stands_at_every_matrix_that_its_methods_act_on() -> None:
 
 def test_balance_takes_two_methods() -> None:
     methods = method_subjects(sample_training())
-    assert chart_named("balance").specify(methods[:1]) is None
+    assert find_chart("balance").specify(methods[:1]) is None
     forms = [
         line.form for line in specification("balance").panels[0].lines if isinstance(line, Line)
     ]
@@ -621,7 +621,7 @@ def test_left_out_sections_are_named() -> None:
         ("spectrum", "spectrum"), ("partition", "isotropy"), ("scatter", "projection"),
         ("norms-by-frequency", "tokens"), ("cosines", "cosines"),
     ):  # fmt: skip
-        assert section in chart_named(name).refuse(cut, Choices())
+        assert section in find_chart(name).refuse(cut, Choices())
 
 
 ROWS = np.random.default_rng(0).standard_normal((30, 4))
@@ -634,14 +634,14 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(ODD, 2))
+@pytest.mark.parametrize("name", sample_cases(ODD, 2))
 @pytest.mark.slow
 def test_odd_matrices_are_drawn_without_a_warning(name: str) -> None:
     for spec in odd_charts(name):
         render_svg(spec)
 
 
-@pytest.mark.parametrize("name", sampled(ODD, 5))
+@pytest.mark.parametrize("name", sample_cases(ODD, 5))
 @pytest.mark.slow
 def test_odd_matrices_are_drawn_without_a_warning_for_paper(name: str) -> None:
     for spec in odd_charts(name):

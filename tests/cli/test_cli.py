@@ -21,7 +21,7 @@ from embgeo.cli import shared
 from embgeo.cli.app import COMMANDS, app, run
 from embgeo.core.errors import BadOption
 from embgeo.workflows import folders
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -514,7 +514,7 @@ def test_out_of_memory_names_a_way_out(here: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     "path",
-    sampled(
+    sample_cases(
         ["new\nline\x1b[2J.pt", "missing.pt", HOSTILE / "os_system.pkl", HOSTILE / "zip_bomb.pt"], 3
     ),
     ids=lambda path: Path(path).stem,

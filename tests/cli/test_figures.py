@@ -23,9 +23,9 @@ from embgeo.workflows.figure_subjects import load_subjects
 from embgeo.workflows.figures import draw
 from tests.support import sampling
 from tests.support.documents import ROOT, agrees, blocks, commands
-from tests.support.paper_samples import asked, saved, write_log
+from tests.support.paper_samples import add_neighbors, save_analyses, write_log
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 
 def run(*arguments: str | Path) -> Result:
@@ -46,10 +46,10 @@ def refused(*arguments: str | Path) -> str:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two analyses, one that knows no frequencies, and two runs."""
     folder = tmp_path_factory.mktemp("results")
-    saved(
+    save_analyses(
         folder,
-        baseline=asked(sample(n=120), ("tok1", ("tok2",))),
-        regularized=asked(sample("isotropic", n=120), ("tok1", ("tok2",))),
+        baseline=add_neighbors(sample(n=120), ("tok1", ("tok2",))),
+        regularized=add_neighbors(sample("isotropic", n=120), ("tok1", ("tok2",))),
         bare=sample(n=120, counts=False, untied=False),
     )
     for name, rate in (("slow", 1.0), ("fast", 2.0)):
@@ -111,7 +111,7 @@ def test_two_runs_give_the_same_bytes(in_home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "width"),
-    sampled(
+    sample_cases(
         [
             ((), 5.5),
             (("--venue", "neurips"), 5.5),
@@ -159,7 +159,7 @@ def test_a_sweep_by_names_and_by_values(home: Path, in_home: Path) -> None:
     paths = []
     for beta, distance in ((0.0, 0.98), (0.5, 0.3), (1.0, 0.1)):
         changed = with_scalar(base, "subspace.distance", value=distance)
-        paths += saved(home, **{f"beta={beta}": changed})
+        paths += save_analyses(home, **{f"beta={beta}": changed})
     assert run(*paths, "--parameter", "beta", "--figure", "sweep", "-o", in_home).exit_code == 0
     with (in_home / "sweep.csv").open(newline="") as stream:
         found = [(row["beta"], row["value"]) for row in csv.DictReader(stream)]
@@ -288,7 +288,7 @@ HOSTILE_FEW = ("--figure", "scatter", "--figure", "spectrum", "--table", "neighb
 
 
 @pytest.mark.parametrize(
-    ("form", "few"), sampled([("pdf", HOSTILE_FEW), ("pdf", ()), ("svg", ())], 3)
+    ("form", "few"), sample_cases([("pdf", HOSTILE_FEW), ("pdf", ()), ("svg", ())], 3)
 )
 @pytest.mark.slow
 def test_hostile_names_and_tokens_in_everything(
@@ -297,7 +297,7 @@ def test_hostile_names_and_tokens_in_everything(
     names = ["$a_b$", "50% & more", "日本", "_x", "‮evil"]
     words = [(token, (HOSTILE[1],)) for token in HOSTILE[:3]]
     for i, name in enumerate(names):
-        asked(sample(n=60, hostile=True, seed=i), *words).save(tmp_path / "in" / name)
+        add_neighbors(sample(n=60, hostile=True, seed=i), *words).save(tmp_path / "in" / name)
     paths = [tmp_path / "in" / name for name in names]
     result = run(*paths, "--format", form, *few, "-o", in_home, "--venue", "acl")
     assert result.exit_code == 0, result.output

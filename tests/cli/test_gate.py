@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 import embgeo
 from embgeo.cli.app import app
 from embgeo.workflows.gate_start import start_gate
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = ROOT / "fixtures" / "hostile"
@@ -145,7 +145,7 @@ def test_a_crash_is_neither_a_pass_nor_a_failed_gate(
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    sampled(
+    sample_cases(
         [
             (("round.npy", "-r", BREAKS), 1),
             (("round.npy", "-r", HOLDS), 0),

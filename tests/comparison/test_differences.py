@@ -22,7 +22,7 @@ from embgeo.core.quantities.isotropy import Z_RANDOM_STD
 from embgeo.core.quantities.tokens import INTRINSIC_DIMENSION
 from embgeo.core.values import Influence, Quantity
 from embgeo.result.analysis import Analysis
-from tests.support.compared import comparison, entered
+from tests.support.compared import comparison, enter_pair
 from tests.support.matrices import gaussian, narrow_cone, rng
 
 PLAIN = Quantity("a.b", "Plain", "A number.")
@@ -164,9 +164,9 @@ def test_a_number_that_one_side_lacks_says_whose_analysis_left_it_out():
 
 def test_every_number_of_every_member_has_a_row():
     made = comparison(
-        entered(gaussian(1, n=50), "one", sections=("cosine",)),
-        entered(gaussian(2, n=50), "two", sections=("cosine", "spectrum")),
-        entered(gaussian(3, n=50), "three", sections=("tokens",)),
+        enter_pair(gaussian(1, n=50), "one", sections=("cosine",)),
+        enter_pair(gaussian(2, n=50), "two", sections=("cosine", "spectrum")),
+        enter_pair(gaussian(3, n=50), "three", sections=("tokens",)),
     )
     names = {s.name for m in made.members for s in m.analysis.scalars}
     for place in (1, 2):
@@ -182,7 +182,7 @@ JUDGED = (MEAN, STD, POSITIVE_SHARE, UNIFORMITY, PROBE_AUC, INTRINSIC_DIMENSION)
 
 def counted(W, name, **more):
     counts = Frequency("counts", np.linspace(5000, 1, len(W)), "made up")
-    return entered(Matrix(W, frequency=counts), name, **SETTINGS | more)
+    return enter_pair(Matrix(W, frequency=counts), name, **SETTINGS | more)
 
 
 def alike():
@@ -215,7 +215,7 @@ def test_other_rows_are_not_paired():
 @pytest.mark.parametrize(("seed", "note"), [(0, "paired, token by token"), (1, INDEPENDENT)])
 def test_random_directions_are_paired_where_they_are_the_same(seed, note):
     sides = (
-        entered(Matrix(W), name, sections=("isotropy",), sphere=False, seed=own)
+        enter_pair(Matrix(W), name, sections=("isotropy",), sphere=False, seed=own)
         for W, name, own in zip(alike(), "ab", (0, seed), strict=True)
     )
     made = comparison(*sides)
@@ -311,8 +311,8 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
     W = narrow_cone(length=3.0, ratio=3.0)
     parts = ("isotropy", "tokens")
     made = comparison(
-        entered(W, "baseline", sections=parts, sphere=False),
-        entered(0.1 * W, "shrunken", sections=parts, sphere=False),
+        enter_pair(W, "baseline", sections=parts, sphere=False),
+        enter_pair(0.1 * W, "shrunken", sections=parts, sphere=False),
     )
     rows = {d.name: d for d in made.differences}
     assert rows["isotropy.i1"].difference > 0.3
@@ -376,7 +376,7 @@ def test_neighbors_are_told_of_only_where_all_or_none_were_kept():
 
 def test_sentences_name_the_member_where_there_are_several():
     made = comparison(
-        *(entered(gaussian(i, n=40), f"W{i}", sections=("isotropy",)) for i in range(3))
+        *(enter_pair(gaussian(i, n=40), f"W{i}", sections=("isotropy",)) for i in range(3))
     )
     assert any(s.startswith("W1: I1 ") for s in made.sentences)
     assert any(s.startswith("W2: I1 ") for s in made.sentences)

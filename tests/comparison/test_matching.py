@@ -8,7 +8,7 @@ import pytest
 from embgeo.comparison.matching import match
 from embgeo.comparison.names import distinguish_names
 from embgeo.result.analysis import Analysis
-from tests.support.compared import comparison, entered, number
+from tests.support.compared import comparison, enter_pair, number
 from tests.support.matrices import gaussian
 from tests.support.sample_analysis import HOSTILE
 
@@ -128,8 +128,8 @@ def test_hostile_vocabularies_are_matched_and_named():
     filler = tuple(f"t{i}" for i in range(20))
     first, second = (*HOSTILE, *filler), (*HOSTILE[::-1], *filler, "\x1b[2J")
     made = comparison(
-        entered(gaussian(1, n=len(first)), "one", tokens=first),
-        entered(gaussian(2, n=len(second)), "two", tokens=second),
+        enter_pair(gaussian(1, n=len(first)), "one", tokens=first),
+        enter_pair(gaussian(2, n=len(second)), "two", tokens=second),
     )
     pair = made.pairs[0]
     assert pair.matching.shared == len(set(HOSTILE)) + 20
@@ -140,21 +140,21 @@ def test_hostile_vocabularies_are_matched_and_named():
 
 
 def test_notes_cut_long_tokens():
-    one = entered(gaussian(6, n=30), "one", tokens=("y" * 9000, *(f"t{i}" for i in range(29))))
-    two = entered(gaussian(7, n=30), "two", tokens=("x" * 9000, *(f"t{i}" for i in range(29))))
+    one = enter_pair(gaussian(6, n=30), "one", tokens=("y" * 9000, *(f"t{i}" for i in range(29))))
+    two = enter_pair(gaussian(7, n=30), "two", tokens=("x" * 9000, *(f"t{i}" for i in range(29))))
     made = comparison(one, two)
     assert max(map(len, made.notes)) < 120
     assert made.pairs[0].matching.left_out[0].examples == ("y" * 9000,)
 
 
 def test_a_note_says_how_rows_were_matched_and_what_was_left_out():
-    one = entered(gaussian(3, n=30), "one", tokens=tuple(f"t{i}" for i in range(30)))
-    two = entered(gaussian(4, n=31), "two", tokens=("x", *(f"t{i}" for i in range(30))))
-    three = entered(gaussian(5, n=32))
+    one = enter_pair(gaussian(3, n=30), "one", tokens=tuple(f"t{i}" for i in range(30)))
+    two = enter_pair(gaussian(4, n=31), "two", tokens=("x", *(f"t{i}" for i in range(30))))
+    three = enter_pair(gaussian(5, n=32))
     said = comparison(one, two, three).notes
     assert "one and two: 30 tokens shared, matched by token" in said
     assert "one and two: 1 token only in two: 'x'" in said
-    single = comparison(one, entered(gaussian(3, n=2), "two", tokens=("t0", "x"))).notes
+    single = comparison(one, enter_pair(gaussian(3, n=2), "two", tokens=("t0", "x"))).notes
     assert "one and two: 1 token shared, matched by token" in single
     assert sum("over all its rows" in s for s in said) == 1
     assert any("one and W: rows are not matched: one side has no tokens" in s for s in said)

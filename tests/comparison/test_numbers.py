@@ -16,9 +16,9 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.numerics.sampling import generator
 from embgeo.stats.resources import Resources
 from tests.support import naive, naive_compare
-from tests.support.compared import entered, in_small_blocks, number, numbers, pair_of
+from tests.support.compared import enter_pair, in_small_blocks, number, numbers, pair_of
 from tests.support.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 
 def rotation(d, seed=1):
@@ -61,7 +61,7 @@ def orders(n, seed=0):
     return [g.permutation(n) for _ in range(PERMUTATIONS)]
 
 
-@pytest.mark.parametrize(("rows", "name"), sampled(itertools.product((7, 1000), PAIRS), 3))
+@pytest.mark.parametrize(("rows", "name"), sample_cases(itertools.product((7, 1000), PAIRS), 3))
 @pytest.mark.slow
 def test_every_number_agrees_with_its_twin(name, rows, monkeypatch):
     in_small_blocks(monkeypatch, rows)
@@ -135,7 +135,7 @@ def test_tokens_that_moved_are_those_of_least_overlap():
 def test_of_tokens_that_moved_alike_the_frequent_come_first():
     X, Y = gaussian(21, n=70), gaussian(22, n=70)
     counts = Frequency("counts", rng(23).permutation(70).astype(float), "made")
-    inputs = [entered(Matrix(W, frequency=counts), sections=("tokens",)) for W in (X, Y)]
+    inputs = [enter_pair(Matrix(W, frequency=counts), sections=("tokens",)) for W in (X, Y)]
     rows = pair_of(*inputs)["compare.moved"].rows
     keys = [(row[1], -counts.counts[int(str(row[0]).removeprefix("row "))]) for row in rows]
     assert keys == sorted(keys)
@@ -184,8 +184,8 @@ def test_a_permuted_vocabulary_matched_by_token_is_the_same():
     tokens = tuple(f"t{i}" for i in range(200))
     moved = tuple(tokens[i] for i in order)
     pair = pair_of(
-        entered(W, "one", tokens=tokens),
-        entered((W @ rotation(6))[order], "two", tokens=moved),
+        enter_pair(W, "one", tokens=tokens),
+        enter_pair((W @ rotation(6))[order], "two", tokens=moved),
     )
     same_geometry(pair)
     assert pair.matching.by == "token"
@@ -455,8 +455,8 @@ def test_few_tokens_have_no_ten_neighbors():
 
 
 def test_one_shared_token_is_not_enough():
-    one = entered(gaussian(54, n=20), "one", tokens=tuple(f"a{i}" for i in range(20)))
-    two = entered(gaussian(55, n=20), "two", tokens=("a3", *(f"b{i}" for i in range(19))))
+    one = enter_pair(gaussian(54, n=20), "one", tokens=tuple(f"a{i}" for i in range(20)))
+    two = enter_pair(gaussian(55, n=20), "two", tokens=("a3", *(f"b{i}" for i in range(19))))
     pair = pair_of(one, two)
     assert {s.undefined for s in pair.scalars} == {
         "one token is shared; --match row pairs equal row numbers"
@@ -477,7 +477,7 @@ def test_a_view_of_any_order_is_read_alike():
     X, Y = gaussian(57, n=70), near(gaussian(57, n=70), 0.4)
     plain = numbers(pair_of(X, Y))
     for turned in (np.asfortranarray(Y), Y[::-1][::-1], Y.astype(">f8")):
-        assert numbers(pair_of(Matrix(X), entered(turned))) == pytest.approx(plain, rel=1e-12)
+        assert numbers(pair_of(Matrix(X), enter_pair(turned))) == pytest.approx(plain, rel=1e-12)
 
 
 @pytest.mark.slow

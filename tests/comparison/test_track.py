@@ -17,9 +17,9 @@ from embgeo.comparison.steps import from_names, steps_of
 from embgeo.comparison.track import Bend
 from embgeo.core.errors import BadOption
 from embgeo.io.model_facts import training_step
-from tests.support.compared import comparison, entered
+from tests.support.compared import comparison, enter_pair
 from tests.support.matrices import gaussian, rng
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 # Steps ------------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ def test_few_points_do_not_bend(m):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("walk", sampled([True, False], 2))
+@pytest.mark.parametrize("walk", sample_cases([True, False], 2))
 def test_noise_is_rarely_called_a_bend(walk):
     """At a level of 5 %: 20 of 400, and 31 would be a sign of more."""
     draws = [rng(1000 + i).standard_normal(len(STEPS)) for i in range(400)]
@@ -227,7 +227,7 @@ def tracked():
     cosines = np.array([0.0, 0.001, 0.0, 0.001, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9])
     depths = np.sqrt(cosines / (1 - cosines))
     runs = [
-        entered(
+        enter_pair(
             W + depth * direction + 0.01 * gaussian(91 + i, n=120),
             f"ckpt-{100 * i}",
             sections=("cosine", "isotropy"),
@@ -284,7 +284,7 @@ def planted():
     data[3] = data[7] = data[1]
     data[9] = 7.0 * gaussian(202, n=40)
     runs = [
-        entered(W.astype(np.float32), f"ckpt-{100 * i}", sphere=False, step=100.0 * i)
+        enter_pair(W.astype(np.float32), f"ckpt-{100 * i}", sphere=False, step=100.0 * i)
         for i, W in enumerate(data)
     ]
     return comparison(*runs, track="the number in the names", queries=0)
@@ -322,14 +322,14 @@ def test_equal_bytes_in_other_blocks_are_seen(monkeypatch):
     W = gaussian(203, n=40)
     other = W.copy()
     other[-1, -1] += 1e-9
-    found = find_same([entered(one, f"W{i}") for i, one in enumerate((W, other, W.copy()))])
+    found = find_same([enter_pair(one, f"W{i}") for i, one in enumerate((W, other, W.copy()))])
     assert found == (None, None, 0)
 
 
 def test_the_same_matrix_in_files_of_unlike_hashes_is_seen():
     """By its bytes where they are there; without them by the hash, if there is one."""
     W = gaussian(204, n=20)
-    inputs = [entered(W, name) for name in ("a", "b", "c", "d")]
+    inputs = [enter_pair(W, name) for name in ("a", "b", "c", "d")]
     for one, sha256 in zip(inputs, ("1", "2", "1", None), strict=True):
         one.member.analysis.provenance["sha256"] = sha256
     assert find_same(inputs) == (None, 0, 0, 0)

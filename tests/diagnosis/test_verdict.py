@@ -19,7 +19,7 @@ from embgeo.diagnosis.thresholds import CONE, PARTITION, THRESHOLDS
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import Shape, sample, with_scalar, without
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def sentence(verdict: Verdict, key: str) -> str:
 
 
 @pytest.mark.parametrize("shape", [(10, 10), (10, 3), (30, 50), (50, 64), (2000, 4)])
-@pytest.mark.parametrize("seed", sampled(range(4), 4))
+@pytest.mark.parametrize("seed", sample_cases(range(4), 4))
 @pytest.mark.slow
 def test_random_rows_are_never_called_degenerate(shape: tuple[int, int], seed: int) -> None:
     rows = np.random.default_rng(seed).standard_normal(shape)

@@ -32,7 +32,7 @@ from embgeo.result.analysis import Analysis
 from embgeo.workflows.cluster import with_file
 from tests.support.in_parts import check_analyses
 from tests.support.matrices import gaussian
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 distributed = pytest.importorskip("distributed")
 
@@ -169,7 +169,7 @@ def test_a_search_that_makes_passes_of_its_own(client: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("section", sampled(metrics.SECTIONS, 3))
+@pytest.mark.parametrize("section", sample_cases(metrics.SECTIONS, 3))
 @pytest.mark.slow
 def test_every_section_alone(client: Any, section: str) -> None:
     """Some need no second pass and no row, and are finished from the first."""

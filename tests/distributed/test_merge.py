@@ -39,7 +39,7 @@ from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
 from tests.support.in_parts import check_analyses, even, first_files, in_parts
 from tests.support.matrices import ASKED, NAMES, case, gaussian
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 #: StoredRows whose entries are stored in float32 or less are multiplied so, block by block.
 SINGLE = ("fp16", "bf16")
@@ -53,7 +53,7 @@ def whole(matrix: Matrix, options: Options, **wanted: Any) -> Analysis:
     return replace(found, scalars=scalars)
 
 
-@pytest.mark.parametrize("name", sampled(NAMES, 3))
+@pytest.mark.parametrize("name", sample_cases(NAMES, 3))
 @pytest.mark.slow
 def test_sixteen_parts_are_one_run(name: str, tmp_path: Path) -> None:
     matrix = replace(case(name).matrix, hidden=None)
@@ -100,7 +100,7 @@ def sample() -> Matrix:
     )
 
 
-@pytest.mark.parametrize("name", sampled(CUTS, 2))
+@pytest.mark.parametrize("name", sample_cases(CUTS, 2))
 @pytest.mark.slow
 def test_however_the_rows_are_cut(name: str, tmp_path: Path) -> None:
     cuts = CUTS[name]

@@ -38,7 +38,7 @@ from embgeo.stats.block import Block
 from tests.stats.test_monoid_laws import MAKERS, ROWS, N, feed, same, seen
 from tests.stats.test_monoid_laws import cut as pieces
 from tests.support.matrices import gaussian
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 LARGE = 10**6
 
@@ -56,7 +56,7 @@ def sent(value: Any) -> Any:
 # Statistics ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "rows"), sampled(product(MAKERS, ROWS), 3))
+@pytest.mark.parametrize(("name", "rows"), sample_cases(product(MAKERS, ROWS), 3))
 def test_a_statistic_goes_on_as_if_it_had_stayed(name: str, rows: str) -> None:
     parts = pieces(rows, 14)
     copy = sent(seen(name, *parts[0]))

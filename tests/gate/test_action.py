@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -243,7 +243,7 @@ def test_the_hook_takes_checkpoints() -> None:
 @needs_bash
 @pytest.mark.parametrize(
     ("files", "code"),
-    sampled(
+    sample_cases(
         [
             (["round one.npy", "cone.npy"], 1),
             (["round one.npy"], 0),

@@ -13,7 +13,7 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.integrations import Gauge  # noqa: E402
 from embgeo.io.memory import as_matrix  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
-from tests.support.sampling import sampled  # noqa: E402
+from tests.support.sampling import sample_cases  # noqa: E402
 
 TRAINING = """
 import sys, warnings
@@ -94,7 +94,7 @@ torch.distributed.destroy_process_group()
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without it")
 @pytest.mark.parametrize(
     ("way", "units"),
-    sampled(
+    sample_cases(
         [
             ("flat", "nested"),
             ("original", "one"),

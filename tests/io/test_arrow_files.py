@@ -18,8 +18,8 @@ from embgeo.core.source import Source
 from embgeo.io import open_checkpoint, open_source
 from embgeo.io.formats import arrow, arrow_worker
 from embgeo.io.rows_on_demand import RowsOnDemand
-from tests.support.binary_files import arrays, is_mapped, quick, refused
-from tests.support.sampling import sampled
+from tests.support.binary_files import arrays, check_refused, is_mapped, quick
+from tests.support.sampling import sample_cases
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is built without Parquet")
@@ -70,7 +70,7 @@ def write_stream(path: Path, value: Any) -> None:
 WRITERS = [write_parquet, write_feather, write_compressed, write_stream]
 
 
-@pytest.mark.parametrize(("kind", "write"), sampled(product(COLUMNS, WRITERS), 7))
+@pytest.mark.parametrize(("kind", "write"), sample_cases(product(COLUMNS, WRITERS), 7))
 @pytest.mark.slow
 def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
     path = tmp_path / "a"
@@ -103,7 +103,7 @@ def test_a_column_with_an_impossible_count_is_left_out_with_a_note(
 
 
 @pytest.mark.parametrize(
-    ("dtype", "write"), sampled(product(["float16", "float32", "float64"], WRITERS), 5)
+    ("dtype", "write"), sample_cases(product(["float16", "float32", "float64"], WRITERS), 5)
 )
 @here
 @pytest.mark.slow
@@ -168,16 +168,16 @@ def test_an_empty_table(tmp_path: Path) -> None:
         (pa.array([1, 2]), r"no column of vectors.*e: int64"),
     ],
 )
-@pytest.mark.parametrize("write", sampled([write_parquet, write_feather], 2))
+@pytest.mark.parametrize("write", sample_cases([write_parquet, write_feather], 2))
 @here
 @pytest.mark.slow
 def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, write: Any) -> None:
     path = tmp_path / "a"
     write(path, pa.table({"e": column}))
-    refused(arrow, path, match)
+    check_refused(arrow, path, match)
 
 
-@pytest.mark.parametrize("write", sampled(WRITERS, 2))
+@pytest.mark.parametrize("write", sample_cases(WRITERS, 2))
 @here
 @pytest.mark.slow
 def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
@@ -186,10 +186,10 @@ def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
     content = path.read_bytes()
     for share in (0.02, 0.4, 0.9):
         path.write_bytes(content[: int(len(content) * share)])
-        refused(arrow, path, "damaged or cut off|pyarrow")
+        check_refused(arrow, path, "damaged or cut off|pyarrow")
 
 
-@pytest.mark.parametrize("write", sampled([write_compressed, write_parquet], 2))
+@pytest.mark.parametrize("write", sample_cases([write_compressed, write_parquet], 2))
 @pytest.mark.slow
 def test_one_row_that_unfolds_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any
@@ -202,7 +202,7 @@ def test_one_row_that_unfolds_without_end(
     assert path.stat().st_size < 2**20
     monkeypatch.setattr("embgeo.io.formats.arrow._MOST_MEMORY", 150 * 2**20)
     with quick(10):
-        refused(arrow, path, "more than 150 MiB")
+        check_refused(arrow, path, "more than 150 MiB")
 
 
 @here
@@ -212,7 +212,7 @@ def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.M
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)
     path = tmp_path / "a"
     pq.write_table(pa.table({"e": zeros}), path, compression="zstd")
-    refused(arrow, path, "it promises 100,000×8 numbers")
+    check_refused(arrow, path, "it promises 100,000×8 numbers")
 
 
 @pytest.mark.slow
@@ -221,10 +221,10 @@ def test_a_worker_that_ends_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     write_parquet(path, table())
     monkeypatch.setattr("embgeo.io.formats.arrow._WORKER", worker)
     worker.write_text("import os; os.abort()")
-    refused(arrow, path, "ends without saying why")
+    check_refused(arrow, path, "ends without saying why")
     monkeypatch.setattr("embgeo.io.formats.arrow._DESCRIBING", 0.03)
     worker.write_text("while True: pass")
-    refused(arrow, path, "more than 0 seconds")
+    check_refused(arrow, path, "more than 0 seconds")
 
 
 def test_a_worker_that_computes_too_long_ends_itself(
@@ -241,7 +241,7 @@ def test_a_worker_that_computes_too_long_ends_itself(
     worker.write_text(limited, "utf-8")
     monkeypatch.setattr("embgeo.io.formats.arrow._WORKER", worker)
     with quick(9):  # before its ten seconds are over
-        refused(arrow, path, "pyarrow needs more than 1 seconds")
+        check_refused(arrow, path, "pyarrow needs more than 1 seconds")
 
 
 def test_without_pyarrow_the_extra_is_named(
@@ -251,7 +251,7 @@ def test_without_pyarrow_the_extra_is_named(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     for write in (write_parquet, write_feather):
         write(path, table())
-        refused(arrow, path, r"pip install 'embgeo\[arrow\]'")
+        check_refused(arrow, path, r"pip install 'embgeo\[arrow\]'")
 
 
 def test_feather_version_1_is_named(tmp_path: Path) -> None:

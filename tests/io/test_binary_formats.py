@@ -20,7 +20,7 @@ from tests.support.binary_files import (
     as_numpy,
     is_mapped,
     npy,
-    opened,
+    open_file,
     safetensors_of,
     same_bits,
 )
@@ -43,7 +43,7 @@ def sparse(path: Path, start: bytes, size: int) -> None:
 def test_npy(tmp_path: Path, dtype: str, order: Any) -> None:
     array = np.arange(12).reshape(3, 4).astype(dtype, order=order)
     np.save(tmp_path / "a.npy", array)
-    checkpoint = opened(tmp_path / "a.npy")
+    checkpoint = open_file(tmp_path / "a.npy")
     made = arrays(checkpoint)[""]
     np.testing.assert_array_equal(made, array)
     assert is_mapped(made)
@@ -53,7 +53,7 @@ def test_npy(tmp_path: Path, dtype: str, order: Any) -> None:
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (0, 3), (2, 3, 4)])
 def test_npy_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
     np.save(tmp_path / "a.npy", np.ones(shape))
-    assert arrays(opened(tmp_path / "a.npy"))[""].shape == shape
+    assert arrays(open_file(tmp_path / "a.npy"))[""].shape == shape
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_npy_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
 def test_npy_headers_of_other_writers(tmp_path: Path, header: str, version: int) -> None:
     body = np.arange(6, dtype="<f4").tobytes()
     (tmp_path / "a.npy").write_bytes(npy(header, body, version))
-    assert arrays(opened(tmp_path / "a.npy"))[""].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert arrays(open_file(tmp_path / "a.npy"))[""].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 @pytest.mark.parametrize("compress", [False, True])
@@ -78,7 +78,7 @@ def test_npz(tmp_path: Path, compress: bool) -> None:
     words = np.array(["a", "né", "<b>", "d"])
     save = np.savez_compressed if compress else np.savez
     save(tmp_path / "a.npz", W=matrix, words=words, k=np.array([{}], dtype=object))
-    checkpoint = opened(tmp_path / "a.npz")
+    checkpoint = open_file(tmp_path / "a.npz")
     made = arrays(checkpoint)
     assert list(made) == ["W"]
     np.testing.assert_array_equal(made["W"], matrix)
@@ -109,7 +109,7 @@ VOCABULARIES: list[tuple[str, object]] = [
 def test_pickled_vocabularies(tmp_path: Path, key: str, words: object, protocol: int) -> None:
     path = tmp_path / "a.pkl"
     path.write_bytes(pickle.dumps({key: words, "W": np.ones((3, 2))}, protocol=protocol))
-    checkpoint = opened(path)
+    checkpoint = open_file(path)
     assert checkpoint.tokens == ("a", "b", "c")
     assert checkpoint.tokens_source == f"{key} in the file"
 
@@ -127,7 +127,7 @@ def test_pickled_vocabularies(tmp_path: Path, key: str, words: object, protocol:
 )
 def test_vocabularies_that_do_not_fit_are_left(tmp_path: Path, words: object) -> None:
     (tmp_path / "a.pkl").write_bytes(pickle.dumps({"words": words, "W": np.ones((3, 2))}))
-    assert opened(tmp_path / "a.pkl").tokens is None
+    assert open_file(tmp_path / "a.pkl").tokens is None
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -136,7 +136,7 @@ def test_pickles_of_every_protocol_are_recognized(
     tmp_path: Path, wrap: Callable[[Any], object], protocol: int
 ) -> None:
     (tmp_path / "a").write_bytes(pickle.dumps(wrap(np.ones((40, 30))), protocol=protocol))
-    tensor = opened(tmp_path / "a").tensors[0]
+    tensor = open_file(tmp_path / "a").tensors[0]
     assert tensor.shape == (40, 30)
     assert is_mapped(tensor.open()) is (protocol >= 3)
 
@@ -171,7 +171,7 @@ def test_safetensors_dtypes(torch: Any, tmp_path: Path, dtype: str) -> None:
     tensor = tensor.reshape(3, -1)
     library.save_file({"a": tensor, "e": tensor[:0]}, tmp_path / "a", metadata={"format": "pt"})
     read = library.load_file(tmp_path / "a")
-    made = arrays(opened(tmp_path / "a"))
+    made = arrays(open_file(tmp_path / "a"))
     assert same_bits(made["a"], as_numpy(torch, read["a"]))
     assert made["e"].shape == read["e"].shape
     assert is_mapped(made["a"])
@@ -185,7 +185,7 @@ def test_safetensors_unaligned_and_packed(tmp_path: Path) -> None:
     }
     expected = np.array([[1, -2], [3, 0.5]], dtype=ml_dtypes.bfloat16)
     (tmp_path / "a").write_bytes(safetensors_of(header, b"abc" + expected.tobytes() + b"\x00\x00"))
-    checkpoint = opened(tmp_path / "a")
+    checkpoint = open_file(tmp_path / "a")
     made = arrays(checkpoint)
     np.testing.assert_array_equal(made["w"].astype("f8"), expected.astype("f8"))
     assert list(made) == ["odd", "w"]
@@ -211,7 +211,7 @@ def test_safetensors_index(tmp_path: Path) -> None:
         tmp_path / "model.safetensors.index.json",
         {"b.weight": "m-2.safetensors", "a.weight": "m-1.safetensors"},
     )
-    checkpoint = opened(index)
+    checkpoint = open_file(index)
     assert {n: a.tolist() for n, a in arrays(checkpoint).items()} == {
         "b.weight": [[2], [2]],
         "a.weight": [[1], [1]],
@@ -219,13 +219,13 @@ def test_safetensors_index(tmp_path: Path) -> None:
     assert [file.name for file in checkpoint.files] == ["m-2.safetensors", "m-1.safetensors"]
     (tmp_path / "m-1.safetensors").unlink()
     with pytest.raises(UnreadableFile, match=r"the shard m-1\.safetensors is missing"):
-        opened(index)
+        open_file(index)
 
 
 def test_index_of_torch_shards(torch: Any, tmp_path: Path) -> None:
     torch.save({"a": torch.ones(2, 2)}, tmp_path / "m-1.bin")
     index = write_index(tmp_path / "pytorch_model.bin.index.json", {"a": "m-1.bin"})
-    assert arrays(opened(index))["a"].tolist() == [[1, 1], [1, 1]]
+    assert arrays(open_file(index))["a"].tolist() == [[1, 1], [1, 1]]
 
 
 def test_index_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_index_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
     shard(blobs / "0123", "a", 1)
     (snapshot / "m-1.safetensors").symlink_to(Path("..") / ".." / "blobs" / "0123")
     index = write_index(snapshot / "model.safetensors.index.json", {"a": "m-1.safetensors"})
-    assert arrays(opened(index))["a"].shape == (2, 1)
+    assert arrays(open_file(index))["a"].shape == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_index_that_is_foreign_link_of_the_folder(tmp_path: Path, name: str) -> 
     folder.mkdir()
     shard(tmp_path / "s", "a", 1)
     with pytest.raises(UnreadableFile, match="not a plain file name"):
-        opened(write_index(folder / "i.json", {"a": name}))
+        open_file(write_index(folder / "i.json", {"a": name}))
 
 
 def test_index_with_a_link_out_of_the_folder(tmp_path: Path) -> None:
@@ -256,13 +256,13 @@ def test_index_with_a_link_out_of_the_folder(tmp_path: Path) -> None:
     shard(tmp_path / "s", "a", 1)
     (folder / "s").symlink_to(tmp_path / "s")
     with pytest.raises(UnreadableFile, match="leads out of the folder"):
-        opened(write_index(folder / "i.json", {"a": "s"}))
+        open_file(write_index(folder / "i.json", {"a": "s"}))
 
 
 def test_index_that_names_what_its_shard_lacks(tmp_path: Path) -> None:
     shard(tmp_path / "s", "a", 1)
     with pytest.raises(UnreadableFile, match="puts b into s, which does not hold it"):
-        opened(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
+        open_file(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
 
 
 def test_index_whose_shard_leaves_the_tensor_out(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_index_whose_shard_leaves_the_tensor_out(tmp_path: Path) -> None:
         "b": {"dtype": "F4", "shape": [4], "data_offsets": [8, 10]},
     }
     (tmp_path / "s").write_bytes(safetensors_of(header, bytes(10)))
-    checkpoint = opened(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
+    checkpoint = open_file(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
     assert [tensor.name for tensor in checkpoint.tensors] == ["a"]
     assert "packs several numbers into a byte: b" in checkpoint.notes[0]
 
@@ -280,10 +280,10 @@ def test_index_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     np.save(tmp_path / "s.npy", np.ones((2, 2)))
     index = write_index(tmp_path / "i.json", {"a": "s.npy"})
     with pytest.raises(UnreadableFile, match=r"s\.npy is neither a safetensors file nor a torch"):
-        opened(index)
+        open_file(index)
     monkeypatch.setattr(sharded, "_LONGEST_INDEX", 10)
     with pytest.raises(UnreadableFile, match="bytes is not an index"):
-        opened(index)
+        open_file(index)
 
 
 # Mapped, not read
@@ -295,14 +295,14 @@ TWO_GIB = 2**31
 def test_large_npy_is_mapped(tmp_path: Path) -> None:
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({TWO_GIB // 4},)}}"
     sparse(tmp_path / "a", npy(header), TWO_GIB + 1024)
-    assert is_mapped(opened(tmp_path / "a").tensors[0].open())
+    assert is_mapped(open_file(tmp_path / "a").tensors[0].open())
 
 
 def test_large_safetensors_is_mapped(tmp_path: Path) -> None:
     entry = {"dtype": "BF16", "shape": [TWO_GIB // 128, 64], "data_offsets": [0, TWO_GIB]}
     start = safetensors_of({"w": entry})
     sparse(tmp_path / "a", start, len(start) + TWO_GIB)
-    assert is_mapped(opened(tmp_path / "a").tensors[0].open())
+    assert is_mapped(open_file(tmp_path / "a").tensors[0].open())
 
 
 # Real files
@@ -315,7 +315,7 @@ def real(name: str) -> Path:
 
 
 def test_real_rnnlm() -> None:
-    made = arrays(opened(real("rnnlm_oreilly.pkl")))
+    made = arrays(open_file(real("rnnlm_oreilly.pkl")))
     assert made["0"].shape == (10000, 100)
     assert made["4"].shape == (100, 10000)
     assert made["0"].dtype == np.float16
@@ -324,7 +324,7 @@ def test_real_rnnlm() -> None:
 
 
 def test_real_cbow() -> None:
-    checkpoint = opened(real("cbow_oreilly.pkl"))
+    checkpoint = open_file(real("cbow_oreilly.pkl"))
     assert arrays(checkpoint)["word_vecs"].shape == (10000, 100)
     assert checkpoint.tokens is not None
     assert (len(checkpoint.tokens), checkpoint.tokens[:2]) == (10000, ("aer", "banknote"))
@@ -332,11 +332,11 @@ def test_real_cbow() -> None:
 
 def test_real_npy() -> None:
     path = real("crystal_40000.npy")
-    np.testing.assert_array_equal(arrays(opened(path))[""], np.load(path))
+    np.testing.assert_array_equal(arrays(open_file(path))[""], np.load(path))
 
 
 def test_real_whole_module() -> None:
-    checkpoint = opened(real("fairy_tales_lstm_full_module.pt"))
+    checkpoint = open_file(real("fairy_tales_lstm_full_module.pt"))
     assert [t.name for t in checkpoint.tensors][:2] == ["encoder.weight", "rnn.weight_ih_l0"]
     assert {t.name: t.alias_of for t in checkpoint.tensors}["decoder.weight"] == "encoder.weight"
     assert arrays(checkpoint)["encoder.weight"].shape == (4934, 100)

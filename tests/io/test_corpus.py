@@ -24,7 +24,7 @@ from embgeo.io.labels.corpus_counts import count_words
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.tokenizer_worker import texts
 from tests.support import tokenizer_makers
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 D = 3
 TEXT = "\n".join(tokenizer_makers.TEXT) + "\nfish\n"
@@ -47,10 +47,10 @@ def counted_ids(encoded: list[int], rows: int) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["byte-level", "byte-fallback", "wordpiece", "unigram"])
-@pytest.mark.parametrize("packed", sampled([False, True], 2))
+@pytest.mark.parametrize("packed", sample_cases([False, True], 2))
 @pytest.mark.slow
 def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool) -> None:
-    made = tokenizer_makers.trained(kind)
+    made = tokenizer_makers.train_tokenizer(kind)
     # Neither limits of length nor padding that the file asks for may drop or add tokens.
     made.enable_truncation(5)
     made.enable_padding(length=100)
@@ -87,7 +87,7 @@ def test_the_models_own_tokenizer_counts(tmp_path: Path, kind: str, packed: bool
 def test_a_tokenizer_that_fails_on_the_way_leaves_words_to_be_counted_from_the_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = tokenizer_makers.trained("byte-level")
+    made = tokenizer_makers.train_tokenizer("byte-level")
     made.save(str(tmp_path / "tokenizer.json"))
     matrix_file(tmp_path / "model.npy", made.get_vocab_size())
     written(tmp_path / "c" / "a.txt", TEXT.encode() + b"\xff\n")
@@ -123,7 +123,7 @@ def test_a_sentencepiece_model_counts(tmp_path: Path, kind: str) -> None:
 
 
 def test_merges_and_vocab_json_count(tmp_path: Path) -> None:
-    made = tokenizer_makers.trained("byte-level")
+    made = tokenizer_makers.train_tokenizer("byte-level")
     made.model.save(str(tmp_path))
     size = len(json.loads((tmp_path / "vocab.json").read_text()))
     matrix_file(tmp_path / "model.npy", size)
@@ -162,7 +162,7 @@ def test_vocab_txt_counts_as_bert_does(
 @pytest.mark.slow
 def test_pieces_of_any_size_count_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Line ends are part of the text, so whole lines may be counted in any number of pieces."""
-    made = tokenizer_makers.trained("byte-level")
+    made = tokenizer_makers.train_tokenizer("byte-level")
     made.save(str(tmp_path / "tokenizer.json"))
     matrix_file(tmp_path / "model.npy", made.get_vocab_size())
     corpus = written(tmp_path / "c" / "c.txt", TEXT)

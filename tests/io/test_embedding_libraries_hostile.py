@@ -16,7 +16,7 @@ from embgeo.io.formats import fasttext as model
 from embgeo.io.formats import fasttext_dictionary
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.text import glove_binary, projector
-from tests.support.binary_files import head, open_all, quick, refused
+from tests.support.binary_files import check_refused, head, open_all, quick
 from tests.support.embedding_files import fasttext_bytes, matrix_bytes
 
 TABLE = np.arange(18, dtype="f4").reshape(6, 3)
@@ -136,7 +136,7 @@ def test_hostile_fasttext(tmp_path: Path, name: str) -> None:
     content, match = HOSTILE[name]
     path = tmp_path / "a"
     path.write_bytes(content)
-    refused(model, path, match)
+    check_refused(model, path, match)
 
 
 def test_dictionaries_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_dictionaries_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ):
         with monkeypatch.context() as changed:
             changed.setattr(fasttext_dictionary, name, value)
-            refused(model, path, match)
+            check_refused(model, path, match)
 
 
 def test_quantized_rows_are_those_of_their_codes(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_cut_fasttext(tmp_path: Path, name: str) -> None:
     content, path = SOUND[name], tmp_path / "a"
     for end in [*range(0, min(len(content), 400), 3), len(content) - 1]:
         path.write_bytes(content[:end])
-        refused(model, path)
+        check_refused(model, path)
 
 
 def test_other_files_are_no_old_fasttext() -> None:
@@ -230,7 +230,7 @@ def test_glove_numbers_have_to_be_numbers(tmp_path: Path) -> None:
     noise = np.frombuffer(random.Random(1).randbytes(NUMBERS.nbytes), dtype="<f8")
     assert not glove_binary.belongs(glove(tmp_path, noise, vocabulary))
     path = glove(tmp_path, np.abs(NUMBERS) + 1, vocabulary)
-    refused(glove_binary, path, "squared gradients")
+    check_refused(glove_binary, path, "squared gradients")
 
 
 # The projector
@@ -307,7 +307,7 @@ def test_metadata_are_looked_for_in_the_folder_only(tmp_path: Path) -> None:
 def test_hostile_tsv(tmp_path: Path, text: str, match: str) -> None:
     path = tmp_path / "tensors.tsv"
     path.write_text(text)
-    refused(projector, path, match)
+    check_refused(projector, path, match)
 
 
 def test_what_is_no_tsv_of_numbers() -> None:

@@ -38,7 +38,7 @@ def test_mutants(seed: Seed) -> None:
 def test_mutants_guided_by_coverage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed")
     keep, corpus = tmp_path / "failures", tmp_path / "corpus"
-    assert fuzz.guided([SEEDS["npy"]], 1, keep, corpus) == 0
+    assert fuzz.fuzz_guided([SEEDS["npy"]], 1, keep, corpus) == 0
     line = capsys.readouterr().out
     assert "no failure" in line
     assert int(line.split()[1]) > 20
@@ -59,7 +59,7 @@ def test_what_coverage_finds_is_kept(
     monkeypatch.setattr(subprocess, "run", run)
     keep, corpus = tmp_path / "failures", tmp_path / "corpus"
     for runs in (1, 2):
-        assert fuzz.guided([SEEDS["npz compressed"]], 1, keep, corpus) == 1
+        assert fuzz.fuzz_guided([SEEDS["npz compressed"]], 1, keep, corpus) == 1
         out = capsys.readouterr().out
         assert f"2 on new paths, failed; {30 * runs} mutants of all runs" in out
         assert json.loads((corpus / "counts.json").read_text()) == {"npz compressed": 30 * runs}

@@ -13,7 +13,7 @@ import embgeo
 from embgeo.core.errors import AmbiguousTensor
 from embgeo.io import open_checkpoint
 from embgeo.io.formats import gensim as saves
-from tests.support.binary_files import arrays, head, is_mapped, quick, refused
+from tests.support.binary_files import arrays, check_refused, head, is_mapped, quick
 from tests.support.embedding_files import instance, save_pickle, stand_in
 
 SENTENCES = [["the", "cat", "naïve", "dög"]] * 6 + [["a", "dog", "日本語"]] * 4 + [["the"]] * 5
@@ -91,7 +91,7 @@ def test_a_model_without_vectors_of_words_is_named(
 ) -> None:
     kind = stand_in(monkeypatch, "gensim.models.ldamodel", "LdaModel")
     path = save_pickle(tmp_path / "a", instance(kind, alpha=np.ones((4, 4))))
-    refused(saves, path, "a gensim LdaModel without vectors of words")
+    check_refused(saves, path, "a gensim LdaModel without vectors of words")
 
 
 # Older layouts
@@ -197,7 +197,7 @@ def test_sidecars_with_other_than_plain_names(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: Any
 ) -> None:
     path = with_sidecar(monkeypatch, tmp_path / "a", [name])
-    refused(saves, path, "other than a plain name")
+    check_refused(saves, path, "other than a plain name")
 
 
 def test_sidecars_that_are_no_list_or_implausibly_many(
@@ -205,7 +205,7 @@ def test_sidecars_that_are_no_list_or_implausibly_many(
 ) -> None:
     for listed in ("vectors", {"vectors": 1}, ["vectors"] * 1000):
         path = with_sidecar(monkeypatch, tmp_path / "a", listed)
-        refused(saves, path, "not a list of at most")
+        check_refused(saves, path, "not a list of at most")
 
 
 def test_missing_foreign_and_damaged_sidecars(
@@ -215,16 +215,16 @@ def test_missing_foreign_and_damaged_sidecars(
     folder.mkdir()
     np.save(outside, VECTORS)
     path = with_sidecar(monkeypatch, folder / "a", ["vectors"])
-    refused(saves, path, r"a\.vectors\.npy is missing")
+    check_refused(saves, path, r"a\.vectors\.npy is missing")
     sidecar = folder / "a.vectors.npy"
     os.symlink(outside, sidecar)
-    refused(saves, path, "leads out of the folder")
+    check_refused(saves, path, "leads out of the folder")
     sidecar.unlink()
     content = outside.read_bytes()
     sidecar.write_bytes(content[:-1])
-    refused(saves, path, r"a\.vectors\.npy: the header promises")
+    check_refused(saves, path, r"a\.vectors\.npy: the header promises")
     np.save(sidecar, np.array([{}], dtype=object), allow_pickle=True)
-    refused(saves, path, "Python objects")
+    check_refused(saves, path, "Python objects")
 
 
 def test_fasttext_parts_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_fasttext_parts_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ({"vectors_vocab": np.zeros(3)}, "without vectors of words"),
     ]:
         save_pickle(path, instance(kind, **(sound | changes)))
-        refused(saves, path, match)
+        check_refused(saves, path, match)
     save_pickle(path, instance(kind, **sound))
     assert embgeo.load(path).data.shape == (3, 4)
 

@@ -16,7 +16,7 @@ from embgeo.io.formats import gguf as gguf_file
 from embgeo.io.formats import onnx as onnx_file
 from embgeo.io.formats import tensorflow as tensorflow_checkpoint
 from embgeo.io.formats.format import open_with
-from tests.support.binary_files import refused
+from tests.support.binary_files import check_refused
 from tests.support.framework_files import (
     bundle_header,
     field,
@@ -43,7 +43,7 @@ def check(module: ModuleType, tmp_path: Path, content: bytes, expected: str) -> 
     path = tmp_path / "a"
     path.write_bytes(content)
     assert module.sniff(content[:4096])
-    refused(module, path, expected)
+    check_refused(module, path, expected)
 
 
 # GGUF
@@ -191,7 +191,7 @@ def test_onnx_external_data(tmp_path: Path, place: dict[str, str], expected: str
     (folder / "link").symlink_to(tmp_path / "secret")
     path = folder / "a"
     path.write_bytes(external(**place))
-    refused(onnx_file, path, expected)
+    check_refused(onnx_file, path, expected)
 
 
 def test_onnx_external_data_beside_the_model(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_flax(tmp_path: Path, make: Callable[[], Any], expected: str) -> None:
     content = flax_case(make)
     path = tmp_path / "a"
     path.write_bytes(content)
-    refused(flax_msgpack, path, expected)
+    check_refused(flax_msgpack, path, expected)
 
 
 def test_flax_extensions_of_other_kinds_are_no_arrays(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_flax_text_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(open_with(flax_msgpack, tmp_path / "a").tensors) == 1
     monkeypatch.setattr(flax_msgpack, "_LONGEST_TEXT", 1000)
     monkeypatch.setattr(flax_msgpack, "_MOST_TEXT", 50)
-    refused(flax_msgpack, tmp_path / "a", "implausibly much text")
+    check_refused(flax_msgpack, tmp_path / "a", "implausibly much text")
 
 
 @pytest.mark.slow
@@ -390,13 +390,13 @@ SLICES: list[tuple[bytes, str]] = [
 
 @pytest.mark.parametrize(("index", "expected"), SLICES)
 def test_slices(tmp_path: Path, index: bytes, expected: str) -> None:
-    refused(tensorflow_checkpoint, bundle(tmp_path, index), expected)
+    check_refused(tensorflow_checkpoint, bundle(tmp_path, index), expected)
 
 
 @pytest.mark.parametrize(("index", "expected"), TENSORFLOW)
 def test_tensorflow(tmp_path: Path, index: bytes, expected: str) -> None:
     path = bundle(tmp_path, index)
-    refused(tensorflow_checkpoint, path, expected)
+    check_refused(tensorflow_checkpoint, path, expected)
 
 
 def test_tables_of_absurd_length_are_refused(
@@ -410,11 +410,13 @@ def test_tables_of_absurd_length_are_refused(
     ):
         with monkeypatch.context() as changed:
             changed.setattr(tensorflow_checkpoint, name, value)
-            refused(tensorflow_checkpoint, path, expected)
+            check_refused(tensorflow_checkpoint, path, expected)
     # Each name adds to the one before.
     longest = tensorflow_checkpoint._LONGEST_KEY
     names = [(b"", bundle_header()), (b"w" * longest, b""), (b"w" * (longest + 9), b"")]
-    refused(tensorflow_checkpoint, bundle(tmp_path, table_of(names)), "implausibly long|is damaged")
+    check_refused(
+        tensorflow_checkpoint, bundle(tmp_path, table_of(names)), "implausibly long|is damaged"
+    )
 
 
 @pytest.mark.slow
@@ -427,4 +429,4 @@ def test_blocks_that_point_at_blocks_are_counted(
     index = table_block([(b"", place)] * 2000)
     footer = varint(0) + varint(8) + varint(len(empty)) + varint(len(index) - 5)
     content = empty + index + footer + bytes(40 - len(footer)) + SOUND[-8:]
-    refused(tensorflow_checkpoint, bundle(tmp_path, content), "implausibly many blocks")
+    check_refused(tensorflow_checkpoint, bundle(tmp_path, content), "implausibly many blocks")

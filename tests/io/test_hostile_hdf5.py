@@ -11,7 +11,7 @@ import pytest
 
 from embgeo.io.formats import hdf5 as hdf5_file
 from embgeo.io.formats.format import open_with
-from tests.support.binary_files import refused
+from tests.support.binary_files import check_refused
 from tests.support.framework_files import hdf5, needs
 
 W = np.arange(12, dtype="<f4").reshape(4, 3)
@@ -98,7 +98,7 @@ def bomb(file: Any) -> None:
 @pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> None:
-    refused(hdf5_file, hdf5(tmp_path, fill), expected)
+    check_refused(hdf5_file, hdf5(tmp_path, fill), expected)
 
 
 @pytest.mark.slow
@@ -115,4 +115,4 @@ def test_an_hdf5_library_that_hangs_or_dies(
     ):
         monkeypatch.setattr(hdf5_file, "_DESCRIBING", seconds)
         script.write_text(program)
-        refused(hdf5_file, path, expected)
+        check_refused(hdf5_file, path, expected)

@@ -12,7 +12,7 @@ from embgeo.io.formats.format import open_with
 from embgeo.io.formats.torch import legacy_checkpoint as torch_legacy
 from embgeo.io.formats.torch import tar_checkpoint as torch_tar
 from embgeo.io.formats.torch import zip_checkpoint as torch_zip
-from tests.support.binary_files import archive_of, refused, tensor_program
+from tests.support.binary_files import archive_of, check_refused, tensor_program
 from tests.support.torch_files import (
     MAGIC,
     SYSTEM,
@@ -20,7 +20,7 @@ from tests.support.torch_files import (
     Named,
     Stored,
     legacy,
-    pickled,
+    pickle_value,
     storage,
     tar,
     tar_storage,
@@ -43,7 +43,7 @@ LEGACY: dict[str, tuple[bytes, str]] = {
     "cut in the numbers": (SOUND[:-1], "promises 6 elements, more than the 23 bytes"),
     "cut before the count": (SOUND[:-30], "ends before the storage|pickle ends early"),
     "cut in the object": (SOUND[:160], "ends early"),
-    "cut behind the magic": (pickled(MAGIC), "ends early"),
+    "cut behind the magic": (pickle_value(MAGIC), "ends early"),
     "no storage": (legacy({"w": tensor()}, storages=b""), "ends before the storage 0"),
     "absurd count": (legacy({"w": tensor()}, storages=storage(1, count=BOMB)), "promises"),
     "count that wraps": (
@@ -116,7 +116,7 @@ def test_legacy(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     content, match = LEGACY[case]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.pt").write_bytes(content)
-    refused(torch_legacy, tmp_path / "a.pt", match)
+    check_refused(torch_legacy, tmp_path / "a.pt", match)
     assert os.listdir(tmp_path) == ["a.pt"]
 
 
@@ -139,49 +139,61 @@ def test_commands_beside_a_sound_tensor_stay_text(
 # The tar format
 
 PARTS = {
-    "pickle": pickled({"w": Stored(1)}),
-    "tensors": pickled(1) + tar_tensor(1, 9, (2, 3), (3, 1)),
-    "storages": pickled(1) + tar_storage(9, *range(6)) + pickled([]),
+    "pickle": pickle_value({"w": Stored(1)}),
+    "tensors": pickle_value(1) + tar_tensor(1, 9, (2, 3), (3, 1)),
+    "storages": pickle_value(1) + tar_storage(9, *range(6)) + pickle_value([]),
 }
 
 
 def views(*entries: object) -> bytes:
-    return pickled(1) + tar_storage(9, *range(6)) + pickled(list(entries))
+    return pickle_value(1) + tar_storage(9, *range(6)) + pickle_value(list(entries))
 
 
 TAR: dict[str, tuple[dict[str, bytes], str]] = {
     "no tensors": ({"tensors": b""}, "ends early"),
-    "absurd number of tensors": ({"tensors": pickled(10**9)}, "number of its storages"),
-    "number of text": ({"tensors": pickled("1")}, "number of its storages"),
+    "absurd number of tensors": ({"tensors": pickle_value(10**9)}, "number of its storages"),
+    "number of text": ({"tensors": pickle_value("1")}, "number of its storages"),
     "cut tensor": ({"tensors": PARTS["tensors"][:-4]}, "longer than the archive"),
     "absurd dimensions": (
-        {"tensors": pickled(1) + tar_tensor(1, 9, (2, 3), (3, 1), dimensions=2**30)},
+        {"tensors": pickle_value(1) + tar_tensor(1, 9, (2, 3), (3, 1), dimensions=2**30)},
         "dimensions",
     ),
     "negative shape": (
-        {"tensors": pickled(1) + tar_tensor(1, 9, (-2, 3), (3, 1))},
+        {"tensors": pickle_value(1) + tar_tensor(1, 9, (-2, 3), (3, 1))},
         "negative",
     ),
-    "shape outside": ({"tensors": pickled(1) + tar_tensor(1, 9, (3, 3), (3, 1))}, "beyond its"),
-    "offset outside": ({"tensors": pickled(1) + tar_tensor(1, 9, (2, 3), (3, 1), 1)}, "beyond its"),
-    "of no storage": ({"tensors": pickled(1) + tar_tensor(1, 8, (2, 3), (3, 1))}, "is missing"),
-    "tensor of text": ({"tensors": pickled(1) + pickled("tensor")}, "damaged description"),
+    "shape outside": (
+        {"tensors": pickle_value(1) + tar_tensor(1, 9, (3, 3), (3, 1))},
+        "beyond its",
+    ),
+    "offset outside": (
+        {"tensors": pickle_value(1) + tar_tensor(1, 9, (2, 3), (3, 1), 1)},
+        "beyond its",
+    ),
+    "of no storage": (
+        {"tensors": pickle_value(1) + tar_tensor(1, 8, (2, 3), (3, 1))},
+        "is missing",
+    ),
+    "tensor of text": (
+        {"tensors": pickle_value(1) + pickle_value("tensor")},
+        "damaged description",
+    ),
     "absurd storage": (
-        {"storages": pickled(1) + tar_storage(9, 1, count=BOMB) + pickled([])},
+        {"storages": pickle_value(1) + tar_storage(9, 1, count=BOMB) + pickle_value([])},
         "longer than the archive",
     ),
     "negative storage": (
-        {"storages": pickled(1) + tar_storage(9, 1, count=-3) + pickled([])},
+        {"storages": pickle_value(1) + tar_storage(9, 1, count=-3) + pickle_value([])},
         "longer than the archive",
     ),
-    "no list of parts": ({"storages": views()[:-3] + pickled(7)[2:]}, "list of parts"),
+    "no list of parts": ({"storages": views()[:-3] + pickle_value(7)[2:]}, "list of parts"),
     "part outside": ({"storages": views((8, 9, 3, 4))}, "reaches beyond it"),
     "part before": ({"storages": views((8, 9, -1, 4))}, "reaches beyond it"),
     "part of nothing": ({"storages": views((8, 7, 0, 1))}, "is missing"),
     "part of three": ({"storages": views((8, 9, 0))}, "damaged description"),
-    "no such tensor": ({"pickle": pickled({"w": Stored(2)})}, "is missing"),
-    "key of a list": ({"pickle": pickled({"w": Stored([1])})}, "damaged key"),
-    "command": ({"pickle": pickled(Called("os.system", "touch CANARY"))}, "no tensor"),
+    "no such tensor": ({"pickle": pickle_value({"w": Stored(2)})}, "is missing"),
+    "key of a list": ({"pickle": pickle_value({"w": Stored([1])})}, "damaged key"),
+    "command": ({"pickle": pickle_value(Called("os.system", "touch CANARY"))}, "no tensor"),
 }
 
 
@@ -190,7 +202,7 @@ def test_tar(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     changed, match = TAR[case]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.pt").write_bytes(tar({**PARTS, **changed}))
-    refused(torch_tar, tmp_path / "a.pt", match)
+    check_refused(torch_tar, tmp_path / "a.pt", match)
     assert os.listdir(tmp_path) == ["a.pt"]
 
 
@@ -198,7 +210,7 @@ def test_tar(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_tar_without_a_member(tmp_path: Path, name: str) -> None:
     left = {"sys_info": b"", **{part: data for part, data in PARTS.items() if part != name}}
     (tmp_path / "a.pt").write_bytes(tar(left))
-    refused(torch_tar, tmp_path / "a.pt", f"has no member {name}")
+    check_refused(torch_tar, tmp_path / "a.pt", f"has no member {name}")
 
 
 # TorchScript
@@ -235,7 +247,7 @@ def test_torchscript_constants(tmp_path: Path, constants: bytes, match: str) -> 
         "s/constants.pkl": constants,
     }
     (tmp_path / "a.pt").write_bytes(archive_of(members))
-    refused(torch_zip, tmp_path / "a.pt", match)
+    check_refused(torch_zip, tmp_path / "a.pt", match)
 
 
 def test_system_description_is_only_skipped(tmp_path: Path) -> None:

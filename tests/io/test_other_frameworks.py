@@ -40,7 +40,7 @@ from tests.support.framework_files import (
     values,
     variable,
 )
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 # HDF5
 
@@ -93,7 +93,7 @@ STORED = {
 
 
 @pytest.mark.parametrize(
-    ("storage", "dtype"), sampled(product(STORED, ("<f4", ">f4", "<f8", "<f2", ">i4")), 3)
+    ("storage", "dtype"), sample_cases(product(STORED, ("<f4", ">f4", "<f8", "<f2", ">i4")), 3)
 )
 @pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow

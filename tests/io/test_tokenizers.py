@@ -46,7 +46,7 @@ def saved(tmp_path: Path, made: Any) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokenizer_json_as_the_package_decodes_it(tmp_path: Path, kind: str) -> None:
-    made = tokenizer_makers.trained(kind)
+    made = tokenizer_makers.train_tokenizer(kind)
     tokens = read_labels(saved(tmp_path, made)).tokens
     assert len(tokens) == made.get_vocab_size()
     some = next(number for number, token in enumerate(tokens) if token.strip().isalpha())
@@ -66,7 +66,7 @@ def test_tokenizer_json_as_the_package_decodes_it(tmp_path: Path, kind: str) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokenizer_json_in_a_folder_with_padded_rows(tmp_path: Path, kind: str) -> None:
-    made = tokenizer_makers.trained(kind)
+    made = tokenizer_makers.train_tokenizer(kind)
     size = made.get_vocab_size()
     path = model_folder(tmp_path / "model", size + 3)
     saved(path, made)
@@ -77,7 +77,7 @@ def test_tokenizer_json_in_a_folder_with_padded_rows(tmp_path: Path, kind: str) 
 
 
 def test_merges_and_vocab_json_give_the_tokens_of_the_tokenizer(tmp_path: Path) -> None:
-    made = tokenizer_makers.trained("byte-level")
+    made = tokenizer_makers.train_tokenizer("byte-level")
     path = model_folder(tmp_path / "model", made.get_vocab_size())
     made.model.save(str(path))
     (path / "added_tokens.json").write_text(

@@ -23,13 +23,13 @@ from embgeo.io.formats.torch import distributed_checkpoint
 from tests.support.binary_files import (
     arrays,
     as_numpy,
+    check_refused,
     is_mapped,
     open_all,
     quick,
-    refused,
     same_bits,
 )
-from tests.support.torch_files import Called, pickled
+from tests.support.torch_files import Called, pickle_value
 
 #: torch says so whenever one process saves or loads.
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
@@ -302,7 +302,7 @@ def test_pieces_are_bounded(torch: Any, tmp_path: Path, monkeypatch: pytest.Monk
     folder.add("w", torch.randn(40, 4), boxes((40, 4), (10, 20, 30), ()))
     path = folder.write()
     monkeypatch.setattr(distributed_checkpoint, "_MOST_PIECES", 4)
-    refused(distributed_checkpoint, path / ".metadata", "implausibly many pieces")
+    check_refused(distributed_checkpoint, path / ".metadata", "implausibly many pieces")
     monkeypatch.setattr(distributed_checkpoint, "_MOST_PIECES", 5)
     open_all(distributed_checkpoint, path / ".metadata")
 
@@ -310,7 +310,7 @@ def test_pieces_are_bounded(torch: Any, tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_link_out_of_the_folder_is_refused(saved: Path, tmp_path: Path) -> None:
     shutil.move(saved / "__0_0.distcp", tmp_path / "elsewhere")
     (saved / "__0_0.distcp").symlink_to(tmp_path / "elsewhere")
-    refused(distributed_checkpoint, saved / ".metadata", "link that leads out")
+    check_refused(distributed_checkpoint, saved / ".metadata", "link that leads out")
 
 
 PROGRAMS = {
@@ -327,6 +327,6 @@ def test_pickles_that_are_no_metadata(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / ".metadata"
-    path.write_bytes(pickled([PROGRAMS[case], "torch.distributed.checkpoint.metadata"]))
-    refused(distributed_checkpoint, path, "lack a Metadata")
+    path.write_bytes(pickle_value([PROGRAMS[case], "torch.distributed.checkpoint.metadata"]))
+    check_refused(distributed_checkpoint, path, "lack a Metadata")
     assert os.listdir(tmp_path) == [".metadata"]

@@ -22,13 +22,13 @@ from tests.support.binary_files import (
     is_mapped,
     same_bits,
 )
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 from tests.support.torch_files import (
     SYSTEM,
     Stored,
     legacy,
     module_of,
-    pickled,
+    pickle_value,
     storage,
     tar,
     tar_storage,
@@ -53,7 +53,7 @@ def save_legacy(torch: Any, value: object, path: Path, protocol: int = 2) -> Non
 # The legacy format
 
 
-@pytest.mark.parametrize("protocol", sampled([2, 3, 4, 5], 3))
+@pytest.mark.parametrize("protocol", sample_cases([2, 3, 4, 5], 3))
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 def test_legacy_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:
     bits = torch.arange(7 * 48, dtype=torch.int64).to(torch.uint8) % 2
@@ -159,13 +159,13 @@ def test_legacy_bytes_behind_the_last_storage_are_mentioned(tmp_path: Path) -> N
 # The tar format
 
 TAR = {
-    "sys_info": pickled(SYSTEM),
-    "pickle": pickled({"a": Stored(1), "b": [Stored("2"), Stored(3)], "c": Stored(1)}),
-    "tensors": pickled(3)
+    "sys_info": pickle_value(SYSTEM),
+    "pickle": pickle_value({"a": Stored(1), "b": [Stored("2"), Stored(3)], "c": Stored(1)}),
+    "tensors": pickle_value(3)
     + tar_tensor(1, 100, (2, 3), (3, 1))
     + tar_tensor(2, 100, (3, 2), (1, 3))
     + tar_tensor(3, 101, (2,), (2,), 1),
-    "storages": pickled(1) + tar_storage(100, *range(6)) + pickled([(101, 100, 2, 4)]),
+    "storages": pickle_value(1) + tar_storage(100, *range(6)) + pickle_value([(101, 100, 2, 4)]),
 }
 
 

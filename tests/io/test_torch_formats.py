@@ -14,8 +14,15 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
-from tests.support.binary_files import TORCH_DTYPES, arrays, as_numpy, is_mapped, opened, same_bits
-from tests.support.sampling import sampled
+from tests.support.binary_files import (
+    TORCH_DTYPES,
+    arrays,
+    as_numpy,
+    is_mapped,
+    open_file,
+    same_bits,
+)
+from tests.support.sampling import sample_cases
 
 TWO_GIB = 2**31
 
@@ -25,14 +32,14 @@ def torch() -> Any:
     return pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("protocol", sampled([2, 3, 4, 5], 3))
+@pytest.mark.parametrize("protocol", sample_cases([2, 3, 4, 5], 3))
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 def test_torch_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:
     bits = torch.arange(7 * 48, dtype=torch.int64).to(torch.uint8) % 2
     tensor = bits.view(getattr(torch, dtype)) if dtype != "bool" else bits.bool()
     tensor = tensor.reshape(3, -1)
     torch.save({"w": tensor}, tmp_path / "a.pt", pickle_protocol=protocol)
-    made = arrays(opened(tmp_path / "a.pt"))["w"]
+    made = arrays(open_file(tmp_path / "a.pt"))["w"]
     assert same_bits(made, as_numpy(torch, tensor))
     assert is_mapped(made)
 
@@ -52,7 +59,7 @@ def test_torch_views(torch: Any, tmp_path: Path) -> None:
         "permuted": base.reshape(2, 3, 10).permute(2, 0, 1),
     }
     torch.save(tensors, tmp_path / "a.pt")
-    made = arrays(opened(tmp_path / "a.pt"))
+    made = arrays(open_file(tmp_path / "a.pt"))
     assert list(made) == list(tensors)
     for name, tensor in tensors.items():
         assert same_bits(made[name], tensor.numpy()), name
@@ -61,7 +68,7 @@ def test_torch_views(torch: Any, tmp_path: Path) -> None:
 def test_torch_tied_tensors_are_aliases(torch: Any, tmp_path: Path) -> None:
     weight = torch.ones(5, 3)
     torch.save({"in": weight, "out": weight, "part": weight[1:], "t": weight.t()}, tmp_path / "a")
-    aliases = {t.name: t.alias_of for t in opened(tmp_path / "a").tensors}
+    aliases = {t.name: t.alias_of for t in open_file(tmp_path / "a").tensors}
     assert aliases == {"in": "", "out": "in", "part": "", "t": ""}
 
 
@@ -88,7 +95,7 @@ def test_torch_parameters_subclasses_and_containers(torch: Any, tmp_path: Path) 
         )
     finally:
         del sys.modules[module.__name__]
-    made = arrays(opened(tmp_path / "a.pt"))
+    made = arrays(open_file(tmp_path / "a.pt"))
     assert {name: array.flat[0] for name, array in made.items()} == {
         "parameter": 1,
         "marked": 3,
@@ -102,7 +109,7 @@ def test_torch_parameters_subclasses_and_containers(torch: Any, tmp_path: Path) 
 def test_torch_state_dict(torch: Any, tmp_path: Path) -> None:
     model = torch.nn.Sequential(torch.nn.Embedding(7, 3), torch.nn.LSTM(3, 4))
     torch.save(model.state_dict(), tmp_path / "a.pt")
-    made = arrays(opened(tmp_path / "a.pt"))
+    made = arrays(open_file(tmp_path / "a.pt"))
     expected = {name: value.numpy() for name, value in model.state_dict().items()}
     assert list(made) == list(expected)
     assert all(same_bits(made[name], expected[name]) for name in expected)
@@ -130,7 +137,7 @@ def test_torch_whole_module_of_a_class_that_is_gone(torch: Any, tmp_path: Path) 
         torch.save(model, tmp_path / "a.pt")
     finally:
         del sys.modules[module.__name__]
-    checkpoint = opened(tmp_path / "a.pt")
+    checkpoint = open_file(tmp_path / "a.pt")
     made = arrays(checkpoint)
     expected = {name: value.numpy() for name, value in model.state_dict().items()}
     assert made.keys() == expected.keys()
@@ -153,7 +160,7 @@ def test_torch_tensors_of_other_kinds_are_named(torch: Any, tmp_path: Path) -> N
         },
         tmp_path / "a.pt",
     )
-    checkpoint = opened(tmp_path / "a.pt")
+    checkpoint = open_file(tmp_path / "a.pt")
     assert [t.name for t in checkpoint.tensors] == ["w"]
     assert [note.split()[-1] for note in checkpoint.notes] == [
         "quantized",
@@ -179,7 +186,7 @@ def test_torch_compressed_archive(torch: Any, tmp_path: Path) -> None:
     weight = torch.randn(50, 8, generator=torch.Generator().manual_seed(1))
     torch.save({"w": weight}, tmp_path / "a.pt")
     rezipped(tmp_path / "a.pt", tmp_path / "b.pt", lambda _, data: data)
-    assert same_bits(arrays(opened(tmp_path / "b.pt"))["w"], weight.numpy())
+    assert same_bits(arrays(open_file(tmp_path / "b.pt"))["w"], weight.numpy())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e5m2", "int64", "complex64"])
@@ -198,7 +205,7 @@ def test_torch_big_endian_checkpoints(torch: Any, tmp_path: Path, dtype: str) ->
         return data
 
     rezipped(tmp_path / "a.pt", tmp_path / "b.pt", swap)
-    made = arrays(opened(tmp_path / "b.pt"))["w"]
+    made = arrays(open_file(tmp_path / "b.pt"))["w"]
     np.testing.assert_array_equal(made.astype("complex128"), expected.astype("complex128"))
 
 
@@ -212,14 +219,14 @@ def test_checkpoints_of_torch_before_it_wrote_the_byte_order(torch: Any, tmp_pat
         for name in new.namelist():
             if not name.endswith("byteorder"):
                 old.writestr(name, new.read(name))
-    assert same_bits(arrays(opened(tmp_path / "b.pt"))["w"], weight.numpy())
+    assert same_bits(arrays(open_file(tmp_path / "b.pt"))["w"], weight.numpy())
 
 
 def test_two_views_of_one_storage_that_differ_by_offset(torch: Any, tmp_path: Path) -> None:
     storage = torch.arange(24, dtype=torch.float32)
     views = {"a": storage[:12].view(3, 4), "b": storage[12:].view(3, 4)}
     torch.save(views, tmp_path / "a.pt")
-    found = opened(tmp_path / "a.pt")
+    found = open_file(tmp_path / "a.pt")
     assert [(t.name, t.alias_of) for t in found.tensors] == [("a", ""), ("b", "")]
     for name, array in arrays(found).items():
         np.testing.assert_array_equal(array, views[name].numpy())
@@ -229,11 +236,11 @@ def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
         archive.writestr("word/document.xml", "<x/>")
     with pytest.raises(UnreadableFile, match="neither a torch checkpoint nor"):
-        opened(tmp_path / "a.docx")
+        open_file(tmp_path / "a.docx")
     with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
         pass
     with pytest.raises(UnreadableFile, match="neither a torch checkpoint nor"):
-        opened(tmp_path / "empty.zip")
+        open_file(tmp_path / "empty.zip")
 
 
 def test_large_torch_checkpoint_is_mapped(torch: Any, tmp_path: Path) -> None:
@@ -251,6 +258,6 @@ def test_large_torch_checkpoint_is_mapped(torch: Any, tmp_path: Path) -> None:
         with archive.open(info, "w", force_zip64=True):
             archive.fp.seek(TWO_GIB, 1)  # type: ignore[union-attr]
         info.file_size = info.compress_size = TWO_GIB
-    tensor = opened(path).tensors[0]
+    tensor = open_file(path).tensors[0]
     assert tensor.shape == (16, 16)
     assert is_mapped(tensor.open())

@@ -12,14 +12,14 @@ from embgeo.metrics.frequency import compare_centroids
 from embgeo.metrics.popularity import Popularity
 from embgeo.stats import GroupMoments
 from embgeo.stats.block import Block
-from tests.support.matrices import analyzed, gaussian, rng
+from tests.support.matrices import analyze_matrix, gaussian, rng
 
 approx = pytest.approx
 GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
 
 
 def measured(W, sections=GEOMETRY, **options):
-    return analyzed(Matrix(np.asarray(W, dtype=np.float64)), 7, sections=sections, **options)
+    return analyze_matrix(Matrix(np.asarray(W, dtype=np.float64)), 7, sections=sections, **options)
 
 
 def value(found, name):
@@ -255,7 +255,7 @@ POPULAR = np.arange(M) < 10
 def with_counts(W, counts=None, kind="counts"):
     counts = np.arange(M, 0, -1.0) if counts is None else counts
     matrix = Matrix(np.asarray(W), frequency=Frequency(kind, np.asarray(counts), "made"))
-    return analyzed(matrix, 7, sections=("frequency",))
+    return analyze_matrix(matrix, 7, sections=("frequency",))
 
 
 def test_separated_classes():

@@ -12,7 +12,7 @@ import pytest
 import embgeo
 from embgeo.core.matrix import Frequency
 from embgeo.numerics.clumps import find_clump
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "data" / "real_embeddings"
@@ -145,7 +145,8 @@ KINDS = (
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed"), sampled([(k, s) for k in KINDS for s in range(20)], lambda case: case[1] < 1)
+    ("kind", "seed"),
+    sample_cases([(k, s) for k in KINDS for s in range(20)], lambda case: case[1] < 1),
 )
 @pytest.mark.slow
 def test_no_false_alarm(kind, seed):
@@ -172,7 +173,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(
     ("shape", "seed"),
-    sampled(
+    sample_cases(
         [(x, s) for x in SHAPES for s in range(3)], lambda case: case[0][0] == 500 and not case[1]
     ),
 )

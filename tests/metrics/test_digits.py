@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 from embgeo.core.matrix import Matrix
 from embgeo.numerics.sphere_search import find_extremes
 from tests.support import naive
-from tests.support.matrices import analyzed, rng
+from tests.support.matrices import analyze_matrix, rng
 
 approx = pytest.approx
 
@@ -31,14 +31,14 @@ def std_cosine(W):
 
 def i2_centered(W):
     """From Z/N − 1, which keeps the digits that Z loses."""
-    centered = naive.centered(W.astype(np.float64))
+    centered = naive.subtract_mean(W.astype(np.float64))
     products = centered @ naive.right_vectors(centered)
     Z = np.concatenate([np.expm1(products).mean(axis=0), np.expm1(-products).mean(axis=0)])
     return Z.std() / (1.0 + Z.mean())
 
 
 def value(W, name, **options):
-    found = analyzed(
+    found = analyze_matrix(
         Matrix(W),
         sections=(name.partition(".")[0],),
         **{"sphere": False, "random": False, **options},
@@ -92,7 +92,7 @@ def test_eigengap_far_from_the_origin(offset):
 def test_the_sphere_is_searched_from_the_longest_rows():
     """Regression: with four eigenvectors the search ended, settled, at 3.5 times the ratio."""
     W = 1.5 * rng(509).standard_normal((300, 16))
-    found = analyzed(Matrix(W), sections=("isotropy",), sphere=True, random=False)
+    found = analyze_matrix(Matrix(W), sections=("isotropy",), sphere=True, random=False)
 
     def evaluate(a):
         return logsumexp(W @ a, axis=0), W.T @ softmax(W @ a, axis=0)
@@ -109,9 +109,9 @@ def test_the_sphere_is_searched_from_the_longest_rows():
 
 def test_a_search_whose_starts_disagree_is_not_settled():
     W = 12.0 * np.vstack([np.eye(9), -np.eye(9)[:1] * 1.01])
-    scalar = analyzed(Matrix(W), sections=("isotropy",), sphere=True)["isotropy.i_sphere"]
+    scalar = analyze_matrix(Matrix(W), sections=("isotropy",), sphere=True)["isotropy.i_sphere"]
     assert scalar.caveats == ("not_converged",)
-    cone_scalar = analyzed(Matrix(cone(3)), sections=("isotropy",), sphere=True)[
+    cone_scalar = analyze_matrix(Matrix(cone(3)), sections=("isotropy",), sphere=True)[
         "isotropy.i_sphere"
     ]
     assert cone_scalar.caveats == ()
@@ -120,7 +120,7 @@ def test_a_search_whose_starts_disagree_is_not_settled():
 def test_signs_that_rounding_decides_are_marked():
     half = rng(508).standard_normal((40, 5))
     for W, marked in ((np.vstack([half, -half]), True), (half, False)):
-        found = analyzed(Matrix(W), sections=("isotropy",), sphere=False)
+        found = analyze_matrix(Matrix(W), sections=("isotropy",), sphere=False)
         for name in ("i1_mean_sign", "i2_mean_sign", "i1_unit_mean_sign", "i2_unit_mean_sign"):
             assert ("sign_dependent" in found[f"isotropy.{name}"].caveats) is marked
         assert found["isotropy.i1"].caveats == ()

@@ -16,7 +16,7 @@ from tests.support.matrices import (
     ASKED,
     NAMES,
     analysis,
-    analyzed,
+    analyze_matrix,
     case,
     gaussian,
     narrow_cone,
@@ -35,7 +35,7 @@ PROBES |= {"frequency.frequency_r2"}
 
 
 def scalars(matrix, **options):
-    found = analyzed(matrix, 23, **{**EXACT, **options})
+    found = analyze_matrix(matrix, 23, **{**EXACT, **options})
     return {s.name: s.value for s in found.scalars}
 
 
@@ -98,7 +98,7 @@ def test_headline_isotropy_under_twelve_bases(name):
         g = rng(90 + turn)
         basis = np.linalg.qr(g.standard_normal((6, 6)))[0] if turn % 2 else np.eye(6)
         turned = (W @ basis)[:, g.permutation(6)]
-        found = analyzed(Matrix(turned), sections=("isotropy",), sphere=False)
+        found = analyze_matrix(Matrix(turned), sections=("isotropy",), sphere=False)
         seen.add(tuple(round(found[key].value, 9) for key in keys))
     assert len(seen) == 1
 
@@ -215,7 +215,7 @@ def test_raw_i1_falls_with_the_norms_and_unit_i1_does_not():
     W = case("fp16").W
     raw, unit = [], []
     for factor in (0.25, 1.0, 4.0):
-        found = analyzed(Matrix(W * factor), sections=("isotropy",), sphere=False)
+        found = analyze_matrix(Matrix(W * factor), sections=("isotropy",), sphere=False)
         raw.append(found["isotropy.i1"].value)
         unit.append(found["isotropy.i1_unit"].value)
     assert raw[0] > 2 * raw[1] > 20 * raw[2] > 0
@@ -250,7 +250,7 @@ def as_bytes(found):
 def test_equal_runs_are_equal_byte_for_byte():
     options = {"sphere": True, "pairs": 500, "isotropy_rows": 30, "asked": ASKED}
     base = matrix(cone())
-    once, again = analyzed(base, **options), analyzed(base, **options)
+    once, again = analyze_matrix(base, **options), analyze_matrix(base, **options)
     assert as_bytes(once) == as_bytes(again)
     for a, b in zip((*once.points, *once.columns), (*again.points, *again.columns), strict=True):
         np.testing.assert_array_equal(getattr(a, "xy", None), getattr(b, "xy", None))
@@ -274,7 +274,7 @@ def test_leaving_sections_out_moves_no_number():
 def test_another_seed_moves_sampled_values_only():
     base = matrix(cone())
     options = {"sphere": True, "pairs": 500, "isotropy_rows": 30}
-    first, second = analyzed(base, seed=1, **options), analyzed(base, seed=2, **options)
+    first, second = analyze_matrix(base, seed=1, **options), analyze_matrix(base, seed=2, **options)
     moved = set()
     for a, b in zip(first.scalars, second.scalars, strict=True):
         if a.value != b.value:
@@ -317,7 +317,7 @@ def test_the_sphere_is_never_above_its_eigenvectors(name):
 def test_the_sphere_is_never_above_its_eigenvectors_anywhere(seed, n, d, scale, offset, whole):
     W = rng(seed).standard_normal((n, d)) + offset
     W = (np.round(W) + (np.round(W) == 0)) * scale if whole else W * scale
-    found = analyzed(Matrix(W), 5, sections=("isotropy",), sphere=True)
+    found = analyze_matrix(Matrix(W), 5, sections=("isotropy",), sphere=True)
     assert_sphere_is_lowest(found)
     for key in ("i1", "i1_unit", "i1_mean_sign", "i_sphere", "isoscore"):
         scalar = found[f"isotropy.{key}"]
@@ -332,7 +332,7 @@ def test_the_sphere_is_never_above_its_eigenvectors_anywhere(seed, n, d, scale, 
 def test_mean_cosine_of_a_half_precision_file():
     """Summed in fp16 one matrix gave 0.066 for 0.385."""
     W = (gaussian(84, 3000, 32) + 0.8).astype(np.float16)
-    found = analyzed(Matrix(W), sections=("cosine",))
+    found = analyze_matrix(Matrix(W), sections=("cosine",))
     rows = naive.unit(W.astype(np.float64))
     exact = ((rows @ rows.T).sum() - len(W)) / (len(W) * (len(W) - 1))
     assert 0.3 < exact < 0.5
@@ -355,8 +355,8 @@ def test_a_hundred_times_the_norm():
 def test_a_cone_far_narrower_than_float32():
     """Mean over spread 1e3: the centered values come out as if the mean had never been there."""
     W = narrow_cone(length=2.0, ratio=1e3)
-    found = analyzed(Matrix(W), 7, sections=("spectrum", "isotropy"), sphere=False)
-    s = naive.singular_values(naive.centered(W))
+    found = analyze_matrix(Matrix(W), 7, sections=("spectrum", "isotropy"), sphere=False)
+    s = naive.singular_values(naive.subtract_mean(W))
     assert found["spectrum.effective_rank_centered"].value == pytest.approx(
         naive.effective_rank(s), rel=1e-9
     )
@@ -367,7 +367,7 @@ def test_a_duplicate_is_a_neighbor_and_not_the_token_itself():
     W = cone()
     W[9] = W[4]
     tokens = tuple(f"t{i}" for i in range(len(W)))
-    found = analyzed(
+    found = analyze_matrix(
         matrix(W, tokens=tokens), sections=("frequency",), asked=(("t4", ("t9",)), ("t9", ()))
     )
     first = {row[0]: row[3] for row in found["frequency.neighbors"].rows}
@@ -379,8 +379,8 @@ def test_asked_neighbors_are_the_same_without_frequencies():
     W = cone()
     tokens = tuple(f"t{i}" for i in range(len(W)))
     asked = {"sections": ("frequency",), "asked": (("t4", ("t9",)), ("t0", ()))}
-    known = analyzed(matrix(W, tokens=tokens), **asked)
-    found = analyzed(Matrix(W, tokens=tokens), **asked)
+    known = analyze_matrix(matrix(W, tokens=tokens), **asked)
+    found = analyze_matrix(Matrix(W, tokens=tokens), **asked)
     near = found["frequency.neighbors"]
     assert near.columns[:2] == ("token", "neighbor 1")
     assert near.rows == tuple((r[0], *r[3:]) for r in known["frequency.neighbors"].rows)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Matrix
-from tests.support.matrices import analyzed, gaussian, rng
+from tests.support.matrices import analyze_matrix, gaussian, rng
 
 approx = pytest.approx
 M = 50
@@ -19,7 +19,7 @@ def value(found, name):
 
 
 def subspace(X, Y):
-    return analyzed(Matrix(X, output=Matrix(Y)), 11, sections=("subspace",))
+    return analyze_matrix(Matrix(X, output=Matrix(Y)), 11, sections=("subspace",))
 
 
 def orthonormal(columns, seed, n=M):

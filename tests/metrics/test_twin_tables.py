@@ -10,8 +10,8 @@ import pytest
 from embgeo.core.values import Histogram, Scalar
 from embgeo.metrics.pairs import LEVELS
 from tests.support import naive, naive_frequency
-from tests.support.matrices import ASKED, NAMES, analysis, analyzed, case
-from tests.support.sampling import sampled
+from tests.support.matrices import ASKED, NAMES, analysis, analyze_matrix, case
+from tests.support.sampling import sample_cases
 from tests.support.twins import twins
 
 CHECKED: dict[str, object] = {}
@@ -27,7 +27,7 @@ def twin_of(name):
     return register
 
 
-@pytest.mark.parametrize(("name", "block_rows"), sampled(product(NAMES, (1000, 23)), 3))
+@pytest.mark.parametrize(("name", "block_rows"), sample_cases(product(NAMES, (1000, 23)), 3))
 @pytest.mark.slow
 def test_everything_but_scalars_equals_its_twin(name, block_rows):
     found = analysis(name, block_rows)
@@ -64,7 +64,7 @@ def check_singular_values(series, c, _found):
     s = naive.singular_values(c.W)
     close(series.x, np.arange(1, len(s) + 1))
     close(series.y["uncentered"], s / s[0], 1e-14)
-    close(series.y["centered"], naive.singular_values(naive.centered(c.W)) / s[0], 1e-14)
+    close(series.y["centered"], naive.singular_values(naive.subtract_mean(c.W)) / s[0], 1e-14)
 
 
 @twin_of("spectrum.decay")
@@ -111,7 +111,7 @@ def check_svd2(points, c, _found):
 @twin_of("projection.pca2")
 def check_pca2(points, c, _found):
     close(points.xy, naive.pca2(c.W), 1e-9 * np.abs(c.W).max())
-    s = naive.singular_values(naive.centered(c.W)) ** 2
+    s = naive.singular_values(naive.subtract_mean(c.W)) ** 2
     close(points.share, s[:2] / s.sum())
 
 
@@ -490,13 +490,15 @@ def check_damaged(table, c, _found):
 
 @pytest.mark.parametrize(
     ("name", "kept_pairs"),
-    sampled(product(["gaussian", "narrow cone", "two-sided", "dirty", "d = 2"], [0, 10**6]), 3),
+    sample_cases(
+        product(["gaussian", "narrow cone", "two-sided", "dirty", "d = 2"], [0, 10**6]), 3
+    ),
 )
 @pytest.mark.slow
 def test_all_pairs_on_demand(name, kept_pairs, monkeypatch):
     """``pairs=None`` is exact, whether the cosines are kept or only counted."""
     monkeypatch.setattr("embgeo.metrics.pairs.KEPT_PAIRS", kept_pairs)
-    found = analyzed(case(name).matrix, 23, sections=("cosine",), pairs=None)
+    found = analyze_matrix(case(name).matrix, 23, sections=("cosine",), pairs=None)
     exact = naive.pair_cosines(case(name).W)
     for key in ("positive_share", "uniformity", "cone_aperture"):
         scalar = found[f"cosine.{key}"]
@@ -519,9 +521,9 @@ def test_all_pairs_on_demand(name, kept_pairs, monkeypatch):
 
 @pytest.mark.slow
 def test_a_sample_of_pairs_as_large_as_all_is_all():
-    few = analyzed(case("gaussian").matrix, sections=("cosine",), pairs=1770)
+    few = analyze_matrix(case("gaussian").matrix, sections=("cosine",), pairs=1770)
     assert few["cosine.positive_share"].standard_error is None
     assert few["cosine.positive_share"].value == twins("gaussian")["cosine.positive_share"]
-    assert analyzed(case("gaussian").matrix, sections=("cosine",), pairs=1769)[
+    assert analyze_matrix(case("gaussian").matrix, sections=("cosine",), pairs=1769)[
         "cosine.positive_share"
     ].standard_error

@@ -9,8 +9,8 @@ import pytest
 
 from embgeo.numerics.scores import auc, balanced_accuracy, balanced_loss, error_of
 from tests.support import naive, naive_frequency
-from tests.support.matrices import BLOCKS, NAMES, analysis, analyzed, case, gaussian, rng
-from tests.support.sampling import sampled
+from tests.support.matrices import BLOCKS, NAMES, analysis, analyze_matrix, case, gaussian, rng
+from tests.support.sampling import sample_cases
 from tests.support.twins import twins
 
 EPS = np.finfo(float).eps
@@ -63,7 +63,7 @@ def tolerance(scalar, expected, working=np.float64):
 SIZES = dict(zip(NAMES, cycle(BLOCKS), strict=False))
 #: What the fast tests take.
 FAST = ("gaussian", "two-sided", "fp16")
-CASES = sampled(product(NAMES, BLOCKS), lambda case: SIZES[case[0]] == case[1])
+CASES = sample_cases(product(NAMES, BLOCKS), lambda case: SIZES[case[0]] == case[1])
 each_matrix = pytest.mark.parametrize(
     ("name", "block_rows"),
     [
@@ -109,7 +109,7 @@ def test_no_twin_stands_beside_nothing():
 def test_singular_values(name, block_rows):
     c, s = case(name), naive.singular_values(case(name).W)
     series = analysis(name, block_rows)["spectrum.singular_values"]
-    for label, W in (("uncentered", c.W), ("centered", naive.centered(c.W))):
+    for label, W in (("uncentered", c.W), ("centered", naive.subtract_mean(c.W))):
         expected = naive.singular_values(W) / s[0]
         allowed = np.where(expected > 1e-6, 1e-9 * expected, 20 * EPS)
         assert np.all(np.abs(series.y[label] - expected) <= allowed), label
@@ -133,7 +133,7 @@ SAMPLED_PAIRS = ("positive_share", "uniformity")
 @pytest.mark.parametrize("key", SAMPLED_PAIRS)
 @pytest.mark.slow
 def test_sampled_pairs_are_within_four_standard_errors(name, key):
-    found = analyzed(case(name).matrix, sections=("cosine",), pairs=400)
+    found = analyze_matrix(case(name).matrix, sections=("cosine",), pairs=400)
     scalar = found[f"cosine.{key}"]
     assert scalar.sample == "400 of 1,770 pairs, drawn uniformly"
     assert errors_apart(scalar.value, twins(name)[f"cosine.{key}"], scalar.standard_error) < 4
@@ -151,7 +151,9 @@ def test_standard_errors_of_pairs_are_calibrated():
         truth = twins("gaussian")[f"cosine.{key}"]
         deviations = []
         for seed in range(60):
-            found = analyzed(case("gaussian").matrix, sections=("cosine",), pairs=300, seed=seed)
+            found = analyze_matrix(
+                case("gaussian").matrix, sections=("cosine",), pairs=300, seed=seed
+            )
             scalar = found[f"cosine.{key}"]
             deviations.append((scalar.value - truth) / scalar.standard_error)
         assert 0.75 < np.sqrt(np.mean(np.square(deviations))) < 1.25, key
@@ -160,7 +162,7 @@ def test_standard_errors_of_pairs_are_calibrated():
 
 def test_a_sampled_share_is_never_certain():
     """All sampled cosines are positive: that is no proof that all pairs are."""
-    scalar = analyzed(case("narrow cone").matrix, sections=("cosine",), pairs=100)[
+    scalar = analyze_matrix(case("narrow cone").matrix, sections=("cosine",), pairs=100)[
         "cosine.positive_share"
     ]
     assert scalar.value == 1.0
@@ -183,7 +185,9 @@ def test_standard_error_of_z_random_is_calibrated():
     truth = naive.z_random(gaussian(), rng(2).standard_normal((6, 40_000))).std()
     deviations = []
     for seed in range(40):
-        found = analyzed(case("gaussian").matrix, sections=("isotropy",), sphere=False, seed=seed)
+        found = analyze_matrix(
+            case("gaussian").matrix, sections=("isotropy",), sphere=False, seed=seed
+        )
         scalar = found["isotropy.z_random_std"]
         deviations.append((scalar.value - truth) / scalar.standard_error)
     assert 0.7 < np.sqrt(np.mean(np.square(deviations))) < 1.3
@@ -208,7 +212,7 @@ def test_probe_standard_errors_agree_with_the_bootstrap():
 def test_large_classes_ask_a_sample_of_queries(monkeypatch):
     """With fewer queries than tokens the rarity carries an error that covers the truth."""
     monkeypatch.setattr("embgeo.metrics.queries.CLASS_QUERIES", (30, 30))
-    found = analyzed(case("gaussian").matrix, sections=("frequency",))
+    found = analyze_matrix(case("gaussian").matrix, sections=("frequency",))
     scalar = found["frequency.neighbor_rarity_rare"]
     assert scalar.sample == "30 of 48 queries"
     assert errors_apart(scalar.value, twins("gaussian")[scalar.name], scalar.standard_error) < 4
@@ -219,7 +223,7 @@ def test_probe_on_a_sample_of_rows(monkeypatch):
     """A sample keeps the classes' shares, and its AUC lies near that of all rows."""
     monkeypatch.setattr("embgeo.metrics.probe.MAX_ROWS", 40)
     monkeypatch.setattr("embgeo.metrics.probe.MIN_ROWS", 40)
-    scalar = analyzed(case("fp16").matrix, sections=("frequency",))["frequency.probe_auc"]
+    scalar = analyze_matrix(case("fp16").matrix, sections=("frequency",))["frequency.probe_auc"]
     assert scalar.sample == "40 of 60 tokens, 5 folds"
     assert errors_apart(scalar.value, twins("fp16")[scalar.name], scalar.standard_error) < 4
 
@@ -232,7 +236,7 @@ def test_sampled_isotropy_is_that_of_row_samples():
     W, rows = case("negative").W, 25
     g = rng(4)
     logs = [naive.both_signs(W[g.choice(len(W), rows, replace=False)]) for _ in range(400)]
-    found = analyzed(
+    found = analyze_matrix(
         case("negative").matrix,
         sections=("isotropy",),
         sphere=False,

@@ -7,7 +7,7 @@ import pytest
 
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
-from tests.support.matrices import analyzed, rng
+from tests.support.matrices import analyze_matrix, rng
 
 #: Each weighted number and the one that it becomes where all weights are equal.
 PAIRS = {
@@ -22,7 +22,9 @@ SECTIONS = ("spectrum", "cosine", "isotropy", "frequency")
 
 def measured(W, counts, kind="counts"):
     known = Frequency(kind, np.asarray(counts, dtype=np.float64), "made counts")
-    return analyzed(Matrix(W, frequency=known), 13, sections=SECTIONS, sphere=False, random=False)
+    return analyze_matrix(
+        Matrix(W, frequency=known), 13, sections=SECTIONS, sphere=False, random=False
+    )
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.support.package_source import ROOT, modules, nodes, parsed, source
+from tests.support.package_source import ROOT, modules, nodes, parse_module, source
 
 #: Parts of the package from the ground up: a module imports only its own part and earlier ones.
 PARTS = (
@@ -193,7 +193,7 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
         f"{module} imports {name}"
         for module in modules()
         if part_of(module) in LIGHT_PARTS
-        for node in at_module_level(parsed(module))
+        for node in at_module_level(parse_module(module))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in imported([node])
         if name.partition(".")[0] in HEAVY

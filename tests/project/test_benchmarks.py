@@ -19,10 +19,10 @@ from benchmarks.harness.answers import error, errors
 from benchmarks.harness.call import ROOT, Failed, Wrong, here, in_a_process
 from benchmarks.harness.contest import Bench, Runs
 from benchmarks.harness.load import Load, Moment
-from benchmarks.harness.matrices import TENSOR, Shape, opened, written
-from benchmarks.harness.page import page
+from benchmarks.harness.matrices import TENSOR, Shape, open_matrix, write_matrix
+from benchmarks.harness.page import render_page
 from benchmarks.harness.row import absent, over_rounds, ratio
-from benchmarks.harness.truth import truth
+from benchmarks.harness.truth import compute_truth
 from benchmarks.merge import differences
 from benchmarks.scaling import exponent
 
@@ -90,8 +90,8 @@ def is_case(name):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_made_matrix_is_read_as_it_was_written(tmp_path, dtype):
     shape = Shape(60, 6, dtype)
-    path = written(shape, tmp_path)
-    W = opened(path)
+    path = write_matrix(shape, tmp_path)
+    W = open_matrix(path)
     assert W.shape == (60, 6)
     assert str(W.dtype) == dtype
     matrix = embgeo.load(path)
@@ -99,11 +99,11 @@ def test_a_made_matrix_is_read_as_it_was_written(tmp_path, dtype):
     if dtype == "bfloat16":
         with safe_open(path, "np") as file:
             assert file.get_slice(TENSOR).get_shape() == [60, 6]
-    assert written(shape, tmp_path).stat().st_mtime_ns == path.stat().st_mtime_ns
+    assert write_matrix(shape, tmp_path).stat().st_mtime_ns == path.stat().st_mtime_ns
 
 
 def test_a_made_matrix_has_the_spectrum_and_the_cone_that_it_should(tmp_path):
-    W = opened(written(Shape(4000, 8, decay=0.5), tmp_path)).astype(np.float64)
+    W = open_matrix(write_matrix(Shape(4000, 8, decay=0.5), tmp_path)).astype(np.float64)
     assert np.mean(W**2) * 8 == pytest.approx(1.0, abs=0.05)
     sigma = np.linalg.svd(W - W.mean(axis=0), compute_uv=False)
     assert sigma[1:4] / sigma[7] == pytest.approx(2.0 / np.sqrt([2, 3, 4]) * np.sqrt(2), rel=0.1)
@@ -114,14 +114,14 @@ def test_a_made_matrix_has_the_spectrum_and_the_cone_that_it_should(tmp_path):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    path = str(written(SHAPE, folder))
-    return path, truth(path)
+    path = str(write_matrix(SHAPE, folder))
+    return path, compute_truth(path)
 
 
 def test_the_truth_is_kept_beside_the_matrix(made):
     path, known = made
-    assert truth(path) == known
-    W = np.asarray(opened(Path(path)), dtype=np.float64)
+    assert compute_truth(path) == known
+    W = np.asarray(open_matrix(Path(path)), dtype=np.float64)
     sigma = np.linalg.svd(W, compute_uv=False)
     assert known["largest_singular_value"] == pytest.approx(sigma[0], rel=1e-12)
     assert known["singular_values"] == pytest.approx(sigma / sigma[0], rel=1e-10)
@@ -129,7 +129,7 @@ def test_the_truth_is_kept_beside_the_matrix(made):
     cosines = (unit @ unit.T)[~np.eye(len(W), dtype=bool)]
     assert known["mean_cosine"] == pytest.approx(cosines.mean(), rel=1e-10)
     assert known["std_cosine"] == pytest.approx(cosines.std(), rel=1e-10)
-    assert truth(path, 100, 5)["stable_rank"] == pytest.approx(
+    assert compute_truth(path, 100, 5)["stable_rank"] == pytest.approx(
         np.linalg.norm(W[:100, :5]) ** 2 / np.linalg.norm(W[:100, :5], 2) ** 2
     )
 
@@ -156,13 +156,13 @@ def test_a_wrong_answer_of_embgeo_stops_everything(made, name):
 def test_a_section_without_values_is_noticed():
     W = np.random.default_rng(0).standard_normal((50, 4))
     with pytest.raises(Wrong, match="frequency"):
-        ours.analyzed(W, sections=("spectrum", "frequency"))
+        ours.analyze_sections(W, sections=("spectrum", "frequency"))
 
 
 @pytest.mark.parametrize("name", ["singular_values", "float32_trace", "product_error"])
 def test_a_wrong_floor_is_noticed(made, name):
     path, known = made
-    found = floor.floor(path)["answers"]
+    found = floor.measure(path)["answers"]
     floor.check(found, known)
     found[name] = 0.9 * np.asarray(found[name]) if name != "product_error" else 1e-3
     with pytest.raises(Wrong, match=r"floor: "):
@@ -220,16 +220,18 @@ def test_exponent_is_that_of_the_power_law():
 
 def test_a_call_in_a_process_gives_what_a_call_here_gives(made):
     path, known = made
-    assert in_a_process(truth, {"path": path}) == here(truth, {"path": path}) == known
+    assert (
+        in_a_process(compute_truth, {"path": path}) == here(compute_truth, {"path": path}) == known
+    )
 
 
 @pytest.mark.slow
 def test_a_process_that_fails_says_why(tmp_path):
     missing = str(tmp_path / "missing.npy")
     with pytest.raises(Failed, match=r"truth ended with 1: FileNotFoundError.*missing\.npy"):
-        in_a_process(truth, {"path": missing})
+        in_a_process(compute_truth, {"path": missing})
     with pytest.raises(Failed, match="another Python"):
-        here(truth, {"path": missing}, Path(sys.executable))
+        here(compute_truth, {"path": missing}, Path(sys.executable))
 
 
 MAPS = """\
@@ -300,7 +302,7 @@ def runs_of(name, *seconds):
 
 def test_the_page_holds_bounds_times_errors_and_warnings():
     row = ratio("a | b", runs_of("embgeo", 1.0, 1.2, 1.4), runs_of("floor", 1.0, 1.0, 1.0), 1.3)
-    text = page(
+    text = render_page(
         results_of(
             one=case_of([row, absent("gone", "no GPU", 2.0)]),
             two=case_of([], warning="the machine was busy", failed="broken", version="2"),
@@ -332,7 +334,7 @@ def test_one_command_measures_and_writes(tmp_path, capsys):
 
 def test_cases_are_added_to_the_results_of_the_day(tmp_path, monkeypatch, capsys):
     row = over_rounds("x", [1.0], bound=2.0).to_json()
-    monkeypatch.setattr(run, "comparison", lambda name, _: {"title": name, "rows": [row]})
+    monkeypatch.setattr(run, "run_comparison", lambda name, _: {"title": name, "rows": [row]})
     assert run.main(arguments_for(tmp_path, "--only", "large")) == 0
     row = {**row, "value": 1.5}
     assert run.main(arguments_for(tmp_path, "--only", "large", "--only", "small")) == 0
@@ -346,7 +348,7 @@ def test_a_wrong_answer_ends_with_1(tmp_path, monkeypatch, capsys):
     def wrong(*_):
         raise Wrong("embgeo: i1 is off by 0.1")
 
-    monkeypatch.setattr(run, "comparison", wrong)
+    monkeypatch.setattr(run, "run_comparison", wrong)
     assert run.main(arguments_for(tmp_path, "--only", "large")) == 1
     shown = Path(capsys.readouterr().out.strip()).read_text("utf-8")
     assert "**Failed.** wrong answer: embgeo: i1 is off by 0.1" in shown
@@ -362,8 +364,8 @@ def test_options_without_meaning_are_refused(option, capsys):
 
 @pytest.mark.slow
 def test_peers_are_asked_for_in_their_own_python():
-    assert peers.installed(None) == {}
-    assert peers.installed(Path(sys.executable))["numpy"] == np.__version__
+    assert peers.list_installed(None) == {}
+    assert peers.list_installed(Path(sys.executable))["numpy"] == np.__version__
 
 
 @pytest.mark.nightly

@@ -41,7 +41,7 @@ def test_a_page_and_a_file_are_written_once_the_answers_agree(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_wrong_answer_ends_with_1(tmp_path, monkeypatch, capsys):
-    right = gpu.analysis
+    right = gpu.analyze_file
 
     def wrong(path, device, neighbors_of):
         found, clock, seconds = right(path, device, neighbors_of)
@@ -50,7 +50,7 @@ def test_a_wrong_answer_ends_with_1(tmp_path, monkeypatch, capsys):
             object.__setattr__(rank, "value", rank.value * (1 + 1e-8))
         return found, clock, seconds
 
-    monkeypatch.setattr(gpu, "analysis", wrong)
+    monkeypatch.setattr(gpu, "analyze_file", wrong)
     assert gpu.main(arguments(tmp_path)) == 1
     said = capsys.readouterr().out
     assert said == (

@@ -12,7 +12,7 @@ import pytest
 
 from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Quantity
-from tests.support.compared import comparison, entered
+from tests.support.compared import comparison, enter_pair
 from tests.support.documents import FIRST_CELL, ROOT
 from tests.support.matrices import gaussian
 
@@ -47,7 +47,7 @@ def made() -> Any:
         tokens = tuple(f"t{row + i % 2}" for row in range(40))
         W = gaussian(60, n=40) + depth + 1e-3 * gaussian(61 + i, n=40)
         sections = ("cosine", "tokens")
-        runs.append(entered(W, f"c-{i}", tokens=tokens, sections=sections, step=float(i)))
+        runs.append(enter_pair(W, f"c-{i}", tokens=tokens, sections=sections, step=float(i)))
     return comparison(*runs, track="made")
 
 

@@ -36,7 +36,7 @@ from tests.support.documents import (
     commands,
     documents,
 )
-from tests.support.outlined import outlined
+from tests.support.outlined import outline_figures
 
 README = ROOT / "README.md"
 GUIDE = ROOT / "docs" / "guide.md"
@@ -59,7 +59,7 @@ class Shell:
             if arguments[0] == "train" and "--data" in arguments:
                 arguments += SMALL
             # What is printed does not depend on the figures in reports.
-            with contextlib.chdir(self.folder), outlined():
+            with contextlib.chdir(self.folder), outline_figures():
                 result = CliRunner().invoke(app, arguments)
             self.seen[line] = result.exit_code, result.output
         return self.seen[line]

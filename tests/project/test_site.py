@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from embgeo.cli.app import app
 from tests.support.documents import BLOCK, ROOT, agrees, commands
-from tests.support.outlined import outlined
+from tests.support.outlined import outline_figures
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
@@ -78,7 +78,7 @@ def test_a_tutorial_runs(page: Path, tmp_path: Path) -> None:
     blocks = BLOCK.findall(page.read_text("utf-8"))
     ran = 0
     for language, body in blocks:
-        with contextlib.chdir(tmp_path), outlined():
+        with contextlib.chdir(tmp_path), outline_figures():
             if language == "python":
                 with contextlib.redirect_stdout(io.StringIO()) as printed:
                     exec(compile(body, str(page), "exec"), {})

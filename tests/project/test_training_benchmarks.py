@@ -185,7 +185,7 @@ def test_baselines() -> None:
 @pytest.mark.parametrize("name", ["cosreg", "al"])
 def test_a_method_that_starts_elsewhere_is_noticed(name: str) -> None:
     names = ("mle", "untied", name)
-    loops = {each: regularizer_cost.made(each, COST, "cpu", "float32") for each in names}
+    loops = {each: regularizer_cost.make_loop(each, COST, "cpu", "float32") for each in names}
     regularizer_cost.check(loops, COST)
     with torch.no_grad():
         loops[name].model.get_output_embeddings().bias[3] += 5.0
@@ -194,7 +194,7 @@ def test_a_method_that_starts_elsewhere_is_noticed(name: str) -> None:
 
 
 def test_another_penalty_is_noticed() -> None:
-    loops = {each: regularizer_cost.made(each, COST, "cpu", "float32") for each in METHODS}
+    loops = {each: regularizer_cost.make_loop(each, COST, "cpu", "float32") for each in METHODS}
     regularizer_cost.check(loops, COST)
     reg: Any = loops["cosreg"].regularizer
     reg.gamma = 1.01

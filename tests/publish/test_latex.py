@@ -17,7 +17,7 @@ from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
 from embgeo.publish.latex.latex_text import LIMIT, latex_number, latex_text
 from embgeo.result.analysis import Analysis
-from tests.support.paper_samples import asked
+from tests.support.paper_samples import add_neighbors
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
 
 NEAR = ("token", "class", "count", *(f"neighbor {i}" for i in range(1, 7)))
@@ -62,7 +62,7 @@ def with_neighbors(
     )
     kept = [t for t in analysis.tables if not t.name.startswith("frequency.neighbor")]
     words = [(row[0], ()) for row in rows]
-    return asked(replace(analysis, tables=(*kept, near, places)), *words)
+    return add_neighbors(replace(analysis, tables=(*kept, near, places)), *words)
 
 
 def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:

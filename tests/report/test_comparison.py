@@ -34,7 +34,7 @@ from embgeo.report.comparison_tables import (
 )
 from embgeo.result.analysis import Analysis
 from tests.support.html_page import Page
-from tests.support.outlined import drawn_or_not, drawn_pages, outlined
+from tests.support.outlined import drawn_or_not, drawn_pages, outline_figures
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_values import quantity
@@ -42,7 +42,7 @@ from tests.support.sample_values import quantity
 
 @cache
 def html(*, drawn: bool = False, **options: Any) -> str:
-    with nullcontext() if drawn else outlined():
+    with nullcontext() if drawn else outline_figures():
         return render(sample_comparison(**options))
 
 

@@ -20,15 +20,15 @@ from tests.support.browser import (
     complaints,
     frame,
     open_page,
-    resized,
+    resize_window,
     search,
     text,
     without_scripts,
 )
-from tests.support.outlined import outlined
+from tests.support.outlined import outline_figures
 from tests.support.sample_analysis import HOSTILE
 from tests.support.sample_comparison import sample_comparison
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("many", {"members": 4}),
     ):
         # Drawing takes most of the time; what the figures of all pages need is seen at night.
-        with nullcontext() if name == "page" or sampling.AT_NIGHT else outlined():
+        with nullcontext() if name == "page" or sampling.AT_NIGHT else outline_figures():
             page = render(sample_comparison(**options))  # type: ignore[arg-type]
         (path / f"{name}.html").write_text(page, encoding="utf-8")
     return path
@@ -117,7 +117,7 @@ def alone(page: Any, panel: int) -> int:
 # --- tied together ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("panel", sampled([0, 1], 2))
+@pytest.mark.parametrize("panel", sample_cases([0, 1], 2))
 def test_hover_on_one_map_shows_the_token_on_all(page: Any, panel: int) -> None:
     row = alone(page, panel)
     reach(page, actions(page), panel, *where(page, panel, row)).perform()
@@ -161,7 +161,7 @@ def test_search_selects_in_all_maps_and_leads_to_the_token(page: Any) -> None:
         assert (x, y) == (pytest.approx(size[0] / 2, abs=1), pytest.approx(size[1] / 2, abs=1))
 
 
-@pytest.mark.parametrize("panel", sampled([1, 0], 2))
+@pytest.mark.parametrize("panel", sample_cases([1, 0], 2))
 def test_a_lasso_on_one_map_selects_in_all(page: Any, panel: int) -> None:
     from selenium.webdriver.common.by import By
 
@@ -376,9 +376,9 @@ def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None
         assert complaints(driver) == []
 
 
-@pytest.mark.parametrize("name", sampled(["page", "track", "many"], 3))
+@pytest.mark.parametrize("name", sample_cases(["page", "track", "many"], 3))
 def test_phone_has_no_sideways_scroll(driver: Any, folder: Path, name: str) -> None:
-    with resized(driver, 390, 844):
+    with resize_window(driver, 390, 844):
         open_page(driver, folder / f"{name}.html")
         wide, inner = driver.execute_script(
             "return [document.scrollingElement.scrollWidth, innerWidth]"
@@ -388,7 +388,7 @@ def test_phone_has_no_sideways_scroll(driver: Any, folder: Path, name: str) -> N
         assert driver.execute_script("return embgeo.map.cssWidth") > least
 
 
-@pytest.mark.parametrize("name", sampled(["page", "track", "many"], 3))
+@pytest.mark.parametrize("name", sample_cases(["page", "track", "many"], 3))
 def test_paper_shows_the_figures_and_no_controls(driver: Any, folder: Path, name: str) -> None:
     open_page(driver, folder / f"{name}.html")
     try:
@@ -401,7 +401,7 @@ def test_paper_shows_the_figures_and_no_controls(driver: Any, folder: Path, name
         drawn = (folder / f"{name}.html").read_text("utf-8").count(' class="figure"')
         assert (figures, controls) == (drawn, 0)
         # A4 less its margins at 96 pixels an inch: nothing is cut at the edge.
-        with resized(driver, 688, 1017):
+        with resize_window(driver, 688, 1017):
             assert driver.execute_script(OUTSIDE) == []
     finally:
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

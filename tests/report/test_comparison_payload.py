@@ -20,7 +20,7 @@ from tests.report.test_payload import column
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_values import quantity
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 
 def unpack(comparison: Comparison, **options: int) -> tuple[dict[str, Any], bytes]:
@@ -132,7 +132,7 @@ def test_moved_rows_without_tokens_are_found_by_their_number() -> None:
     assert meta["moved"]["1"] == [[17, *(i for i in range(20) if i != 17)]]
 
 
-@pytest.mark.parametrize(("n", "most"), sampled([(10_000, 1_000_000), (50_000, 2_500_000)], 2))
+@pytest.mark.parametrize(("n", "most"), sample_cases([(10_000, 1_000_000), (50_000, 2_500_000)], 2))
 @pytest.mark.slow
 def test_page_of_many_tokens_twice_stays_small(n: int, most: int) -> None:
     rows = np.arange(n, dtype=np.int64)

@@ -33,14 +33,14 @@ from embgeo.report.tables import (
 )
 from embgeo.result.analysis import Analysis, load_analysis
 from tests.support.html_page import Page
-from tests.support.outlined import drawn_or_not, drawn_pages, outlined
+from tests.support.outlined import drawn_or_not, drawn_pages, outline_figures
 from tests.support.sample_analysis import sample, with_scalar, without
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 
 @cache
 def html(*, drawn: bool = False, **options: Any) -> str:
-    with nullcontext() if drawn else outlined():
+    with nullcontext() if drawn else outline_figures():
         return render(sample(**options))
 
 
@@ -329,7 +329,7 @@ def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
-@pytest.mark.parametrize(("n", "most"), sampled([(10_000, 1_000_000), (50_000, 2_000_000)], 2))
+@pytest.mark.parametrize(("n", "most"), sample_cases([(10_000, 1_000_000), (50_000, 2_000_000)], 2))
 @pytest.mark.slow
 def test_page_of_many_tokens_stays_small(n: int, most: int) -> None:
     assert len(html(drawn=True, n=n, d=16).encode()) < most

@@ -18,13 +18,13 @@ from tests.support.browser import (
     complaints,
     frame,
     open_page,
-    resized,
+    resize_window,
     search,
     without_scripts,
 )
-from tests.support.outlined import outlined
+from tests.support.outlined import outline_figures
 from tests.support.sample_analysis import HOSTILE, sample
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
 
@@ -102,13 +102,13 @@ def test_visible_agrees_with_its_twin(page: Any) -> None:
 # --- size, scripts off, phone, paper ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", sampled([20_000, 260_000], 2))
+@pytest.mark.parametrize("n", sample_cases([20_000, 260_000], 2))
 def test_many_tokens(
     driver: Any, tmp_path: Path, n: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "many.html"
     analysis = sample(n=n, d=8, untied=False)
-    with outlined():
+    with outline_figures():
         target.write_text(render(analysis), encoding="utf-8")
     open_page(driver, target)
     assert driver.execute_script("return embgeo.data.rows") == n
@@ -168,7 +168,7 @@ def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None
 
 
 def test_phone_has_no_sideways_scroll(driver: Any, folder: Path) -> None:
-    with resized(driver, 390, 844):
+    with resize_window(driver, 390, 844):
         open_page(driver, folder / "page.html")
         wide, inner = driver.execute_script(
             "return [document.scrollingElement.scrollWidth, innerWidth]"
@@ -200,7 +200,7 @@ def test_paper_shows_the_figures_and_no_controls(page: Any, folder: Path) -> Non
         drawn = (folder / "page.html").read_text("utf-8").count(' class="figure"')
         assert shown == [drawn, 0, 0]
         # A4 less its margins at 96 pixels an inch: nothing is cut at the edge, no chart overlaps.
-        with resized(page, 688, 1017):
+        with resize_window(page, 688, 1017):
             assert page.execute_script(OUTSIDE) == []
     finally:
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -45,7 +45,7 @@ from embgeo.training.study.training import (
 )
 from embgeo.training.study.warnings import warn_of_methods
 from tests.support.html_page import Page
-from tests.support.outlined import drawn_pages, outlined
+from tests.support.outlined import drawn_pages, outline_figures
 from tests.support.sample_runs import (
     Made,
     embeddings,
@@ -64,7 +64,7 @@ METHODS = ("mle", "cosreg", "sc-exp")
 def html(*, seeds: int = 3, hostile: bool = False, alone: bool = False, drawn: bool = False) -> str:
     methods = ("mle",) if alone else METHODS
     compared = None if alone else embeddings(hostile=hostile)
-    with few_figures() if drawn else outlined():
+    with few_figures() if drawn else outline_figures():
         return render(sample_training(methods=methods, seeds=seeds, hostile=hostile), compared)
 
 

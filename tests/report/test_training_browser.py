@@ -18,7 +18,7 @@ from tests.support.browser import (
     chromium,
     complaints,
     open_page,
-    resized,
+    resize_window,
     without_scripts,
 )
 from tests.support.sample_runs import embeddings, sample_training
@@ -72,7 +72,7 @@ def test_labels_of_an_axis_tell_its_ticks_apart(driver: Any, file: Path) -> None
 
 def test_a_phone_scrolls_in_one_direction(driver: Any, file: Path) -> None:
     open_page(driver, file)
-    with resized(driver, 390, 844):
+    with resize_window(driver, 390, 844):
         width = driver.execute_script("return document.documentElement.scrollWidth")
     assert width <= 390
 
@@ -81,7 +81,7 @@ def test_paper_cuts_nothing_off(driver: Any, file: Path) -> None:
     open_page(driver, file)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        with resized(driver, 688, 1017):
+        with resize_window(driver, 688, 1017):
             assert driver.execute_script(OUTSIDE) == []
     finally:
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

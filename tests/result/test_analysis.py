@@ -20,8 +20,8 @@ from embgeo.core.values import Quantity, Scalar
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME, check_nearest, unpack_nearest
-from tests.support.matrices import ASKED, analysis, analyzed, case, gaussian
-from tests.support.sampling import sampled
+from tests.support.matrices import ASKED, analysis, analyze_matrix, case, gaussian
+from tests.support.sampling import sample_cases
 
 QUANTITY = Quantity("family.name", "Title", "Meaning.", "formula", "source")
 
@@ -35,7 +35,7 @@ def hostile_analysis(**options):
     n = 60
     tokens = tuple(HOSTILE[i] if i < len(HOSTILE) else f"token {i}" for i in range(n))
     counts = np.linspace(1000, 1, n)
-    return analyzed(
+    return analyze_matrix(
         Matrix(
             gaussian() + 0.2,
             tokens=tokens,
@@ -107,7 +107,7 @@ def test_any_tokens_survive(tmp_path_factory, tokens):
 
 
 def test_without_tokens_or_counts(tmp_path):
-    found = analyzed(Matrix(gaussian()), sections=("spectrum", "cosine"))
+    found = analyze_matrix(Matrix(gaussian()), sections=("spectrum", "cosine"))
     found.save(tmp_path)
     loaded = load_analysis(tmp_path)
     assert (loaded.tokens, loaded.counts, loaded.popular) == (None, None, None)
@@ -204,7 +204,7 @@ PARTS += ["tables", "timing"]
 
 @pytest.mark.parametrize(
     ("part", "other"),
-    sampled(product(PARTS, [..., None, 7, "text", [7], [[]], [{}], {"x": 7}]), 3),
+    sample_cases(product(PARTS, [..., None, 7, "text", [7], [[]], [{}], {"x": 7}]), 3),
 )
 @pytest.mark.slow
 def test_json_with_a_part_of_another_shape(folder, part, other):
@@ -221,7 +221,7 @@ def test_json_with_a_part_of_another_shape(folder, part, other):
 
 @pytest.mark.parametrize(
     ("key", "other"),
-    sampled(
+    sample_cases(
         product(
             ["x", "y", "share", "columns", "rows", "edges", "array"],
             [None, 7, "text", [], {}, [None], [["text"]]],
@@ -323,7 +323,7 @@ def test_nearest_rows_that_are_not_there(folder, part, change):
 def test_arrays_of_another_analysis(folder, tmp_path_factory):
     """Equal names, another number of rows: the two files do not belong together."""
     other = tmp_path_factory.mktemp("other")
-    analyzed(case("dirty").matrix, sections=("spectrum", "projection", "tokens")).save(other)
+    analyze_matrix(case("dirty").matrix, sections=("spectrum", "projection", "tokens")).save(other)
     (other / ARRAYS_NAME).replace(folder / ARRAYS_NAME)
     refused(folder)
 
@@ -362,7 +362,7 @@ def test_an_analysis_is_shown_in_a_few_lines():
 
 
 def test_missing_names_say_what_is_meant_or_why_they_are_missing():
-    found = analyzed(Matrix(gaussian()), sections=("spectrum", "cosine", "frequency"))
+    found = analyze_matrix(Matrix(gaussian()), sections=("spectrum", "cosine", "frequency"))
     with pytest.raises(KeyError, match=r"no value is called 'cosine\.men'; is cosine\.mean"):
         found["cosine.men"]
     with pytest.raises(KeyError, match=r"no value is called 'cosine\.men'"):
@@ -408,7 +408,7 @@ def downgraded(content):
 
 
 def test_version_1_is_read_as_what_it_means(tmp_path):
-    found = analyzed(
+    found = analyze_matrix(
         Matrix(
             gaussian() + 0.2,
             tokens=tuple(f"t{i}" for i in range(60)),

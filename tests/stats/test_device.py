@@ -31,7 +31,7 @@ from tests.metrics.test_twins import STORED
 from tests.support import naive
 from tests.support.devices import MEMORY, SINGLE, WIDE, least_rows, make_executor, shortages, torch
 from tests.support.matrices import ASKED, NAMES, analysis, case, gaussian
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 #: Eigenvalues of a narrow cone, both ends of a search, the smallest singular value.
 LOOSER = {
@@ -72,7 +72,7 @@ def differing(found, expected, matrix):
             yield a.name, a.value, b.value
 
 
-@pytest.mark.parametrize("name", sampled(NAMES, 3))
+@pytest.mark.parametrize("name", sample_cases(NAMES, 3))
 @pytest.mark.slow
 def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
     monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 23)
@@ -88,7 +88,7 @@ def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "device"),
-    sampled(
+    sample_cases(
         product(["gaussian", "negative", "two-sided", "dirty", "wide", "bf16"], [WIDE, SINGLE]), 3
     ),
 )

@@ -25,7 +25,7 @@ from tests.support.devices import (
     torch,
 )
 from tests.support.matrices import gaussian
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 #: Statistics that are fed blocks of rows.
 FED = [name for name, (kind, _) in MAKERS.items() if kind.update is not Statistic.update]
@@ -67,7 +67,7 @@ def agree(found, expected, relative=1e-9, absolute=1e-13):
             np.testing.assert_allclose(x, y, rtol=relative, atol=absolute * scale)
 
 
-@pytest.mark.parametrize(("name", "rows", "step"), sampled(product(FED, CASES, (7, N, 1)), 13))
+@pytest.mark.parametrize(("name", "rows", "step"), sample_cases(product(FED, CASES, (7, N, 1)), 13))
 @pytest.mark.slow
 def test_a_device_sees_what_numpy_sees(name, rows, step):
     W = rows_of(name, rows)
@@ -82,7 +82,7 @@ IN_A_CONE = {"moments, unit": 1e-3}
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "device"), sampled(product(FED, CASES, (WIDE, SINGLE)), 5)
+    ("name", "rows", "device"), sample_cases(product(FED, CASES, (WIDE, SINGLE)), 5)
 )
 def test_also_of_entries_in_float32(name, rows, device):
     W = rows_of(name, rows, np.float32)
@@ -125,7 +125,7 @@ def test_the_guard_against_float64_sees_it():
         on_device("norms", rows_of("norms", "plain"))
 
 
-@pytest.mark.parametrize(("name", "device"), sampled(product(FED, (WIDE, SINGLE)), 3))
+@pytest.mark.parametrize(("name", "device"), sample_cases(product(FED, (WIDE, SINGLE)), 3))
 @pytest.mark.slow
 def test_memory_that_runs_out_anywhere_changes_nothing(name, device, monkeypatch):
     W = rows_of(name, "plain", np.float32)

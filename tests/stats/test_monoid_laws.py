@@ -37,7 +37,7 @@ from embgeo.stats import (
 from embgeo.stats.block import Block
 from tests.support import naive
 from tests.support.matrices import gaussian, narrow_cone, rng
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 N, D = 40, 6
 DIRECTIONS = np.linalg.qr(rng(1).standard_normal((D, D)))[0]
@@ -156,7 +156,7 @@ def both(law):
                 law(name, rows)
 
     test.__doc__ = law.__doc__
-    return every(pytest.mark.parametrize("at_night", sampled([False, True], 2))(test))
+    return every(pytest.mark.parametrize("at_night", sample_cases([False, True], 2))(test))
 
 
 def feed(statistic, index, rows):

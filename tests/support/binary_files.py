@@ -50,7 +50,7 @@ def head(path: Path) -> bytes:
         return file.read(4096)
 
 
-def opened(path: Path) -> Checkpoint:
+def open_file(path: Path) -> Checkpoint:
     """By the one format that recognizes the file."""
     matching = [module for module in FORMATS if module.sniff(head(path))]
     assert len(matching) == 1, [module.NAME for module in matching]
@@ -75,7 +75,7 @@ def is_mapped(array: np.ndarray) -> bool:
     return False
 
 
-def computed() -> float:
+def compute_digest() -> float:
     """Seconds of computing so far, in this process and those it has waited for."""
     return sum(os.times()[:4])
 
@@ -83,9 +83,9 @@ def computed() -> float:
 @contextmanager
 def quick(seconds: float = 5) -> Iterator[None]:
     """No more than so many seconds of computing; a busy machine may take longer for them."""
-    started = computed()
+    started = compute_digest()
     yield
-    assert computed() - started < seconds
+    assert compute_digest() - started < seconds
 
 
 def open_all(module: ModuleType, path: Path) -> None:
@@ -94,7 +94,7 @@ def open_all(module: ModuleType, path: Path) -> None:
         assert tensor.nbytes >= 0
 
 
-def refused(module: ModuleType, path: Path, match: str | None = None) -> None:
+def check_refused(module: ModuleType, path: Path, match: str | None = None) -> None:
     """Opening the file, or a tensor in it, ends in one line that names the file."""
     with quick(), pytest.raises(UnreadableFile, match=match) as caught:
         open_all(module, path)

@@ -61,7 +61,7 @@ def chromium(profile: Path, width: int = 1300, height: int = 900) -> Iterator[An
 
 
 @contextmanager
-def resized(driver: Any, width: int, height: int) -> Iterator[None]:
+def resize_window(driver: Any, width: int, height: int) -> Iterator[None]:
     """The window of a phone, or the area of a sheet of paper, for a while."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

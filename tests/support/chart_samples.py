@@ -20,7 +20,7 @@ COURSES = {
 }
 
 
-def chart_named(name: str) -> Chart:
+def find_chart(name: str) -> Chart:
     return next(chart for chart in CHARTS if chart.name == name)
 
 
@@ -42,7 +42,7 @@ def specification(
     name: str, *, hostile: bool = False, choices: Choices = Choices()
 ) -> Specification:
     """The chart of every subject that it can show."""
-    spec = chart_named(name).specify(every_subject(hostile=hostile), choices)
+    spec = find_chart(name).specify(every_subject(hostile=hostile), choices)
     assert spec is not None, (
         f"no subject has what the chart {name} shows: add it to tests/support/sample_values.py"
     )

@@ -15,7 +15,7 @@ from embgeo.core.values import Scalar
 from embgeo.measure.analyze import analyze
 
 
-def entered(
+def enter_pair(
     data, name="W", tokens=None, sections=("tokens",), seed=0, step=None, **more
 ) -> ComparisonInput:
     """A matrix as a member of a comparison."""
@@ -28,7 +28,7 @@ def entered(
 
 def comparison(*inputs, track="", **options) -> Comparison:
     named = [
-        one if isinstance(one, ComparisonInput) else entered(one, f"W{place}")
+        one if isinstance(one, ComparisonInput) else enter_pair(one, f"W{place}")
         for place, one in enumerate(inputs)
     ]
     return compare_inputs(named, ComparisonOptions(**options), steps_source=track)

@@ -127,7 +127,7 @@ def _safetensors_read(path: Path) -> Arrays:
 # numpy
 
 
-def _saved(array: Any, version: tuple[int, int] | None = None) -> bytes:
+def _save_npy(array: Any, version: tuple[int, int] | None = None) -> bytes:
     target = io.BytesIO()
     np.lib.format.write_array(target, np.asanyarray(array), version)
     return target.getvalue()
@@ -135,7 +135,7 @@ def _saved(array: Any, version: tuple[int, int] | None = None) -> bytes:
 
 def _npy_sound() -> list[bytes]:
     arrays = (W, np.asfortranarray(W), W.astype(">f8"), W[0] > 1, np.array(2.5), W * 1j)
-    return [*map(_saved, arrays), _saved(W, (2, 0)), _saved(W, (3, 0))]
+    return [*map(_save_npy, arrays), _save_npy(W, (2, 0)), _save_npy(W, (3, 0))]
 
 
 def _npy_other(chance: random.Random) -> bytes:
@@ -198,7 +198,7 @@ def _members(chance: random.Random, members: dict[str, bytes]) -> bytes:
 
 def _npz_members() -> dict[str, bytes]:
     arrays = {"a": W, "b.c": W.T.copy(), "d": W.astype(">i2"), "words": np.array(["x", "y"])}
-    return {f"{name}.npy": _saved(array) for name, array in arrays.items()}
+    return {f"{name}.npy": _save_npy(array) for name, array in arrays.items()}
 
 
 def _npz_sound() -> list[bytes]:
@@ -235,7 +235,7 @@ def _torch_states() -> list[Any]:
     return [{"w": w}, views, {"m": kinds, "l": [w, {"p": parameter}], "n": 3, "x": None}]
 
 
-def _torch_saved() -> list[bytes]:
+def _save_with_torch() -> list[bytes]:
     import torch
 
     saved = []
@@ -248,7 +248,7 @@ def _torch_saved() -> list[bytes]:
 
 def _torch_other(chance: random.Random) -> bytes:
     if not _TORCH:
-        _TORCH.extend(_torch_saved())
+        _TORCH.extend(_save_with_torch())
     with zipfile.ZipFile(io.BytesIO(chance.choice(_TORCH))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     root = next(iter(members)).split("/")[0]
@@ -505,7 +505,7 @@ OFFICIAL = {
         Official("safetensors", "safetensors", *_SAFETENSORS),
         Official("npy", "numpy", _npy_sound, _npy_other, _npy_read),
         Official("npz", "numpy", _npz_sound, lambda c: _members(c, _npz_members()), _npz_read),
-        Official("torch", "torch", _torch_saved, _torch_other, _torch_read),
+        Official("torch", "torch", _save_with_torch, _torch_other, _torch_read),
         Official("gguf", "gguf", _gguf_sound, _gguf_other, _gguf_read),
         Official("hdf5", "h5py", _hdf5_sound, _hdf5_other, _hdf5_read),
         Official("parquet", "pyarrow", _parquet_sound, _parquet_other, _parquet_read, ".parquet"),

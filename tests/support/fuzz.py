@@ -185,11 +185,11 @@ def attempt(seed: Seed, folder: Path, tally: Tally) -> str:
 
     One that takes too long gets a second chance: on a busy machine it may have had to wait.
     """
-    failure = tried(seed, folder, tally)
-    return tried(seed, folder, tally) if TooLong.__name__ in failure else failure
+    failure = try_mutant(seed, folder, tally)
+    return try_mutant(seed, folder, tally) if TooLong.__name__ in failure else failure
 
 
-def tried(seed: Seed, folder: Path, tally: Tally) -> str:
+def try_mutant(seed: Seed, folder: Path, tally: Tally) -> str:
     started = time.perf_counter()
     try:
         with deadline():
@@ -253,7 +253,7 @@ def seeds(beginning: str, quick: bool) -> Iterator[Seed]:
             yield seed
 
 
-def guided(chosen: list[Seed], seconds: int, folder: Path, corpus: Path) -> int:
+def fuzz_guided(chosen: list[Seed], seconds: int, folder: Path, corpus: Path) -> int:
     """Fuzz by coverage, each format in a process of its own; how many of them failed."""
     folder.mkdir(parents=True, exist_ok=True)
     corpus.mkdir(parents=True, exist_ok=True)
@@ -297,7 +297,9 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = list(seeds(arguments.format, arguments.quick))
     if arguments.atheris:
-        sys.exit(1 if guided(chosen, arguments.atheris, arguments.keep, arguments.corpus) else 0)
+        sys.exit(
+            1 if fuzz_guided(chosen, arguments.atheris, arguments.keep, arguments.corpus) else 0
+        )
     failed = total = 0
     for seed in chosen:
         tally = fuzz(seed, arguments.mutants, arguments.seed)

@@ -38,7 +38,7 @@ from tests.support.framework_files import (
     variable,
 )
 from tests.support.hostile_folders import piece
-from tests.support.torch_files import Built, Named, legacy, pickled, tar, tensor
+from tests.support.torch_files import Built, Named, legacy, pickle_value, tar, tensor
 
 W = np.arange(12, dtype="<f4").reshape(4, 3) + 0.5
 RAW = W.tobytes()
@@ -88,7 +88,7 @@ class Seed:
     slow: bool = False
 
 
-def fixed(content: bytes) -> Make:
+def keep_content(content: bytes) -> Make:
     return lambda _folder: content
 
 
@@ -109,7 +109,7 @@ def beside(content: bytes, **files: bytes) -> Make:
     return make
 
 
-def zipped(name: str) -> Callable[[bytes], bytes]:
+def zip_as(name: str) -> Callable[[bytes], bytes]:
     return lambda content: archive_of({name: content}, zipfile.ZIP_DEFLATED)
 
 
@@ -155,10 +155,10 @@ def metadata() -> bytes:
         for k, (first, _) in enumerate(half)
     }
     fields = {"state_dict_metadata": {"w": entry}, "storage_data": places}
-    return pickled(Built(f"{base}.metadata.Metadata", fields))
+    return pickle_value(Built(f"{base}.metadata.Metadata", fields))
 
 
-def distributed(folder: Path) -> bytes:
+def write_distributed(folder: Path) -> bytes:
     (folder / "__0_0.distcp").write_bytes(checkpoint(PIECE, RAW[:24]) * 2)
     return metadata()
 
@@ -185,7 +185,7 @@ def vocab_objects(_folder: Path) -> bytes:
         for k, w in enumerate(WORDS)
     }
     state = {"index2word": WORDS, "vocab": words, "syn0": 0}
-    program = pickled(Built("gensim.models.keyedvectors.KeyedVectors", state))
+    program = pickle_value(Built("gensim.models.keyedvectors.KeyedVectors", state))
     array = pickle.dumps(W, 2)[2:-1]
     return program[:-1] + b"}X\x04\x00\x00\x00syn0" + array + b"sb."
 
@@ -195,26 +195,35 @@ VECTORS = np.arange(20.0).reshape(10, 2) + 0.5
 LISTS = dict(zip(MANY, VECTORS.tolist(), strict=True))
 
 PICKLES = [
-    *(Seed(name, fixed(content)) for name, (_, content) in SMALL.items()),
-    Seed("torch data.pkl", fixed(PROGRAM), lambda p: checkpoint(p, RAW[:24])),
-    Seed("TorchScript", fixed(PROGRAM), script),
+    *(Seed(name, keep_content(content)) for name, (_, content) in SMALL.items()),
+    Seed("torch data.pkl", keep_content(PROGRAM), lambda p: checkpoint(p, RAW[:24])),
+    Seed("TorchScript", keep_content(PROGRAM), script),
     Seed(
         "torch legacy",
-        fixed(legacy({"a": tensor(), "b": tensor(part=("1", 2, 4), shape=(2, 2), strides=(2, 1))})),
+        keep_content(
+            legacy({"a": tensor(), "b": tensor(part=("1", 2, 4), shape=(2, 2), strides=(2, 1))})
+        ),
     ),
-    Seed("torch tar", fixed(tar(PARTS))),
+    Seed("torch tar", keep_content(tar(PARTS))),
     *(
-        Seed(f"torch tar {part}", fixed(PARTS[part]), lambda p, part=part: tar({**PARTS, part: p}))
+        Seed(
+            f"torch tar {part}",
+            keep_content(PARTS[part]),
+            lambda p, part=part: tar({**PARTS, part: p}),
+        )
         for part in PARTS
     ),
-    Seed("torch distributed", distributed, file=".metadata", open="."),
+    Seed("torch distributed", write_distributed, file=".metadata", open="."),
     Seed("gensim", gensim),
     Seed("gensim 3", vocab_objects),
-    Seed("pickled dict of arrays", fixed(pickle.dumps(dict(zip(MANY, VECTORS, strict=True)), 4))),
-    Seed("pickled dict of lists", fixed(pickle.dumps(LISTS, 2))),
+    Seed(
+        "pickled dict of arrays",
+        keep_content(pickle.dumps(dict(zip(MANY, VECTORS, strict=True)), 4)),
+    ),
+    Seed("pickled dict of lists", keep_content(pickle.dumps(LISTS, 2))),
     Seed("pickled frame", frame, needs="pandas"),
-    Seed("pickled words and matrix", fixed(pickle.dumps((WORDS, W), 4))),
-    Seed("npz member", fixed(SMALL["npy"][1]), lambda p: archive_of({"w.npy": p})),
+    Seed("pickled words and matrix", keep_content(pickle.dumps((WORDS, W), 4))),
+    Seed("npz member", keep_content(SMALL["npy"][1]), lambda p: archive_of({"w.npy": p})),
 ]
 
 
@@ -261,8 +270,8 @@ FRAMEWORKS = [
     ),
     Seed("flax", lambda _: flax(), needs="msgpack"),
     Seed("flax state", lambda _: flax_bytes(STATE), needs="msgpack"),
-    *(Seed(f"fastText {name}", fixed(content)) for name, content in FASTTEXT.items()),
-    Seed("fastText in gzip", fixed(fasttext_bytes()), gzip.compress),
+    *(Seed(f"fastText {name}", keep_content(content)) for name, content in FASTTEXT.items()),
+    Seed("fastText in gzip", keep_content(fasttext_bytes()), gzip.compress),
 ]
 
 
@@ -287,15 +296,15 @@ JSON_VECTORS = dict(zip(WORDS, [[*row, 0.25] for row in W.tolist()], strict=True
 JSON_RECORDS = [{"word": word, "vector": row} for word, row in JSON_VECTORS.items()]
 VECTOR_COLUMN = "word,vector\n" + "".join(f'{w},"{r}"\n' for w, r in JSON_VECTORS.items())
 TEXTS = [
-    Seed("glove text", fixed(GLOVE.encode())),
-    Seed("word2vec text", fixed(b"4 3\n" + GLOVE.encode())),
-    Seed("word2vec binary", fixed(BINARY)),
-    Seed("json vectors", fixed(json.dumps(JSON_VECTORS).encode())),
-    Seed("json lines", fixed("\n".join(map(json.dumps, JSON_RECORDS)).encode())),
-    Seed("column of vectors", fixed(VECTOR_COLUMN.encode())),
-    Seed("text table", fixed(COMMAS)),
-    Seed("text table with quotes", fixed(QUOTED)),
-    Seed("text table of numbers", fixed(TSV.replace(b"\t", b" "))),
+    Seed("glove text", keep_content(GLOVE.encode())),
+    Seed("word2vec text", keep_content(b"4 3\n" + GLOVE.encode())),
+    Seed("word2vec binary", keep_content(BINARY)),
+    Seed("json vectors", keep_content(json.dumps(JSON_VECTORS).encode())),
+    Seed("json lines", keep_content("\n".join(map(json.dumps, JSON_RECORDS)).encode())),
+    Seed("column of vectors", keep_content(VECTOR_COLUMN.encode())),
+    Seed("text table", keep_content(COMMAS)),
+    Seed("text table with quotes", keep_content(QUOTED)),
+    Seed("text table of numbers", keep_content(TSV.replace(b"\t", b" "))),
     Seed("projector tsv", beside(TSV, metadata__tsv=META), file="tensors.tsv"),
     Seed(
         "projector configuration",
@@ -324,15 +333,15 @@ TEXTS = [
 # Wrappings
 
 WRAPPINGS = [
-    Seed("gzip", fixed(GLOVE.encode()), gzip.compress),
-    Seed("bzip2", fixed(GLOVE.encode()), bz2.compress),
-    Seed("xz", fixed(GLOVE.encode()), lzma.compress),
-    Seed("zstd", fixed(GLOVE.encode()), zstd, needs="zstandard"),
-    Seed("zip", fixed(GLOVE.encode()), zipped("v.txt")),
-    Seed("zip of npy", fixed(SMALL["npy"][1]), zipped("v.bin")),
-    Seed("tar", fixed(tar({"v.txt": GLOVE.encode(), "readme.md": b"#"}))),
-    Seed("tar in gzip", fixed(tar({"v.npy": SMALL["npy"][1]})), gzip.compress),
-    Seed("pickle in zip", fixed(SMALL["pickle 4"][1]), zipped("v.pkl")),
+    Seed("gzip", keep_content(GLOVE.encode()), gzip.compress),
+    Seed("bzip2", keep_content(GLOVE.encode()), bz2.compress),
+    Seed("xz", keep_content(GLOVE.encode()), lzma.compress),
+    Seed("zstd", keep_content(GLOVE.encode()), zstd, needs="zstandard"),
+    Seed("zip", keep_content(GLOVE.encode()), zip_as("v.txt")),
+    Seed("zip of npy", keep_content(SMALL["npy"][1]), zip_as("v.bin")),
+    Seed("tar", keep_content(tar({"v.txt": GLOVE.encode(), "readme.md": b"#"}))),
+    Seed("tar in gzip", keep_content(tar({"v.npy": SMALL["npy"][1]})), gzip.compress),
+    Seed("pickle in zip", keep_content(SMALL["pickle 4"][1]), zip_as("v.pkl")),
 ]
 
 
@@ -378,7 +387,7 @@ FOLDERS = [
     in_folder("tokenizer_config.json", CONFIG, tokenizer__json=TOKENIZER),
     in_folder("dict.txt", COUNTS.replace(b"\t", b" ")),
     *(
-        Seed(f"tokens {name}", fixed(content), side="tokens")
+        Seed(f"tokens {name}", keep_content(content), side="tokens")
         for name, content in {
             "json": TOKENS,
             "text": "\n".join(WORDS).encode(),
@@ -389,8 +398,8 @@ FOLDERS = [
             "UTF-16": "\n".join(WORDS).encode("utf-16"),
         }.items()
     ),
-    Seed("counts table", fixed(COUNTS), side="counts"),
-    Seed("counts json", fixed(TOKENS), side="counts"),
+    Seed("counts table", keep_content(COUNTS), side="counts"),
+    Seed("counts json", keep_content(TOKENS), side="counts"),
 ]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tests.io.test_hostile_binary import NPZ
 from tests.support.binary_files import archive_of, header_of, npy
-from tests.support.hostile_cases import Case, from_table, holding
+from tests.support.hostile_cases import Case, from_table, hold_content
 
 GLOVE = b"".join(b"t%d %d.5 2 3\n" % (row, row) for row in range(6))
 MEBI = 2**20
@@ -134,7 +134,7 @@ def overlapping(count: int) -> bytes:
     return body[:start] + directory + bytes(tail)
 
 
-def nested(depth: int) -> bytes:
+def nest_zip(depth: int) -> bytes:
     """Zip in zip in zip, each of ten, as in the bomb of 42 kilobytes."""
     content = archive_of({"0": bytes(MEBI)}, zipfile.ZIP_DEFLATED)
     for _ in range(depth):
@@ -182,7 +182,7 @@ ZIPS: dict[str, Callable[[], bytes]] = {
     "name of 65,535 bytes": with_directory(28, b"\xff\xff"),
     "unknown method": with_directory(10, b"\x62\x00"),
     "a thousand members over the same bytes": lambda: overlapping(1000),
-    "zip in zip in zip": lambda: nested(3),
+    "zip in zip in zip": lambda: nest_zip(3),
     "a directory of 200,000 members": lambda: archive_of(
         dict.fromkeys(map(str, range(200_000)), b"")
     ),
@@ -209,7 +209,7 @@ COMPRESSORS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-def compressed(codec: str) -> list[Case]:
+def list_compressed(codec: str) -> list[Case]:
     pack, needs = COMPRESSORS[codec]
     shapes: dict[str, Callable[[], bytes]] = {
         # Streams may follow each other: 320 MiB of zeros take no time to compress.
@@ -221,10 +221,10 @@ def compressed(codec: str) -> list[Case]:
         "garbage": lambda: pack(b"")[:6] + random.Random(1).randbytes(5000),
         "three times wrapped": lambda: pack(pack(pack(GLOVE))),
     }
-    return [Case(name, codec, holding(make), needs=needs) for name, make in shapes.items()]
+    return [Case(name, codec, hold_content(make), needs=needs) for name, make in shapes.items()]
 
 
-def repeated(line: bytes, end: bytes = b"", start: bytes = b"") -> Callable[[], bytes]:
+def repeat_line(line: bytes, end: bytes = b"", start: bytes = b"") -> Callable[[], bytes]:
     """A small file that unfolds to 60 MiB of one line, and ends otherwise."""
 
     def build() -> bytes:
@@ -236,35 +236,37 @@ def repeated(line: bytes, end: bytes = b"", start: bytes = b"") -> Callable[[], 
 
 #: Each stays within what may be unfolded.
 ROWS: dict[str, Callable[[], bytes]] = {
-    "ten million words": repeated(b"a 1 2\n", b"a 1\n"),
-    "ten million different bytes": repeated(b"\xff\xfe 1 2\n", b"a 1\n"),
-    "ten million words in binary": repeated(b"a \0\0\0\0", start=b"99999999 1\n"),
-    "ten million rows, the last of text": repeated(b"0.5\t1\n", b"x\t2\n"),
-    "wide rows, the last of text": repeated(b"a" + b" 0.5" * 300 + b"\n", b"a" + b" x" * 300),
+    "ten million words": repeat_line(b"a 1 2\n", b"a 1\n"),
+    "ten million different bytes": repeat_line(b"\xff\xfe 1 2\n", b"a 1\n"),
+    "ten million words in binary": repeat_line(b"a \0\0\0\0", start=b"99999999 1\n"),
+    "ten million rows, the last of text": repeat_line(b"0.5\t1\n", b"x\t2\n"),
+    "wide rows, the last of text": repeat_line(b"a" + b" 0.5" * 300 + b"\n", b"a" + b" x" * 300),
 }
 
 
 def cases() -> list[Case]:
     made = from_table("npz", NPZ, lambda make: make())
-    made += [Case(name, "zip", holding(make), name in ODD_NAMES) for name, make in ZIPS.items()]
-    made += [Case(name, "tar", holding(make)) for name, make in TARS.items()]
+    made += [
+        Case(name, "zip", hold_content(make), name in ODD_NAMES) for name, make in ZIPS.items()
+    ]
+    made += [Case(name, "tar", hold_content(make)) for name, make in TARS.items()]
     for slip in SLIPS:
         # Files whose names begin with a dot are left out, as hidden ones.
         opens = ".." not in slip
-        made.append(Case(slip, "zip", holding(archive_of({slip: GLOVE})), opens))
-        made.append(Case(slip, "tar", holding(tar_of([(slip, GLOVE, {})])), opens))
+        made.append(Case(slip, "zip", hold_content(archive_of({slip: GLOVE})), opens))
+        made.append(Case(slip, "tar", hold_content(tar_of([(slip, GLOVE, {})])), opens))
     # The text of the link is a file like others: two files, of which one can be read.
-    made.append(Case("link", "zip", holding(zip_link("../../secret")), opens=True))
+    made.append(Case("link", "zip", hold_content(zip_link("../../secret")), opens=True))
     for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
         name = f"member of type {kind.decode()}"
-        made.append(Case(name, "tar", holding(tar_link(kind, "/etc/passwd")), opens=True))
+        made.append(Case(name, "tar", hold_content(tar_link(kind, "/etc/passwd")), opens=True))
     for codec in COMPRESSORS:
-        made += compressed(codec)
-    made.append(Case("sixty lists of words of zeros", "npz", holding(words_bomb)))
+        made += list_compressed(codec)
+    made.append(Case("sixty lists of words of zeros", "npz", hold_content(words_bomb)))
     made.append(
-        Case("1.5 GiB that fail their checksum", "npz", holding(large_then_wrong), dense=True)
+        Case("1.5 GiB that fail their checksum", "npz", hold_content(large_then_wrong), dense=True)
     )
-    made += [Case(name, "gzip", holding(make), dense=True) for name, make in ROWS.items()]
+    made += [Case(name, "gzip", hold_content(make), dense=True) for name, make in ROWS.items()]
     zeros = np.zeros((4, 3), "f4").tobytes()
-    made.append(Case("numbers only", "zip", holding(archive_of({"a.bin": zeros}))))
+    made.append(Case("numbers only", "zip", hold_content(archive_of({"a.bin": zeros}))))
     return made

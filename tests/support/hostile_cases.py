@@ -48,7 +48,7 @@ class Case:
         return f"{self.format}: {self.name}"
 
 
-def holding(content: bytes | str | Callable[[], bytes], name: str = "a") -> Build:
+def hold_content(content: bytes | str | Callable[[], bytes], name: str = "a") -> Build:
     """A builder of one file."""
 
     def build(folder: Path) -> Path:
@@ -68,10 +68,12 @@ def from_table(
     def maker(entry: Any) -> Callable[[], bytes]:
         return lambda: content(entry)
 
-    return [Case(name, kind, holding(maker(entry[0])), **settings) for name, entry in table.items()]
+    return [
+        Case(name, kind, hold_content(maker(entry[0])), **settings) for name, entry in table.items()
+    ]
 
 
-def numbered(
+def number_cases(
     kind: str, rows: Iterable[tuple[Any, str]], content: Callable[[Any], bytes], **settings: Any
 ) -> list[Case]:
     """As :func:`from_table`, for a list of contents with what is said about them."""

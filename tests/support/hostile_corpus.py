@@ -173,7 +173,7 @@ def in_child(action: Callable[[], None], said: Path) -> tuple[int, float, int]:
     return code, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit
 
 
-def measured(case: Case) -> Outcome:
+def measure_case(case: Case) -> Outcome:
     """Build and analyze a case, each in a process of its own."""
     from embgeo.cli.app import run
 
@@ -228,7 +228,7 @@ def changes(before: dict[str, Any], after: dict[str, Any], folder: Path) -> list
     return found + canary
 
 
-def outcomes(cases: list[Case]) -> Iterator[tuple[Case, Outcome]]:
+def run_cases(cases: list[Case]) -> Iterator[tuple[Case, Outcome]]:
     """Everything is imported once, by an analysis: each process is a copy of this one."""
     from embgeo.cli.app import run
 
@@ -236,7 +236,7 @@ def outcomes(cases: list[Case]) -> Iterator[tuple[Case, Outcome]]:
     with tempfile.TemporaryDirectory() as folder:
         run(command(sound, sound.build(Path(folder)), Path(folder)))
     for case in cases:
-        yield case, measured(case)
+        yield case, measure_case(case)
 
 
 # Reporting
@@ -244,7 +244,7 @@ def outcomes(cases: list[Case]) -> Iterator[tuple[Case, Outcome]]:
 
 def report(cases: list[Case], *, every: bool) -> bool:
     started, done, complaints = time.monotonic(), [], []
-    for case, outcome in outcomes(cases):
+    for case, outcome in run_cases(cases):
         complaint = outcome.complaint(case)
         if not complaint and not case.opens:
             if outcome.seconds > MOST_SECONDS:

@@ -17,9 +17,9 @@ from safetensors.numpy import save as safetensors_bytes
 from tests.io.test_hostile_frameworks import RAW
 from tests.support.binary_files import checkpoint, tensor_program
 from tests.support.framework_files import field, onnx_bytes, onnx_tensor, varint
-from tests.support.hostile_cases import CANARY, Build, Case, holding
+from tests.support.hostile_cases import CANARY, Build, Case, hold_content
 from tests.support.hostile_formats import DEEP, JSON_DEEP, OBJECTS_DEEP
-from tests.support.torch_files import Called, Named, pickled
+from tests.support.torch_files import Called, Named, pickle_value
 
 W = np.arange(12, dtype="<f4").reshape(4, 3)
 NAME = "model.embed_tokens.weight"
@@ -51,7 +51,7 @@ def index_to(shard: str, index: str) -> Build:
     return build
 
 
-def linked(name: str, content: bytes) -> Build:
+def link_to(name: str, content: bytes) -> Build:
     """A folder whose only shard, of a good name, is a link to another folder."""
 
     def build(folder: Path) -> Path:
@@ -129,7 +129,7 @@ def metadata(files: int = 1) -> bytes:
     base = "torch.distributed.checkpoint.metadata."
     chunk = Called(f"{base}ChunkStorageMetadata")
     value = {"x": [chunk] * 2000, "y": [Called(f"{base}TensorStorageMetadata")] * files}
-    return pickled([Called(f"{base}Metadata"), value])
+    return pickle_value([Called(f"{base}Metadata"), value])
 
 
 def piece(text: bytes) -> bytes:
@@ -173,8 +173,8 @@ def beside(option: str, content: Callable[[], bytes]) -> Case:
     """A sound matrix with a hostile file named by an option."""
 
     def build(folder: Path) -> Path:
-        holding(content, "side")(folder)
-        return holding(WEIGHTS)(folder)
+        hold_content(content, "side")(folder)
+        return hold_content(WEIGHTS)(folder)
 
     return Case("", "", build, more=(option, "{}/side"))
 
@@ -215,14 +215,14 @@ def cases() -> list[Case]:
         for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json")
     ]
     made += [
-        Case("a shard that is a link", "safetensors index", linked("s.safetensors", WEIGHTS)),
-        Case("a shard that is a link", "torch index", linked("s.bin", TORCH_WEIGHTS)),
+        Case("a shard that is a link", "safetensors index", link_to("s.safetensors", WEIGHTS)),
+        Case("a shard that is a link", "torch index", link_to("s.bin", TORCH_WEIGHTS)),
         Case("a pipe", "model folder", pipe),
         Case("sidecar outside", "gensim", gensim(["../secret"])),
         Case("sidecar that is a link", "gensim", gensim(["vectors"], link=True)),
         Case("a million sidecars", "gensim", gensim(["vectors"] * 1_000_000)),
         Case("sidecars that are a number", "gensim", gensim(2**62)),
-        Case("shared pieces", "torch distributed", holding(metadata(20_000), ".metadata")),
+        Case("shared pieces", "torch distributed", hold_content(metadata(20_000), ".metadata")),
     ]
     made += [
         Case(f"external data at {place[:20]!r}", "onnx", external(place))

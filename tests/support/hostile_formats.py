@@ -23,7 +23,7 @@ from tests.io.test_hostile_frameworks import (
 )
 from tests.support.embedding_files import fasttext_bytes
 from tests.support.framework_files import field, onnx_bytes, onnx_tensor, varint
-from tests.support.hostile_cases import Build, Case, from_table, holding, numbered
+from tests.support.hostile_cases import Build, Case, from_table, hold_content, number_cases
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "hostile"
 DEEP = 100_000
@@ -33,7 +33,7 @@ _SOUND = ("os_system.pt", "hostile_vocab.npy")
 
 
 def fixture(path: Path) -> Build:
-    return lambda folder: holding(path.read_bytes(), path.name)(folder)
+    return lambda folder: hold_content(path.read_bytes(), path.name)(folder)
 
 
 TEXT: dict[str, Callable[[], bytes]] = {
@@ -171,7 +171,7 @@ HEADERS: dict[str, dict[str, Callable[[], bytes]]] = {
 def bundle(index: bytes) -> Build:
     def build(folder: Path) -> Path:
         (folder / "a.data-00000-of-00001").write_bytes(RAW)
-        return holding(index, "a.index")(folder)
+        return hold_content(index, "a.index")(folder)
 
     return build
 
@@ -185,18 +185,18 @@ def cases() -> list[Case]:
     made += from_table("numpy", NPY, bytes)
     made += from_table("safetensors", SAFETENSORS, bytes)
     made += from_table("fastText", FASTTEXT, bytes)
-    made += numbered("gguf", GGUF, bytes)
-    made += numbered("onnx", ONNX, bytes)
-    made += numbered("msgpack", FLAX, flax_case, needs="msgpack")
+    made += number_cases("gguf", GGUF, bytes)
+    made += number_cases("onnx", ONNX, bytes)
+    made += number_cases("msgpack", FLAX, flax_case, needs="msgpack")
     made += [
         Case(f"{said} ({number})", "tensorflow", bundle(index))
         for number, (index, said) in enumerate([*TENSORFLOW, *SLICES])
     ]
     for kind, table in (("text", TEXT), ("odd bytes", ODD), *HEADERS.items()):
         made += [
-            Case(name, kind, holding(make), name in SOUND_TEXT, dense=name in DENSE_TEXT)
+            Case(name, kind, hold_content(make), name in SOUND_TEXT, dense=name in DENSE_TEXT)
             for name, make in table.items()
         ]
     squares = np.zeros(40_000).tobytes()
-    made.append(Case("zeros that look like GloVe's", "odd bytes", holding(squares)))
+    made.append(Case("zeros that look like GloVe's", "odd bytes", hold_content(squares)))
     return made

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.io.test_hostile_hdf5 import bomb, deep, huge
-from tests.support.hostile_cases import Build, Case, holding
+from tests.support.hostile_cases import Build, Case, hold_content
 
 W = np.arange(12, dtype="<f4").reshape(4, 3)
 
@@ -75,8 +75,8 @@ HDF5: dict[str, Build] = {
     "addresses that point at themselves": hdf5(plain, everywhere(struct.pack("<Q", 96))),
     "addresses near 2^63": hdf5(plain, everywhere(struct.pack("<Q", 2**63 - 1))),
     "cut in the middle": hdf5(plain, lambda content: content[: len(content) // 2]),
-    "a superblock only": holding(b"\x89HDF\r\n\x1a\n" + bytes(88)),
-    "a superblock of version 255": holding(b"\x89HDF\r\n\x1a\n\xff" + bytes(88)),
+    "a superblock only": hold_content(b"\x89HDF\r\n\x1a\n" + bytes(88)),
+    "a superblock of version 255": hold_content(b"\x89HDF\r\n\x1a\n\xff" + bytes(88)),
 }
 
 
@@ -151,7 +151,7 @@ PARQUET: dict[str, Build] = {
     "ten thousand columns of text": parquet(
         lambda: arrow_table(**{str(k): ["a"] for k in range(10_000)})
     ),
-    "magic numbers only": holding(b"PAR1PAR1"),
+    "magic numbers only": hold_content(b"PAR1PAR1"),
 }
 
 ARROW: dict[str, Build] = {
@@ -167,8 +167,8 @@ ARROW: dict[str, Build] = {
     "offsets of 0": feather(lambda content: content[:64] + bytes(64) + content[128:]),
     "offsets of -1": feather(lambda content: content[:64] + b"\xff" * 64 + content[128:]),
     "cut in the middle": feather(lambda content: content[: len(content) // 2]),
-    "magic numbers only": holding(b"ARROW1\0\0ARROW1"),
-    "a stream of 2^31 bytes": holding(
+    "magic numbers only": hold_content(b"ARROW1\0\0ARROW1"),
+    "a stream of 2^31 bytes": hold_content(
         b"\xff\xff\xff\xff" + struct.pack("<i", 2**31 - 1) + bytes(100)
     ),
 }

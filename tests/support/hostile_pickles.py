@@ -14,8 +14,8 @@ from tests.io.test_hostile_binary import TORCH
 from tests.io.test_hostile_torch import LEGACY, PARTS, TAR
 from tests.io.test_safe_pickle import BOMBS, hostile_programs
 from tests.support.binary_files import archive_of, checkpoint, header_of, npy
-from tests.support.hostile_cases import CANARY, Build, Case, from_table, holding
-from tests.support.torch_files import MAGIC, SYSTEM, legacy, pickled, tar, tensor
+from tests.support.hostile_cases import CANARY, Build, Case, from_table, hold_content
+from tests.support.torch_files import MAGIC, SYSTEM, legacy, pickle_value, tar, tensor
 
 SIX = np.arange(6, dtype="<f4").tobytes()
 
@@ -47,7 +47,7 @@ PLACES: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
         True,
     ),
     "torch legacy": (
-        lambda program: b"".join(map(pickled, (MAGIC, 1001, SYSTEM))) + program,
+        lambda program: b"".join(map(pickle_value, (MAGIC, 1001, SYSTEM))) + program,
         False,
     ),
     "torch tar": (lambda program: tar({**PARTS, "pickle": program}), False),
@@ -62,7 +62,7 @@ PLACES: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
 def calling(opcode: str, wrap: Callable[[bytes], bytes]) -> Build:
     def build(folder: Path) -> Path:
         program = hostile_programs(folder / CANARY)[opcode]
-        return holding(wrap(program))(folder)
+        return hold_content(wrap(program))(folder)
 
     return build
 
@@ -77,14 +77,14 @@ def calls() -> list[Case]:
     ]
 
 
-def listed(items: bytes, before: bytes = b"") -> bytes:
+def pickle_list(items: bytes, before: bytes = b"") -> bytes:
     """A list with these items, pushed by a program."""
     return b"\x80\x04" + before + b"](" + items + b"e."
 
 
-def repeated(piece: bytes, size: int = 12_000_000, before: bytes = b"") -> Callable[[], bytes]:
+def repeat_piece(piece: bytes, size: int = 12_000_000, before: bytes = b"") -> Callable[[], bytes]:
     """About `size` bytes of one instruction after the other."""
-    return lambda: listed(piece * (size // len(piece)), before)
+    return lambda: pickle_list(piece * (size // len(piece)), before)
 
 
 def growing(entry: Callable[[int], bytes], count: int) -> Callable[[], bytes]:
@@ -95,20 +95,22 @@ SYSTEM_CALL = b"cos\nsystem\n"
 
 #: Twelve megabytes and more of whatever takes the most time and memory for each of its bytes.
 DENSE: dict[str, Callable[[], bytes]] = {
-    "sets": repeated(b"\x8f"),
-    "dicts": repeated(b"}NNs"),
-    "lists in the memo": repeated(b"]\x94"),
-    "tuples": repeated(b"N\x85"),
-    "calls": repeated(b"h\x00)R", before=SYSTEM_CALL + b"q\x000"),
-    "calls with a state": repeated(b"h\x00)R}b", before=SYSTEM_CALL + b"q\x000"),
-    "persistent ids": repeated(b"NQ"),
-    "names": repeated(b"ca\nb\n"),
-    "long names": repeated(b"h\x00h\x00\x93", before=b"X\xf4\x01\x00\x00" + b"a" * 500 + b"q\x000"),
-    "floats as text": repeated(b"F1\n"),
-    "integers as text": repeated(b"I7\n"),
-    "short strings": repeated(b"\x8c\x00", 16_000_000),
-    "Python 2 strings": repeated(b"U\x01\xff"),
-    "empty bytearrays": repeated(b"\x96" + bytes(8)),
+    "sets": repeat_piece(b"\x8f"),
+    "dicts": repeat_piece(b"}NNs"),
+    "lists in the memo": repeat_piece(b"]\x94"),
+    "tuples": repeat_piece(b"N\x85"),
+    "calls": repeat_piece(b"h\x00)R", before=SYSTEM_CALL + b"q\x000"),
+    "calls with a state": repeat_piece(b"h\x00)R}b", before=SYSTEM_CALL + b"q\x000"),
+    "persistent ids": repeat_piece(b"NQ"),
+    "names": repeat_piece(b"ca\nb\n"),
+    "long names": repeat_piece(
+        b"h\x00h\x00\x93", before=b"X\xf4\x01\x00\x00" + b"a" * 500 + b"q\x000"
+    ),
+    "floats as text": repeat_piece(b"F1\n"),
+    "integers as text": repeat_piece(b"I7\n"),
+    "short strings": repeat_piece(b"\x8c\x00", 16_000_000),
+    "Python 2 strings": repeat_piece(b"U\x01\xff"),
+    "empty bytearrays": repeat_piece(b"\x96" + bytes(8)),
     "pushed and popped": lambda: b"\x80\x02" + b"N0" * 6_000_000 + b"N.",
     "keys": growing(lambda k: b"J" + struct.pack("<i", k) + b"N", 2_000_000),
     "scattered memo": lambda: (
@@ -123,12 +125,12 @@ DENSE: dict[str, Callable[[], bytes]] = {
 def shared_state(objects: int, entries: int) -> bytes:
     """Objects that all have the same large dict, whose entries lead nowhere."""
     state = b"}(" + b"".join(b"J" + struct.pack("<i", k) + b"](Ne" for k in range(entries)) + b"u"
-    return listed(b"h\x01)Rh\x00b" * objects, state + b"q\x000" + SYSTEM_CALL + b"q\x010")
+    return pickle_list(b"h\x01)Rh\x00b" * objects, state + b"q\x000" + SYSTEM_CALL + b"q\x010")
 
 
 def shared_arguments(objects: int, entries: int) -> bytes:
     arguments = b"(" + b"](Ne" * entries + b"t"
-    return listed(b"h\x01h\x00R" * objects, arguments + b"q\x000" + SYSTEM_CALL + b"q\x010")
+    return pickle_list(b"h\x01h\x00R" * objects, arguments + b"q\x000" + SYSTEM_CALL + b"q\x010")
 
 
 def many_states(key: str) -> bytes:
@@ -155,7 +157,7 @@ def doubling_version() -> bytes:
     rounds = b"".join(
         b"0](h" + bytes([k]) + b"h" + bytes([k]) + b"eq" + bytes([k + 1]) for k in range(60)
     )
-    return pickled(MAGIC) + b"\x80\x02]q\x00" + rounds + b"."
+    return pickle_value(MAGIC) + b"\x80\x02]q\x00" + rounds + b"."
 
 
 def endless_keys() -> bytes:
@@ -164,7 +166,7 @@ def endless_keys() -> bytes:
     pid = b"(" + text("storage") + b"ctorch\nFloatStorage\nh\x00" + text("cpu") + b"K\x06h\x01tQ"
     part = b"(" + text("1") + b"K\x01K\x02tq\x010"
     value = b"\x80\x02" + key + part + b"](" + pid * 100_000 + b"e."
-    return b"".join(map(pickled, (MAGIC, 1001, SYSTEM))) + value
+    return b"".join(map(pickle_value, (MAGIC, 1001, SYSTEM))) + value
 
 
 #: Found by reading and by mutation; each once took minutes or gigabytes, or ended in a traceback.
@@ -183,11 +185,11 @@ FOUND: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a long key for each part": ("torch legacy", endless_keys),
     "a long system description": (
         "torch legacy",
-        lambda: b"".join(map(pickled, (MAGIC, 1001))) + repeated(b"\x8f")(),
+        lambda: b"".join(map(pickle_value, (MAGIC, 1001))) + repeat_piece(b"\x8f")(),
     ),
     "a storage count of many instructions": (
         "torch tar",
-        lambda: tar({**PARTS, "storages": repeated(b"]")()}),
+        lambda: tar({**PARTS, "storages": repeat_piece(b"]")()}),
     ),
     "two billion entries by stride 0": (
         "torch zip",
@@ -206,14 +208,14 @@ def cases() -> list[Case]:
     made = calls()
     made += from_table("pickle", {name: (program,) for name, program in BOMBS.items()}, bytes)
     made += [
-        Case(f"{name}, in data.pkl", "torch zip", holding(checkpoint(program)))
+        Case(f"{name}, in data.pkl", "torch zip", hold_content(checkpoint(program)))
         for name, program in BOMBS.items()
     ]
     made += from_table("torch zip", TORCH, checkpoint)
     made += from_table("torch legacy", LEGACY, bytes)
     made += from_table("torch tar", TAR, lambda changed: tar({**PARTS, **changed}))
-    made += [Case(name, "pickle", holding(make), dense=True) for name, make in DENSE.items()]
-    made += [Case(name, kind, holding(make)) for name, (kind, make) in FOUND.items()]
+    made += [Case(name, "pickle", hold_content(make), dense=True) for name, make in DENSE.items()]
+    made += [Case(name, kind, hold_content(make)) for name, (kind, make) in FOUND.items()]
     sound = legacy({"w": tensor(), "evil": pickle.PROTO})
-    made += [Case("sound, for comparison", "torch legacy", holding(sound), opens=True)]
+    made += [Case("sound, for comparison", "torch legacy", hold_content(sound), opens=True)]
     return made

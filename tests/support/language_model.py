@@ -36,7 +36,7 @@ class Model(nn.Module):
         return states
 
 
-def made(seed: int = 0, **options: bool) -> Model:
+def make_model(seed: int = 0, **options: bool) -> Model:
     torch.manual_seed(seed)
     return Model(**options)  # type: ignore[arg-type]
 

@@ -153,7 +153,7 @@ def case(name: str) -> Case:
     )
 
 
-def analyzed(matrix: Matrix, block_rows: int = 1000, sections=None, **options) -> Analysis:
+def analyze_matrix(matrix: Matrix, block_rows: int = 1000, sections=None, **options) -> Analysis:
     """An analysis without the reference column, from blocks of that many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("embgeo.stats.resources.MOST_ROWS", block_rows)
@@ -165,7 +165,7 @@ def analyzed(matrix: Matrix, block_rows: int = 1000, sections=None, **options) -
 def analysis(name: str, block_rows: int = 1000) -> Analysis:
     """Of every section, with everything that is optional."""
     m = len(case(name).kept)
-    return analyzed(
+    return analyze_matrix(
         case(name).matrix,
         block_rows,
         sphere=True,

@@ -69,7 +69,7 @@ def put(state: State, folder: Path) -> Path:
     return folder
 
 
-def visible(state: State) -> State:
+def drop_temporary(state: State) -> State:
     """Without temporary files and folders, which the next run removes."""
     return {
         name: content

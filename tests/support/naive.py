@@ -52,7 +52,7 @@ def singular_values(W):
     return np.concatenate([s, np.zeros(W.shape[1] - len(s))])
 
 
-def centered(W):
+def subtract_mean(W):
     """W − 1μᵀ; twice, so that the rounding of a large mean does not stay in the result."""
     once = W - W.mean(axis=0)
     return once - once.mean(axis=0)
@@ -130,7 +130,7 @@ def svd2(W):
 
 
 def pca2(W):
-    C = centered(W)
+    C = subtract_mean(W)
     V = right_vectors(C)[:, :2]
     signs = [1 if v[np.abs(v).argmax()] > 0 else -1 for v in V.T]
     return C @ V * signs
@@ -295,7 +295,7 @@ def z_random(W, drawn):
 def isoscore(W):
     """Rudman et al. 2022, Algorithm 1, step by step from the points."""
     n = W.shape[1]
-    C = centered(W)
+    C = subtract_mean(W)
     points = C @ np.linalg.svd(C, full_matrices=True)[2].T
     return isoscore_of(np.diag(np.cov(points, rowvar=False).reshape(n, n)))
 

@@ -17,7 +17,7 @@ class NetworkUsed(BaseException):
 
 
 @contextmanager
-def guarded(*, loopback: bool) -> Iterator[None]:
+def guard_network(*, loopback: bool) -> Iterator[None]:
     """Refuse every connection, but for those to the loopback address where they are allowed."""
     plain, plain_ex = socket.socket.connect, socket.socket.connect_ex
 

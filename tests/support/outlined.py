@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from embgeo.charts.specification import Specification
-from tests.support.sampling import sampled
+from tests.support.sampling import sample_cases
 
 
 @contextmanager
-def outlined() -> Iterator[None]:
+def outline_figures() -> Iterator[None]:
     """Charts are specified in full, and printed as empty ``<svg>`` elements."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("embgeo.report.page.render_svg", outline)
@@ -26,7 +26,7 @@ def outline(spec: Specification) -> str:
 
 def drawn_pages(kinds: list[dict[str, Any]], keep: Callable[[Any], bool]) -> list[Any]:
     """The options of the same pages with drawn figures; ordinary runs take those kept."""
-    drawn = sampled([{"drawn": True, **kind} for kind in kinds], keep)
+    drawn = sample_cases([{"drawn": True, **kind} for kind in kinds], keep)
     return [case if hasattr(case, "marks") else slow(case) for case in drawn]
 
 

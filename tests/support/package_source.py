@@ -25,11 +25,11 @@ def source(module: str) -> str:
 
 
 @cache
-def parsed(module: str) -> ast.Module:
+def parse_module(module: str) -> ast.Module:
     return ast.parse(source(module), module)
 
 
 @cache
 def nodes(module: str) -> tuple[ast.AST, ...]:
     """Every node of a module, from the outside in."""
-    return tuple(ast.walk(parsed(module)))
+    return tuple(ast.walk(parse_module(module)))

@@ -15,7 +15,7 @@ from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import sample
 
 
-def asked(analysis: Analysis, *words: tuple[str, Sequence[str]]) -> Analysis:
+def add_neighbors(analysis: Analysis, *words: tuple[str, Sequence[str]]) -> Analysis:
     """The analysis as if these words had been asked for with --neighbors."""
     options = {"asked": [[word, list(others)] for word, others in words]}
     return replace(analysis, provenance={**analysis.provenance, "options": options})
@@ -31,7 +31,7 @@ def with_cloud(analysis: Analysis, name: str, xy: Any) -> Analysis:
     return replace(analysis, points=tuple(changed))
 
 
-def saved(folder: Path, **analyses: Analysis) -> list[str]:
+def save_analyses(folder: Path, **analyses: Analysis) -> list[str]:
     """Save analyses under their names; the paths as arguments of a command."""
     for name, analysis in analyses.items():
         analysis.save(folder / name)

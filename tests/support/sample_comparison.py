@@ -113,7 +113,7 @@ def pair(people: tuple[Member, ...], first: int, second: int, matrices: bool) ->
                 note="300 of 590 queries",
             ),
         ),
-        tables=(moved(one, overlaps),),
+        tables=(make_moved_table(one, overlaps),),
     )
 
 
@@ -142,7 +142,7 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
     )
 
 
-def moved(analysis: Analysis, overlaps: Any) -> Table:
+def make_moved_table(analysis: Analysis, overlaps: Any) -> Table:
     tokens = analysis.tokens or ()
     columns = ("token", "overlap", *(f"before {i}" for i in range(1, NEIGHBORS + 1)))
     columns += tuple(f"after {i}" for i in range(1, NEIGHBORS + 1))

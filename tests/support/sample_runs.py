@@ -132,7 +132,7 @@ def analysis_of(made: Made, *, hostile: bool = False) -> Analysis:
     return _sample("cone" if cone else "isotropic", hostile, made.seed)
 
 
-def trained(made: Made, *, hostile: bool = False) -> FinishedRun:
+def train_sample(made: Made, *, hostile: bool = False) -> FinishedRun:
     """A run as it is read, without files."""
     curves: dict[str, dict[float, float]] = {}
     for line in log_lines(made).splitlines():
@@ -188,7 +188,7 @@ def sample_training(
     *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), seeds: int = 3, hostile: bool = False
 ) -> Training:
     """Methods side by side."""
-    runs = [trained(made, hostile=hostile) for made in made_runs(methods, seeds)]
+    runs = [train_sample(made, hostile=hostile) for made in made_runs(methods, seeds)]
     settings = runs[0].result.settings
     return assemble_study(
         runs,

@@ -11,7 +11,7 @@ import pytest
 AT_NIGHT = True
 
 
-def sampled(cases: Iterable[Any], keep: int | Callable[[Any], bool]) -> list[Any]:
+def sample_cases(cases: Iterable[Any], keep: int | Callable[[Any], bool]) -> list[Any]:
     """All cases, for ``pytest.mark.parametrize``; those not sampled are marked nightly.
 
     Parameters

@@ -17,7 +17,7 @@ TEXT = [
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
 
 
-def trained(kind: str) -> Any:
+def train_tokenizer(kind: str) -> Any:
     """A small tokenizer of the package tokenizers: byte-level, byte-fallback, wordpiece, unigram.
 
     Each gets two tokens that were added after training.

@@ -73,7 +73,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             super().save(obj, save_persistent_id)
 
 
-def pickled(value: object) -> bytes:
+def pickle_value(value: object) -> bytes:
     target = io.BytesIO()
     _Pickler(target, protocol=2).dump(value)
     return target.getvalue()
@@ -109,7 +109,7 @@ def legacy(
 ) -> bytes:
     """The whole file."""
     keys = list(keys) if isinstance(keys, tuple) else keys
-    return b"".join(map(pickled, (MAGIC, version, system, value, keys))) + storages
+    return b"".join(map(pickle_value, (MAGIC, version, system, value, keys))) + storages
 
 
 def tar(members: dict[str, bytes]) -> bytes:
@@ -123,7 +123,7 @@ def tar(members: dict[str, bytes]) -> bytes:
 
 
 def tar_storage(key: int, *values: float, count: int | None = None) -> bytes:
-    entry = pickled((key, "cpu", Named("torch.FloatStorage")))
+    entry = pickle_value((key, "cpu", Named("torch.FloatStorage")))
     return entry + storage(*values, count=count)
 
 
@@ -135,7 +135,7 @@ def tar_tensor(
     offset: int = 0,
     dimensions: int | None = None,
 ) -> bytes:
-    entry = pickled((key, of, Named("torch.FloatTensor")))
+    entry = pickle_value((key, of, Named("torch.FloatTensor")))
     count = len(shape) if dimensions is None else dimensions
     return entry + struct.pack(f"<ii{2 * len(shape) + 1}q", count, 0, *shape, *strides, offset)
 

@@ -15,13 +15,13 @@ from tests.support import naive, naive_frequency
 from tests.support.matrices import Case, case
 
 
-def drawn(purpose):
+def draw_numbers(purpose):
     """The generator that the analysis uses for a purpose, with seed 0."""
     return np.random.default_rng([0, zlib.crc32(purpose.encode())])
 
 
 def spectrum(c: Case):
-    s, centered = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
+    s, centered = naive.singular_values(c.W), naive.singular_values(naive.subtract_mean(c.W))
     rank = int((s > s[0] * max(c.W.shape) * np.finfo(float).eps).sum())
     return {
         "effective_rank": naive.effective_rank(s),
@@ -55,12 +55,12 @@ def tail(c: Case, sigma):
         "tail_distance": found[1],
         "tail_p": None
         if found[0] is None
-        else naive.power_law_p(positive, 60, drawn("tail of the spectrum")),
+        else naive.power_law_p(positive, 60, draw_numbers("tail of the spectrum")),
     }
 
 
 def projection(c: Case):
-    s, centered = naive.singular_values(c.W), naive.singular_values(naive.centered(c.W))
+    s, centered = naive.singular_values(c.W), naive.singular_values(naive.subtract_mean(c.W))
     return {
         "svd2_share": (s[:2] ** 2).sum() / (s**2).sum(),
         "pca2_share": (centered[:2] ** 2).sum() / (centered**2).sum(),
@@ -72,7 +72,7 @@ def clusters(c: Case):
     names = ("clusters", "silhouette", "mean_within_clusters", "i1_within_clusters")
     if len(c.W) < 20 or c.W.shape[1] < 2:
         return dict.fromkeys(names)
-    unit, g = naive.unit(c.W), drawn("centers")
+    unit, g = naive.unit(c.W), draw_numbers("centers")
     found = {}
     for k in (2, 3, 4, 5, 6, 8, 10, 12, 16):
         if 2 * k <= len(unit):
@@ -122,7 +122,7 @@ def isotropy_pair(suffix, logs):
 def isotropy(c: Case):
     scaled = naive.unit_scale(c.W)
     raw = naive.both_signs(c.W)
-    half = drawn("random directions").standard_normal((c.W.shape[1], 500))
+    half = draw_numbers("random directions").standard_normal((c.W.shape[1], 500))
     Z = naive.z_random(c.W, np.hstack([half, -half]))
     return {
         **isotropy_pair("", raw),
@@ -130,7 +130,7 @@ def isotropy(c: Case):
         **isotropy_pair("_unit", naive.both_signs(scaled)),
         **isotropy_pair("_unit_rows", naive.both_signs(naive.unit(c.W), c.W)),
         **isotropy_pair("_unit_mean_sign", naive.mean_sign(scaled)),
-        **isotropy_pair("_centered", naive.both_signs(naive.centered(c.W))),
+        **isotropy_pair("_centered", naive.both_signs(naive.subtract_mean(c.W))),
         # The samples of these analyses are all the rows.
         **isotropy_pair("_sampled", raw),
         **isotropy_pair("_sampled_mean_sign", naive.mean_sign(c.W)),
@@ -198,7 +198,7 @@ def frequency(c: Case):
 
 
 def unigram(c: Case):
-    y, centered = np.log1p(c.counts), naive.centered(c.W)
+    y, centered = np.log1p(c.counts), naive.subtract_mean(c.W)
     gram = centered.T @ centered
     penalty = 0.01 * np.trace(gram) / len(gram)
     beta = np.linalg.solve(gram + penalty * np.eye(len(gram)), centered.T @ (y - y.mean()))
@@ -228,7 +228,7 @@ def weighted(c: Case):
 def rare_out_of_fold(c: Case):
     rare = ~c.popular
     probability = np.empty(len(c.W))
-    for train, test in deal_folds(drawn("folds"), rare):
+    for train, test in deal_folds(draw_numbers("folds"), rare):
         probability[test] = naive_frequency.logistic_probabilities(
             c.W[train], ~c.popular[train], c.W[test]
         )
@@ -238,7 +238,7 @@ def rare_out_of_fold(c: Case):
 def ridge_out_of_fold(c: Case):
     one_class = np.zeros(len(c.W), dtype=bool)
     y, predicted = np.log1p(c.counts), np.empty(len(c.W))
-    for train, test in deal_folds(drawn("ridge folds"), one_class):
+    for train, test in deal_folds(draw_numbers("ridge folds"), one_class):
         mean, std = c.W[train].mean(axis=0), c.W[train].std(axis=0)
         X, X_new = (c.W[train] - mean) / std, (c.W[test] - mean) / std
         penalty = naive_frequency.best_penalty(X, y[train], np.logspace(-2, 5, 15))

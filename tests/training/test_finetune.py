@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
-from tests.support.sampling import sampled  # noqa: E402
+from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import Stopped, loop_of, numbers, run, settings, stopping  # noqa: E402
 
 #: Two epochs of nine steps, and three of finetuning.
@@ -59,7 +59,7 @@ def test_it_ends_with_a_validation_loss_above_the_best_before() -> None:
 
 @pytest.mark.parametrize(
     ("method", "keep", "after"),
-    sampled(
+    sample_cases(
         [(*kind, after) for after in (7, 18, 31) for kind in (("sc-exp", "best"), ("mle", "last"))],
         3,
     ),

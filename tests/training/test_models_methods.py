@@ -27,7 +27,7 @@ from embgeo.training.methods import (  # noqa: E402
 )
 from embgeo.training.models import build, detach  # noqa: E402
 from embgeo.training.optimization import apply_factor, build_optimizer, parameter_groups  # noqa: E402
-from tests.support.sampling import sampled  # noqa: E402
+from tests.support.sampling import sample_cases  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
 
@@ -85,7 +85,7 @@ def train(model: Any, reg: Any, kind: str = "adamw", lr: float = 0.01, number: i
 @each_model
 @each_tying
 @each_method
-@pytest.mark.parametrize("kind", sampled(["adamw", "sgd"], 2))
+@pytest.mark.parametrize("kind", sample_cases(["adamw", "sgd"], 2))
 @pytest.mark.slow
 def test_methods_train(name: str, tied: bool, method: Any, kind: str) -> None:
     model = made(name, tied=tied)

@@ -23,7 +23,7 @@ from embgeo.training.optimization import (  # noqa: E402
     build_schedule,
     parameter_groups,
 )
-from tests.support.language_model import batches, made  # noqa: E402
+from tests.support.language_model import batches, make_model  # noqa: E402
 from tests.support.training_runs import loop_of, settings  # noqa: E402
 
 each_kind = pytest.mark.parametrize("kind", OPTIMIZERS)
@@ -55,7 +55,7 @@ def steps(model: Any, optimizer: Any, number: int, start: int = 0) -> None:
 
 
 def test_names() -> None:
-    classes = {kind: type(optimizer_of(made(), kind)) for kind in OPTIMIZERS}
+    classes = {kind: type(optimizer_of(make_model(), kind)) for kind in OPTIMIZERS}
     assert classes == {
         "adamw": torch.optim.AdamW,
         "adam": torch.optim.Adam,
@@ -98,7 +98,7 @@ def test_decay_apart_and_decay_as_gradient() -> None:
 
 
 def test_groups_hold_every_parameter_once() -> None:
-    model = made()
+    model = make_model()
     reg = SpectrumControl.attach(model)
     model.rnn.bias_hh_l0.requires_grad_(False)
     groups = parameter_groups(model, reg.parameter_groups())
@@ -183,10 +183,10 @@ def test_groups_of_nothing_but_special_parameters() -> None:
 
 @each_kind
 def test_a_saved_optimizer_goes_on_to_the_same_numbers(kind: str) -> None:
-    model = made()
+    model = make_model()
     optimizer = optimizer_of(model, kind, lr=0.01)
     steps(model, optimizer, 3)
-    other = made(seed=1)
+    other = make_model(seed=1)
     other.load_state_dict(through_a_file(model.state_dict()))
     resumed = optimizer_of(other, kind, lr=0.5)
     resumed.load_state_dict(through_a_file(optimizer.state_dict()))
@@ -226,7 +226,7 @@ def test_factors_of_the_rate() -> None:
 )
 def test_optimizers_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption, match=says):
-        build_optimizer(kind, parameter_groups(made()), settings)
+        build_optimizer(kind, parameter_groups(make_model()), settings)
 
 
 # --- Schedules ----------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def history(model: Any, average: WeightAverage, number: int) -> list[list[Any]]:
 
 
 def test_the_mean_is_the_slow_one() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     seen = history(model, average, 50)
     assert average.count == 50
@@ -352,7 +352,7 @@ def test_the_mean_is_the_slow_one() -> None:
 
 
 def test_swapping_there_and_back() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage([*model.parameters(), *model.parameters()])
     assert len(average.parameters) == len(list(model.parameters()))
     seen = history(model, average, 2)
@@ -367,7 +367,7 @@ def test_swapping_there_and_back() -> None:
 
 
 def test_the_weights_come_back_after_an_error() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     history(model, average, 2)
     own = model.embed.weight.detach().clone()
@@ -382,7 +382,7 @@ def test_the_weights_come_back_after_an_error() -> None:
 
 
 def test_without_a_mean_nothing_changes_places() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     own = model.embed.weight.detach().clone()
     with average.applied():
@@ -392,7 +392,7 @@ def test_without_a_mean_nothing_changes_places() -> None:
 
 
 def test_a_mean_that_the_model_holds_is_not_changed_nor_saved() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     average.update()
     average.swap()
@@ -408,7 +408,7 @@ def test_a_mean_that_the_model_holds_is_not_changed_nor_saved() -> None:
 
 
 def test_a_restarted_mean_forgets() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     history(model, average, 3)
     average.restart()
@@ -418,7 +418,7 @@ def test_a_restarted_mean_forgets() -> None:
 
 
 def test_a_saved_mean_goes_on() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     history(model, average, 3)
     other = WeightAverage(model.parameters())
@@ -434,7 +434,7 @@ def test_a_saved_mean_goes_on() -> None:
 
 
 def test_a_mean_of_none_is_saved_and_loaded() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     average.load_state_dict(through_a_file(average.state_dict()))
     assert average.count == 0
@@ -442,7 +442,7 @@ def test_a_mean_of_none_is_saved_and_loaded() -> None:
 
 
 def test_a_mean_of_another_model_is_refused() -> None:
-    model = made()
+    model = make_model()
     average = WeightAverage(model.parameters())
     average.update()
     with pytest.raises(ValueError, match="zip"):
@@ -450,7 +450,7 @@ def test_a_mean_of_another_model_is_refused() -> None:
 
 
 def test_factors_are_averaged_as_they_are() -> None:
-    model = made()
+    model = make_model()
     factored = factorize(model)
     average = WeightAverage(model.parameters())
     average.update()
@@ -469,7 +469,7 @@ def test_the_switch_is_that_of_the_paper() -> None:
     """Algorithm 1: t > n and v > min of the log up to t − n − 1, for any history."""
     generator = torch.Generator().manual_seed(0)
     for window in (1, 3, 5):
-        trigger = NtAsgd(WeightAverage(made().parameters()), window=window)
+        trigger = NtAsgd(WeightAverage(make_model().parameters()), window=window)
         log: list[float] = []
         averaging = False
         for t in range(60):
@@ -483,7 +483,7 @@ def test_the_switch_is_that_of_the_paper() -> None:
 
 
 def test_improving_losses_never_switch() -> None:
-    trigger = NtAsgd(WeightAverage(made().parameters()))
+    trigger = NtAsgd(WeightAverage(make_model().parameters()))
     assert not any(trigger.checked(5.0 - t / 10) for t in range(40))
     assert not trigger.averaging
     assert trigger.average.count == 0
@@ -491,14 +491,14 @@ def test_improving_losses_never_switch() -> None:
 
 @pytest.mark.parametrize("window", [1, 5])
 def test_equal_losses_never_switch(window: int) -> None:
-    trigger = NtAsgd(WeightAverage(made().parameters()), window=window)
+    trigger = NtAsgd(WeightAverage(make_model().parameters()), window=window)
     assert not any(trigger.checked(2.5) for _ in range(20))
     assert trigger.checked(2.5000001)
 
 
 def test_the_average_is_the_mean_of_the_iterates_from_the_switch_on() -> None:
     """Also where the learning rate changes with the length of the window."""
-    model = made()
+    model = make_model()
     optimizer = optimizer_of(model, "sgd", lr=1.0)
     trigger = NtAsgd(WeightAverage(model.parameters()), window=1)
     iterates: list[Any] = []
@@ -516,7 +516,7 @@ def test_the_average_is_the_mean_of_the_iterates_from_the_switch_on() -> None:
 
 
 def test_finetuning_averages_from_the_start_and_ends() -> None:
-    model = made()
+    model = make_model()
     trigger = NtAsgd(WeightAverage(model.parameters()), window=2, finetune=True)
     assert trigger.averaging
     assert trigger.average.count == 1
@@ -529,7 +529,7 @@ def test_finetuning_averages_from_the_start_and_ends() -> None:
 
 @pytest.mark.parametrize("finetune", [True, False])
 def test_a_saved_trigger_goes_on(finetune: bool) -> None:
-    model = made()
+    model = make_model()
     trigger = NtAsgd(WeightAverage(model.parameters()), window=2, finetune=finetune)
     losses = [3.0, 2.0, 2.5, 3.5, 3.6, 1.0, 4.0]
     for loss in losses[:4]:
@@ -550,7 +550,7 @@ def test_a_saved_trigger_goes_on(finetune: bool) -> None:
 @pytest.mark.parametrize("window", [0, 2.5, True])
 def test_a_window_that_makes_no_sense(window: Any) -> None:
     with pytest.raises(BadOption, match="window is"):
-        NtAsgd(WeightAverage(made().parameters()), window=window)
+        NtAsgd(WeightAverage(make_model().parameters()), window=window)
 
 
 @pytest.mark.slow

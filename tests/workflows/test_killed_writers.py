@@ -22,7 +22,7 @@ from embgeo.distributed import files as state_files
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import Analysis
 from embgeo.workflows import folders
-from tests.support.moments import State, moments, put, state_of, visible
+from tests.support.moments import State, drop_temporary, moments, put, state_of
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
 
@@ -169,14 +169,14 @@ def test_what_is_there_is_whole_at_every_moment(name: str, exists: bool, tmp_pat
     after = found(writer, home)
     assert after not in (None, before)
     # Of states that differ in temporary files only, the last one: those are of no use to a reader.
-    distinct = {tuple(visible(left).items()): left for left in states}
+    distinct = {tuple(drop_temporary(left).items()): left for left in states}
     assert len(distinct) > 1
     for at, left in enumerate(distinct.values()):
         killed = put(left, tmp_path / str(at))
         assert found(writer, killed) in (None, before, after), at
         writer.new(killed)
         assert found(writer, killed) == after
-        assert visible(state_of(killed)).keys() == visible(states[-1]).keys()
+        assert drop_temporary(state_of(killed)).keys() == drop_temporary(states[-1]).keys()
 
 
 def test_figures_and_tables_are_whole_each(tmp_path: Path) -> None:
@@ -185,11 +185,11 @@ def test_figures_and_tables_are_whole_each(tmp_path: Path) -> None:
     with moments(tmp_path / "out") as states:
         folders.write_set(tmp_path / "out", new)
     for left in states:
-        assert set(visible(left)) == set(new)
-        assert set(visible(left).values()) <= {b"old", b"new"}
+        assert set(drop_temporary(left)) == set(new)
+        assert set(drop_temporary(left).values()) <= {b"old", b"new"}
     # All are written before the first one is replaced.
-    assert sum(visible(left) == old for left in states) > len(new)
-    assert visible(states[-1]) == new
+    assert sum(drop_temporary(left) == old for left in states) > len(new)
+    assert drop_temporary(states[-1]) == new
 
 
 def test_no_output_of_a_gate_outlives_what_it_says(
@@ -214,7 +214,7 @@ def test_no_output_of_a_gate_outlives_what_it_says(
     assert gate("old") == 0
     with moments(tmp_path) as states:
         assert gate("new") == 1
-    seen = list(dict.fromkeys(said(visible(left)) for left in states))
+    seen = list(dict.fromkeys(said(drop_temporary(left)) for left in states))
     assert seen == [
         ("passed", "0"),
         ("unfinished", "0"),

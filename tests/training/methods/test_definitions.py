@@ -20,7 +20,7 @@ from embgeo.training.methods.definitions import (  # noqa: E402
 )
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
-from tests.support.sampling import sampled  # noqa: E402
+from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     Stopped,
     corpus,
@@ -95,7 +95,7 @@ def test_several_at_once_do_all_of_it() -> None:
 PAIRS = list(combinations(METHODS, 2))
 
 
-@pytest.mark.parametrize(("one", "other"), sampled(PAIRS, 12))
+@pytest.mark.parametrize(("one", "other"), sample_cases(PAIRS, 12))
 def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, other: str) -> None:
     table = {"pair": {"parts": [one, other]}}
     try:

@@ -27,7 +27,7 @@ from embgeo.training.methods import (  # noqa: E402
 )
 from embgeo.training.methods.orthogonality import Orthogonality, improved, residual, retract  # noqa: E402
 from embgeo.training.study.numbers import prior as prior_shape  # noqa: E402
-from tests.support.language_model import D, N, batches, made  # noqa: E402
+from tests.support.language_model import D, N, batches, make_model  # noqa: E402
 
 FACTORED: list[Any] = [SpectrumControl, SpectralNorm, DOptimal]
 
@@ -90,7 +90,7 @@ def test_matrices_that_cannot_be_decomposed(W: Any, says: str) -> None:
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_model_is_factored_and_plain_again(tied: bool, bias: bool) -> None:
-    model = made(tied=tied, bias=bias)
+    model = make_model(tied=tied, bias=bias)
     ids = torch.arange(9).view(1, 9)
     before = model.head(model.hidden(ids)).detach()
     names = set(model.state_dict())
@@ -114,7 +114,7 @@ def test_a_model_is_factored_and_plain_again(tied: bool, bias: bool) -> None:
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_state_dict_is_read_by_plain_and_by_factored_models(tied: bool, bias: bool) -> None:
-    model, plain, again = (made(seed, tied=tied, bias=bias) for seed in range(3))
+    model, plain, again = (make_model(seed, tied=tied, bias=bias) for seed in range(3))
     factorize(model)
     factorize(again)
     with torch.no_grad():
@@ -135,7 +135,7 @@ def test_a_state_dict_is_read_by_plain_and_by_factored_models(tied: bool, bias: 
 
 
 def test_a_plain_layer_keeps_its_padding_row() -> None:
-    model = made()
+    model = make_model()
     model.embed = torch.nn.Embedding(N, D, padding_idx=4)
     model.head.weight = model.embed.weight
     factorize(model)
@@ -170,7 +170,7 @@ class Seen(TorchDispatchMode):
 
 @pytest.mark.parametrize("method", FACTORED)
 def test_w_is_never_made_in_training(method: Any) -> None:
-    model = made()
+    model = make_model()
     reg = method.attach(model)
     inputs, targets = batches(1)[0]
     W = reg.embedding.export()
@@ -421,7 +421,7 @@ def test_the_proximal_step_by_its_formula() -> None:
 
 
 def test_proximal_training_stays_on_the_manifold_at_a_rate_of_30() -> None:
-    model = made()
+    model = make_model()
     reg = SpectrumControl.attach(model, Setup(sgd=True), retract_every=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=30.0)
     losses = []

@@ -15,7 +15,7 @@ from embgeo.training.methods.integrations import (  # noqa: E402
     LightningRegularizer,
     TrainerRegularizer,
 )
-from tests.support.language_model import N, made  # noqa: E402
+from tests.support.language_model import N, make_model  # noqa: E402
 
 
 def optimizer_of(model: Any) -> Any:
@@ -29,7 +29,7 @@ def with_gradients(model: Any) -> Any:
 
 
 def test_transformers_adds_the_gradient_and_then_steps() -> None:
-    model = with_gradients(made())
+    model = with_gradients(make_model())
     cosreg, frage = CosReg(model.head), Frage(model.embed, torch.arange(N) < 12)
     callback = TrainerRegularizer(cosreg, frage)
     weight = model.head.weight
@@ -43,7 +43,7 @@ def test_transformers_adds_the_gradient_and_then_steps() -> None:
 
 
 def test_the_learning_rate_is_that_of_the_step() -> None:
-    model = made()
+    model = make_model()
     reg = SpectrumControl.attach(model, mode="proximal")
     callback = TrainerRegularizer(reg)
     optimizer = optimizer_of(model)
@@ -57,7 +57,7 @@ def test_the_learning_rate_is_that_of_the_step() -> None:
 
 
 def test_lightning_steps_only_where_the_optimizer_did() -> None:
-    model = with_gradients(made())
+    model = with_gradients(make_model())
     frage = Frage(model.embed, torch.arange(N) < 12)
     callback = LightningRegularizer(frage)
     trainer = SimpleNamespace()
@@ -73,7 +73,7 @@ def test_lightning_steps_only_where_the_optimizer_did() -> None:
 
 
 def test_an_optimizer_of_other_parameters_is_left_alone() -> None:
-    model = with_gradients(made())
+    model = with_gradients(make_model())
     callback = LightningRegularizer(CosReg(model.head, gamma=1e3))
     other = torch.optim.SGD(model.rnn.parameters(), lr=0.1)
     callback.on_before_optimizer_step(None, model, other)
@@ -83,6 +83,6 @@ def test_an_optimizer_of_other_parameters_is_left_alone() -> None:
 @pytest.mark.parametrize("kind", [TrainerRegularizer, LightningRegularizer])
 def test_what_a_callback_cannot_do(kind: Any) -> None:
     with pytest.raises(BadOption, match="a callback does not see"):
-        kind(AugmentedLoss(made().embed))
+        kind(AugmentedLoss(make_model().embed))
     with pytest.raises(BadOption, match="no regularizer"):
         kind()

@@ -19,7 +19,7 @@ from embgeo.training.methods import (  # noqa: E402
     augmented_loss,
 )
 from embgeo.training.methods.augmented_loss import Divergence  # noqa: E402
-from tests.support.language_model import batches, made  # noqa: E402
+from tests.support.language_model import batches, make_model  # noqa: E402
 
 TARGETS = torch.tensor([[4, 1, 4], [0, -100, 1]])
 
@@ -231,7 +231,7 @@ def test_coupled_adam_by_its_definition() -> None:
 
 
 def test_all_other_parameters_are_trained_by_adamw() -> None:
-    one, two = made(), made()
+    one, two = make_model(), make_model()
     train(one, torch.optim.AdamW(one.rnn.parameters(), lr=0.01), 5)
     coupled = CoupledAdam(
         [{"params": two.rnn.parameters()}, {"params": [two.head.weight], "lr": 0.0}],
@@ -263,12 +263,12 @@ def test_the_mean_of_the_rows_does_not_drift() -> None:
 
 
 def test_coupled_adam_continues_from_its_state(tmp_path: Any) -> None:
-    one = made()
+    one = make_model()
     optimizer = CoupledAdam(one.parameters(), [one.head.weight])
     train(one, optimizer, 5)
     torch.save((one.state_dict(), optimizer.state_dict()), tmp_path / "state.pt")
     train(one, optimizer, 5, seed=1)
-    two = made(1)
+    two = make_model(1)
     again = CoupledAdam(two.parameters(), [two.head.weight])
     weights, state = torch.load(tmp_path / "state.pt", weights_only=True)
     two.load_state_dict(weights)

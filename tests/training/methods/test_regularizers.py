@@ -33,7 +33,7 @@ from embgeo.training.methods import (  # noqa: E402
 )
 from embgeo.training.methods.catalog import METHODS as CATALOG  # noqa: E402
 from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
-from tests.support.language_model import D, N, batches, counts, made  # noqa: E402
+from tests.support.language_model import D, N, batches, counts, make_model  # noqa: E402
 
 METHODS: list[Any] = [m for m in REGULARIZERS if issubclass(m, Regularizer)]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.NAME)
@@ -74,7 +74,7 @@ def optimizer_of(model: Any, reg: Any, *, sgd: bool) -> Any:
 
 
 def trained(method: Any, steps: int, *, sgd: bool) -> tuple[Any, Any, Any, list[float]]:
-    model = made()
+    model = make_model()
     reg = method.attach(model, setup(sgd=sgd))
     optimizer = optimizer_of(model, reg, sgd=sgd)
     losses = go_on(model, reg, optimizer, batches(steps) if steps else [])
@@ -115,7 +115,7 @@ def test_every_method_trains(method: Any, sgd: bool) -> None:
 
 @each_method
 def test_nothing_of_the_model_belongs_to_the_method(method: Any) -> None:
-    model = made()
+    model = make_model()
     reg = method.attach(model, setup())
     theirs = {id(p) for p in model.parameters()}
     assert not theirs & {id(p) for p in reg.parameters()}
@@ -157,7 +157,7 @@ def test_a_copy_of_model_and_method_is_independent(method: Any) -> None:
 
 @each_method
 def test_what_is_missing_is_named(method: Any) -> None:
-    reg = method.attach(made(), setup())
+    reg = method.attach(make_model(), setup())
     if not reg.NEEDS:
         assert reg().ndim == 0
         return
@@ -169,7 +169,7 @@ def test_what_is_missing_is_named(method: Any) -> None:
 
 @pytest.mark.parametrize("method", [m for m in METHODS if not m.NEEDS], ids=lambda m: m.NAME)
 def test_gradients_beside_the_loss_are_those_inside_of_it(method: Any) -> None:
-    reg = method.attach(made(), setup())
+    reg = method.attach(make_model(), setup())
     reg.eval()  # a power iteration stands still
     weights = reg.acts_on()
     for weight in weights:
@@ -201,7 +201,7 @@ def test_a_frozen_embedding_gets_none() -> None:
 
 
 def test_a_source_may_be_a_module_a_tensor_or_a_function() -> None:
-    model = made()
+    model = make_model()
     values = {
         float(CosReg(source)().detach())
         for source in (model.head, model.head.weight, lambda: model.head.weight)
@@ -221,7 +221,7 @@ def test_a_model_without_an_output_layer() -> None:
 
 
 def test_the_method_follows_a_weight_that_is_replaced() -> None:
-    model = made()
+    model = make_model()
     reg = CosReg(model.head)
     before = float(reg().detach())
     model.head.weight = torch.nn.Parameter(torch.ones(N, D))
@@ -247,7 +247,7 @@ def test_cosreg_is_the_sum_over_pairs() -> None:
 
 
 def test_cosreg_is_attached_with_the_rows_that_are_left_out() -> None:
-    model = made()
+    model = make_model()
     W = model.get_output_embeddings().weight
     reg = CosReg.attach(model, Setup(ignore_rows=(N - 1,)))
     expected = CosReg(W, ignore_rows=[N - 1])()
@@ -406,7 +406,7 @@ def test_classes_that_are_none(method: Any) -> None:
     with pytest.raises(BadOption, match="9 booleans"):
         method(W, torch.ones(9))
     with pytest.raises(BadOption, match="needs counts"):
-        method.attach(made(), Setup())
+        method.attach(make_model(), Setup())
 
 
 # --- FRAGE ------------------------------------------------------------------------------------
@@ -603,11 +603,11 @@ def test_five_moments_are_not_known() -> None:
 
 
 def test_tying_shares_one_weight_and_takes_the_bias_away() -> None:
-    model = made(tied=False, bias=True)
+    model = make_model(tied=False, bias=True)
     Tying.attach(model)
     assert model.head.weight is model.embed.weight
     assert model.head.bias is None
-    assert len(list(model.parameters())) == len(list(made().parameters()))
+    assert len(list(model.parameters())) == len(list(make_model().parameters()))
 
 
 def test_tying_what_does_not_fit() -> None:
@@ -616,7 +616,7 @@ def test_tying_what_does_not_fit() -> None:
 
 
 def test_several_are_the_sum_of_their_parts() -> None:
-    model = made(tied=False, bias=True)
+    model = make_model(tied=False, bias=True)
     real = Several([Tying.attach(model), AugmentedLoss.attach(model), CosReg.attach(model)])
     assert real.NEEDS == ("logits", "targets")
     step, _ = step_of(model, real, batches(1)[0])
