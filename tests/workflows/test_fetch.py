@@ -327,6 +327,8 @@ def test_the_network_is_used_after_a_scheme_only(hub: ToyHub) -> None:
     with pytest.raises(EmbgeoError, match="embgeo analyze hf://org/toy") as caught:
         embgeo.load("org/toy")
     assert "no such model in the cache" in str(caught.value)
+    with pytest.raises(EmbgeoError, match=r"no such file; check the path$"):
+        embgeo.load("steps/model.safetensors")
     assert not hub.requests
 
 

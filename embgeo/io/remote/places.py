@@ -25,6 +25,12 @@ from embgeo.io.remote.names import (
 )
 from embgeo.io.remote.source_record import bytes_text, read_source
 
+#: A name that ends so is meant as a file, and not as a model of the Hub.
+FILE_ENDINGS = frozenset(
+    {".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npy", ".npz", ".gguf", ".h5", ".keras"}
+    | {".parquet", ".feather", ".arrow", ".csv", ".tsv", ".txt", ".vec", ".json", ".jsonl", ".gz"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
@@ -76,6 +82,8 @@ def find_here(source: Source) -> SourcePlace | None:
     if bare is None:
         return SourcePlace(path, given)
     found = find_cached(bare, source)
+    if found is None and path.suffix in FILE_ENDINGS:
+        return SourcePlace(path, given)
     if found is None:
         raise refuse(
             given,
