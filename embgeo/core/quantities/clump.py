@@ -7,9 +7,9 @@ from embgeo.core.values import Quantity
 ANGLE_EXCESS = Quantity(
     "tokens.angle_excess",
     "Second mode of angles",
-    "The share of the rows that would have to move for their angles to the mean direction to have "
-    "a single mode. It is about half the rows of a small group that lies apart, and of rows with "
-    "one mode it stays below the number that is given for chance. Equal rows count once.",
+    "The share of the rows that would have to move for their angles to the mean direction to "
+    "have a single mode. It is about half the rows of a small group that lies apart; rows with "
+    "one mode stay below its chance level. Equal rows count once.",
     "max over λ of E₂(λ) − E₁(λ), with E_k(λ) the largest Σ F(C) − λ|C| over k disjoint intervals",
     "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
 )
@@ -54,8 +54,8 @@ CLUMP_SHARE = Quantity(
 CLUMP_ANGLE = Quantity(
     "tokens.clump_angle",
     "Angle around the clump",
-    "The rows of the clump lie within this angle of its direction, which is the mean direction or "
-    "the densest one; the fewest rows stand there.",
+    "The rows of the clump lie within this angle of its direction, which is the mean direction "
+    "or the densest one; fewest rows lie near this angle.",
     "valley between both modes of angle(w_i, Σŵ_j) or angle(w_i, c)",
     unit="°",
 )
@@ -172,7 +172,7 @@ CENTROID_NEAR_ROWS = Quantity(
 CENTROID_KNEE = Quantity(
     "tokens.centroid_knee",
     "Knee of distances",
-    "Where the sorted distances to the mean row rise steeply: the fewest rows stand there, between "
-    "two modes.",
+    "Where the sorted distances to the mean row rise steeply: fewest rows lie near this "
+    "distance, between two modes.",
     "valley between both modes of ln ‖w_i − μ‖, if their excess mass is more than chance",
 )

@@ -15,7 +15,7 @@ MEAN = Quantity(
 STD = Quantity(
     "cosine.std",
     "Standard deviation of the cosine",
-    "How much the cosine varies from pair to pair; 1/√d for directions without any preference.",
+    "How much the cosine varies from pair to pair; 1/√d for isotropic rows.",
     "√((‖ŴᵀŴ‖_F² − M) / (M(M−1)) − mean²)",
     "second moment of the same pairs",
 )
@@ -56,22 +56,22 @@ CONE_HALF_ANGLE_MEDIAN = _cone(
 MAX_DIMENSION_SHARE = Quantity(
     "cosine.max_dimension_share",
     "Largest share of one coordinate",
-    "How much of the mean cosine a single coordinate makes. Near 1: one rogue dimension is "
-    "responsible; 1/d: none stands out.",
+    "How much of the mean cosine a single coordinate contributes. Near 1: one rogue dimension "
+    "is responsible; 1/d: none stands out.",
     "max_k (Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
     "Timkey & van Schijndel 2021",
 )
 MEAN_SHARE_BY_DIMENSION = Quantity(
     "cosine.mean_share_by_dimension",
     "Mean cosine by coordinate",
-    "Share of the mean cosine that each coordinate of the embedding makes.",
+    "Share of the mean cosine that each coordinate of the embedding contributes.",
     "(Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
     "Timkey & van Schijndel 2021",
 )
 TOP_DIMENSIONS = Quantity(
     "cosine.top_dimensions",
     "Coordinates with the largest shares",
-    "The coordinates that make most of the mean cosine.",
+    "The coordinates that contribute most to the mean cosine.",
     "(Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
     "Timkey & van Schijndel 2021",
 )
@@ -86,23 +86,23 @@ ANGLE_TO_MEAN = Quantity(
 CONE_ANGLES = Quantity(
     "cosine.cone_angles",
     "Angles to the common direction",
-    "How many rows lie at which angle to the mean direction. Directions without preference pile "
-    "up at 90°.",
+    "Distribution of the angles between the rows and the mean direction. Isotropic rows pile up "
+    "at 90°.",
     "angle(w_i, Σŵ_j), exact over the kept rows",
     "Gao et al. 2019, §5",
 )
 POSITIVE_SHARE = Quantity(
     "cosine.positive_share",
     "Share of positive cosines",
-    "Share of pairs of tokens that point to the same side. One half without a preferred "
-    "direction; 1 inside a cone of less than a right angle.",
+    "Share of pairs of tokens that point to the same side. One half for isotropic rows; 1 "
+    "inside a cone narrower than a right angle.",
     "#{i < j : cos_ij > 0} / #{i < j}",
     "Gao et al. 2019, §3.1",
 )
 CONE_APERTURE = Quantity(
     "cosine.cone_aperture",
     "Cone aperture",
-    "The largest angle between any two rows that were looked at.",
+    "The largest angle between two rows, of the pairs that were computed.",
     "max angle(w_i, w_j)",
     "Gao et al. 2019, §5 (maximum angle between any two boundaries)",
     unit="°",
@@ -110,8 +110,8 @@ CONE_APERTURE = Quantity(
 UNIFORMITY = Quantity(
     "cosine.uniformity",
     "Uniformity",
-    "How evenly the directions cover the sphere: about −4 for directions spread without "
-    "preference in many dimensions, 0 if all rows point the same way.",
+    "How evenly the directions cover the sphere: about −4 for isotropic rows in many "
+    "dimensions, 0 if all rows point the same way.",
     "log mean exp(−2‖ŵ_i − ŵ_j‖²) over pairs",
     "Wang & Isola 2020 (t = 2)",
 )
@@ -125,7 +125,7 @@ QUANTILES = Quantity(
 HISTOGRAM = Quantity(
     "cosine.histogram",
     "Cosine of pairs of tokens",
-    "How many pairs of tokens have which cosine. All of it right of zero: a cone.",
+    "Distribution of the cosine over pairs of tokens. That of a cone lies to the right of zero.",
     "histogram of cos_ij over pairs i ≠ j",
     "Gao et al. 2019, §3.1; Mimno & Thompson 2017",
 )

@@ -24,8 +24,8 @@ CENTROID_DISTANCE = Quantity(
 NORM_RATIO = Quantity(
     "frequency.norm_ratio",
     "Norm ratio, popular over rare",
-    "Median length of a popular row over that of a rare one. Above 1: rare tokens stay near the "
-    "origin.",
+    "Median norm of the popular rows over that of the rare ones. Above 1: rare tokens stay near "
+    "the origin.",
     "median ‖w‖ of popular / median ‖w‖ of rare",
     "Gong et al. 2018 (FRAGE), §3 “Explanation”",
 )
@@ -61,23 +61,24 @@ RANK = Quantity(
 PROBE_AUC = Quantity(
     "frequency.probe_auc",
     "Probe AUC",
-    "How well a linear probe tells popular from rare tokens by their rows alone, on rows it was "
-    "not fitted to. 0.5: frequency cannot be read off; 1: always.",
+    "How well a linear probe separates popular from rare tokens by their rows alone, on rows it "
+    "was not fitted to. 0.5: not at all; 1: perfectly.",
     "ROC AUC of out-of-fold scores, logistic regression, stratified 5-fold",
     "Gong et al. 2018 (FRAGE), §4 (its discriminator)",
 )
 PROBE_ACCURACY = Quantity(
     "frequency.probe_accuracy",
     "Probe accuracy, balanced",
-    "Share of tokens that the probe sorts right, mean of both classes; 0.5 is chance.",
+    "Share of tokens that the probe classifies correctly, averaged over both classes; 0.5 is "
+    "chance.",
     "½ (recall of popular + recall of rare), out of fold",
     "Gong et al. 2018 (FRAGE), §4",
 )
 PROBE_LOSS = Quantity(
     "frequency.probe_loss",
     "Probe loss",
-    "Cross-entropy of the probe, mean over popular plus mean over rare tokens; 2 ln 2 ≈ 1.386 is "
-    "a probe that knows nothing.",
+    "Cross-entropy of the probe, mean over popular plus mean over rare tokens; 2 ln 2 ≈ 1.386 "
+    "for a probe that gives both classes the same probability.",
     "−mean_pop log(1 − f) − mean_rare log f, f = P(rare), out of fold",
     "Gong et al. 2018 (FRAGE), Eq. 2 in its bounded form",
     unit="nats",
@@ -109,15 +110,15 @@ NEIGHBOR_RARITY_POPULAR = Quantity(
 NEIGHBORS = Quantity(
     "frequency.neighbors",
     "Nearest neighbors",
-    "The nearest tokens by cosine of the asked tokens, or of a few drawn ones; * marks rare "
-    "tokens.",
+    "The nearest tokens by cosine of the requested tokens, or of a few random ones; * marks "
+    "rare tokens.",
     "rows of largest cosine, the token itself left out",
     "Gong et al. 2018 (FRAGE), Table 5",
 )
 NEIGHBOR_RANKS = Quantity(
     "frequency.neighbor_ranks",
     "Ranks of given neighbors",
-    "At which place among the neighbors of a token a given other token stands; 1 is nearest.",
+    "Rank of a given token among the neighbors of another one; 1 is nearest.",
     "1 + #{rows closer by cosine}",
     "Gong et al. 2018 (FRAGE), Table 5",
 )
@@ -171,7 +172,7 @@ MEAN_UNIGRAM_COSINE = Quantity(
     "frequency.mean_unigram_cosine",
     "Mean row and frequency direction",
     "Whether the mean row points where the log count grows: ±1 if the cone is the direction of "
-    "frequency, 0 if it has nothing to do with it.",
+    "frequency, 0 if the two are unrelated.",
     f"cos(μ, β), {_UNIGRAM}",
     "after Mu & Viswanath 2018, §2 (top directions encode frequency)",
 )

@@ -49,16 +49,16 @@ CERTIFICATE = Quantity(
 WEIGHTS = Quantity(
     "hidden.weights",
     "Convex weights",
-    "All hidden states of the combination with their weights: whoever adds them up has checked "
-    "that the origin is inside.",
+    "All hidden states of the combination with their weights: the weighted sum verifies that "
+    "the origin is inside.",
     "λ_i",
     _GAO,
 )
 DIRECTION = Quantity(
     "hidden.direction",
     "Uniformly negative direction",
-    "Entries of the unit direction v that every hidden state points away from: whoever multiplies "
-    "it with all of them has checked that the origin is outside.",
+    "Entries of the unit direction v that every hidden state points away from: the products "
+    "with all of them verify that the origin is outside.",
     "v",
     _GAO,
 )

@@ -6,7 +6,7 @@ from embgeo.core.values import Quantity
 
 _I1_MEANING = (
     "Smallest over largest value of the partition function. 1: every direction looks alike; near "
-    "0: the rows press to one side."
+    "0: the rows lie to one side."
 )
 _I2_MEANING = (
     "Spread of the partition function around its mean. 0: every direction looks alike; larger: "
@@ -64,16 +64,16 @@ LOG_I1 = Quantity(
 EIGENGAP = Quantity(
     "isotropy.eigengap",
     "Smallest eigenvalue gap",
-    "Where two neighboring eigenvalues nearly coincide, their eigenvectors are a choice of basis "
-    "and not a fact, and so are I1 and I2.",
+    "Where two neighboring eigenvalues nearly coincide, their eigenvectors are an arbitrary "
+    "choice of basis, and I1 and I2 depend on that choice.",
     "min_k (λ_k − λ_(k+1)) / λ_k over the numerical rank",
     "standard perturbation argument",
 )
 Z_RANDOM_STD = Quantity(
     "isotropy.z_random_std",
     "Z over random directions, standard deviation",
-    "How much the partition function varies over random directions, relative to its mean: the "
-    "self-normalization that Arora et al. state. 0 in the ideal.",
+    "How much the partition function varies over random directions, relative to its mean. 0 if "
+    "it is constant, the self-normalization of Arora et al.",
     "std of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
     "Arora et al. 2016, Lemma 2.1",
 )
@@ -126,7 +126,7 @@ I_SPHERE = Quantity(
     "isotropy.i_sphere",
     "I1 over the whole sphere",
     "Smallest over largest value of the partition function over all directions, not only "
-    "eigenvectors: Arora's own statement. Never above I1.",
+    "eigenvectors, as Arora et al. state it. Never above I1.",
     "min_‖a‖=1 Z(a) / max_‖a‖=1 Z(a)",
     "Arora et al. 2016, §2",
 )

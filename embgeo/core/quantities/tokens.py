@@ -66,25 +66,25 @@ ONE_SIDED_ROWS = Quantity(
 NORM_MIN = Quantity(
     "tokens.norm_min",
     "Smallest norm",
-    "Length of the shortest row of the vocabulary, damaged ones included.",
+    "Norm of the shortest row of the vocabulary, damaged ones included.",
     "min_i ‖w_i‖₂",
 )
 NORM_MEDIAN = Quantity(
     "tokens.norm_median",
     "Median norm",
-    "Length of the row in the middle, damaged ones included.",
+    "Median norm of the rows, damaged ones included.",
     "median_i ‖w_i‖₂",
 )
 NORM_MAX = Quantity(
     "tokens.norm_max",
     "Largest norm",
-    "Length of the longest row of the vocabulary.",
+    "Norm of the longest row of the vocabulary.",
     "max_i ‖w_i‖₂",
 )
 NORM_RMS = Quantity(
     "tokens.norm_rms",
     "Root mean square norm",
-    "Root of the mean squared length of the rows that are not damaged.",
+    "Root mean square of the norms of the rows that are not damaged.",
     "√(Σ‖w_i‖² / M)",
 )
 NORM_SPREAD = Quantity(
@@ -96,15 +96,15 @@ NORM_SPREAD = Quantity(
 LONG_ROWS = Quantity(
     "tokens.long_rows",
     "Long rows",
-    "Rows longer than any would be if the norms were lognormal with the quartiles that they have, "
-    "but for one matrix in a thousand.",
+    "Rows with a norm that lognormal norms with the same quartiles would exceed in one matrix "
+    "of a thousand.",
     "#{i : ln ‖w_i‖ > median + s·Φ⁻¹(1 − 0.001/M)}; s: interquartile range of ln ‖w‖ over 1.349, "
     "at least that of Gaussian rows, 1/√(2d)",
 )
 LONG_ROWS_ENERGY = Quantity(
     "tokens.long_rows_energy",
     "Energy of long rows",
-    "Which share of all squared norms those rows hold.",
+    "Share of the sum of squared norms that the long rows hold.",
     "Σ ‖w_i‖² over long rows / Σ ‖w_i‖²",
 )
 OUTPUT_DAMAGED_ROWS = Quantity(
@@ -124,25 +124,25 @@ OUTPUT_DAMAGED_GAP = Quantity(
 OUTPUT_NORM_MIN = Quantity(
     "tokens.output_norm_min",
     "Smallest output norm",
-    "Length of the shortest row of the output matrix of an untied model.",
+    "Norm of the shortest row of the output matrix of an untied model.",
     "min_i ‖u_i‖₂",
 )
 OUTPUT_NORM_MEDIAN = Quantity(
     "tokens.output_norm_median",
     "Median output norm",
-    "Length of the row of the output matrix in the middle.",
+    "Median norm of the rows of the output matrix.",
     "median_i ‖u_i‖₂",
 )
 OUTPUT_NORM_MAX = Quantity(
     "tokens.output_norm_max",
     "Largest output norm",
-    "Length of the longest row of the output matrix.",
+    "Norm of the longest row of the output matrix.",
     "max_i ‖u_i‖₂",
 )
 OUTPUT_NORM_RMS = Quantity(
     "tokens.output_norm_rms",
     "Root mean square output norm",
-    "Root of the mean squared length of the rows of the output matrix that are not damaged.",
+    "Root mean square of the norms of the rows of the output matrix that are not damaged.",
     "√(mean of ‖u_i‖²)",
 )
 OUTPUT_NORM_SPREAD = Quantity(
@@ -209,11 +209,13 @@ MEAN_COSINE_DISTINCT = Quantity(
     "(‖Σŵ_i‖² − M) / (M(M−1)) over the M distinct rows",
     "Gao et al. 2019, §4",
 )
-NORM = Quantity(
-    "tokens.norm", "Norm", "Length of the token's row.", "‖w_i‖₂", "Gong et al. 2018, §3"
-)
+NORM = Quantity("tokens.norm", "Norm", "Norm of the token's row.", "‖w_i‖₂", "Gong et al. 2018, §3")
 NORMS = Quantity(
-    "tokens.norms", "Norms", "How many rows have which length.", "‖w_i‖₂", "Gong et al. 2018, §3"
+    "tokens.norms",
+    "Norms",
+    "Distribution of the norms of the rows.",
+    "‖w_i‖₂",
+    "Gong et al. 2018, §3",
 )
 DUPLICATES = Quantity(
     "tokens.duplicates",
@@ -258,7 +260,8 @@ UNDERTRAINED = Quantity(
 UNDERTRAINED_INDICATOR = Quantity(
     "tokens.undertrained_indicator",
     "Under-training indicator",
-    "Small values look under-trained.",
+    "How much a token looks under-trained: the smaller, the more. In an untied model the norm "
+    "of the input row, in a tied one the cosine distance to unused tokens.",
     "as in the table of under-trained tokens",
     "Land & Bartolo 2024, §3",
 )
