@@ -233,6 +233,21 @@ def test_a_comparison_says_which_side_has_dead_rows() -> None:
     assert (rows.before.state, rows.after.state) == ("healthy", "degenerate")
 
 
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ([0.0, 0.0], "2 rows are damaged: exactly zero (median norm "),
+        ([0.0, np.nan], "2 rows are damaged: 1 exactly zero, 1 not finite (median norm "),
+        ([np.inf, np.nan], "2 rows are not finite (median norm "),
+    ],
+)
+def test_rows_that_no_gap_makes_damaged_are_named_by_kind(entries: list[float], said: str) -> None:
+    W = gaussian(5, 200, 8)
+    W[3], W[4] = entries
+    sentence = judged(Matrix(W), (*FEW, "tokens")).findings[0].sentence
+    assert sentence.startswith(said)
+
+
 def test_short_rows_that_are_too_many_are_named_and_kept() -> None:
     W = gaussian(5, 200, 8)
     W[100:130] *= 1e-12

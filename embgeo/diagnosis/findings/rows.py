@@ -126,11 +126,21 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
         if damage["small"]:
             parts += [f"; the norms of {damage['small']:,} lie below all others by ", shown]
             parts.append(_explain_length(damage))
+        elif _count_dead(damage):
+            parts.append(_name_kinds(damage))
         elif not damage.get("short"):
             parts += [": the widest gap among the smallest norms is ", shown]
     if median is not None and median.value is not None:
         parts += [" (median norm ", Quote(median.name, format_short(median.value)), ")"]
     return tuple(parts)
+
+
+def _name_kinds(damage: Mapping[str, Any]) -> str:
+    """``: 2 exactly zero, 1 not finite``, for rows that no gap between norms makes damaged."""
+    zero, nonfinite = damage["zero"] - damage["padding"], damage["nonfinite"]
+    if not zero:
+        return ""
+    return f": {zero:,} exactly zero, {nonfinite:,} not finite" if nonfinite else ": exactly zero"
 
 
 def _explain_length(damage: Mapping[str, Any]) -> str:
