@@ -30,16 +30,15 @@ def refuse_name(
     """The error for a name that is none of the known ones; it suggests the nearest.
 
     >>> refuse_name("section", "cosin", ["spectrum", "cosine"]).way_out
-    'is cosine meant? there are spectrum, cosine'
+    'did you mean cosine? choose from spectrum, cosine'
     """
     import difflib
 
     known = list(known)
     near = difflib.get_close_matches(str(name).lower(), known, n=1)
-    suggested = f"is {near[0]} meant? " if near else ""
-    verb = "is" if len(known) == 1 else "are"
-    listed = f"{suggested}there {verb} {', '.join(known)}"
-    return BadOption(f"no {what} {name!r}", where=where, way_out=listed)
+    suggested = f"did you mean {near[0]}? " if near else ""
+    listed = f"{suggested}choose from {', '.join(known)}"
+    return BadOption(f"unknown {what} {name!r}", where=where, way_out=listed)
 
 
 def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:

@@ -232,7 +232,7 @@ def check_tokens(tokens: Sequence[str], subjects: Sequence[Subject]) -> None:
     for token in tokens:
         if token not in known:
             near = difflib.get_close_matches(token, known, n=1)
-            way_out = f"is {near[0]!r} meant?" if near else "spell it as the vocabulary does"
+            way_out = f"did you mean {near[0]!r}?" if near else "spell it as the vocabulary does"
             way_out = way_out if known else f"analyze with {argument('tokens', 'FILE')}"
             cause = f"no token is called {token!r}"
             raise BadOption(cause, where=argument("annotate"), way_out=way_out)

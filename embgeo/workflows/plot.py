@@ -74,7 +74,7 @@ class Plots:
     def __getattr__(self, name: str) -> Callable[[], Plot]:
         chart = _CHARTS.get(name)
         if chart is None:
-            raise AttributeError(f"no chart is called {name!r}; there are {', '.join(_CHARTS)}")
+            raise AttributeError(f"unknown chart {name!r}; choose from {', '.join(_CHARTS)}")
         return partial(self._plot, chart)
 
     def __repr__(self) -> str:

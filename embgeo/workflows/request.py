@@ -108,7 +108,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
             raise BadOption(
                 "no argument has this name",
                 where=argument(name),
-                way_out=f"is {argument(near[0])} meant?" if near else "see the documentation",
+                way_out=f"did you mean {argument(near[0])}?" if near else "see the documentation",
             )
     loading, measuring = (
         {name: value for name, value in settings.items() if name in names} for names in known

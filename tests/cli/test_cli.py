@@ -704,15 +704,24 @@ def test_python_m_embgeo_is_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("export x --to cvs", "--to: no choice 'cvs'; is csv meant? there are projector, parq"),
-        ("figures x --venue icmll", "--venue: no choice 'icmll'; is icml meant? there are iclr,"),
-        ("figures x --format pdff", "--format: no choice 'pdff'; is pdf meant? there are pdf, s"),
+        (
+            "export x --to cvs",
+            "--to: unknown choice 'cvs'; did you mean csv? choose from projector, parq",
+        ),
+        (
+            "figures x --venue icmll",
+            "--venue: unknown choice 'icmll'; did you mean icml? choose from iclr,",
+        ),
+        (
+            "figures x --format pdff",
+            "--format: unknown choice 'pdff'; did you mean pdf? choose from pdf, s",
+        ),
         ("analyze x --json --format markdown", "--json: prints no Markdown; leave out --format"),
         ("diff x y --json --format markdown", "--json: prints no Markdown; leave out --format"),
         ("gate x --json --format markdown", "--json: prints no Markdown; leave out --format"),
         ("analyze x --json --open", "--open: --json alone writes no report; add -o FOLDER"),
         ("diff x y --json --open", "--open: --json alone writes no report; add -o FOLDER"),
-        ("analyze x --padding 7", "--padding: no choice '7'; there are auto, mask, keep"),
+        ("analyze x --padding 7", "--padding: unknown choice '7'; choose from auto, mask, keep"),
         ("analyze x --isotropy-rows z", "Invalid value for '--isotropy-rows': Input should be"),
     ],
 )

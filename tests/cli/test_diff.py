@@ -440,7 +440,7 @@ def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
         (("one.npy", "two.npy", "--queries", "-1"), "is not a number of tokens"),
         (("one.npy", "two.npy", "--memory", "much"), "'much' is not a size"),
         (("one.npy", "two.npy", "--pairs", "few"), "'few' is not a number of pairs"),
-        (("one.npy", "two.npy", "--sections", "nothing"), "no section 'nothing'"),
+        (("one.npy", "two.npy", "--sections", "nothing"), "unknown section 'nothing'"),
         (("one.npy", "two.npy", "-o", "one.npy"), "is not a folder"),
         (("one.npy", "two.npy", "-o", "."), "holds something other than a comparison"),
         (("one.npy", "two.npy", "--popular-share", "0.3"), "needs to know which tokens"),
@@ -460,7 +460,7 @@ def test_options_that_would_do_nothing_are_refused(here: Path) -> None:
 
 def test_unknown_sections_are_refused_for_saved_analyses_too(here: Path) -> None:
     one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
-    assert "no section 'x'" in refused(here, one, two, "--sections", "x")
+    assert "unknown section 'x'" in refused(here, one, two, "--sections", "x")
 
 
 def test_a_comparison_is_no_analysis(here: Path) -> None:

@@ -201,8 +201,8 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     [
         (("nowhere",), "nowhere: no such folder; make an analysis with: embgeo analyze"),
         ((".",), ".: no saved analysis, comparison or log of a run; make"),
-        (("baseline", "--figure", "x"), "--figure: no figure 'x'; there are scatter,"),
-        (("baseline", "--table", "x"), "--table: no table 'x'; there are isotropy, n"),
+        (("baseline", "--figure", "x"), "--figure: unknown figure 'x'; choose from scatter,"),
+        (("baseline", "--table", "x"), "--table: unknown table 'x'; choose from isotropy, n"),
         (("bare", "--figure", "norms-by-frequency"), "norms-by-frequency: cannot be made; bare: "),
         (("baseline", "--figure", "sweep"), "sweep: cannot be made; baseline: no value of the p"),
         (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is not an analysis"),
@@ -219,7 +219,10 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (("baseline", "--figure", "cosines", "--x", "1"), "--x: is about sweep, which is not re"),
         (("baseline", "--figure", "cosines", "--color", "none"), "--color: is about scatter or"),
         (("baseline", "--figure", "cosines", "--free-axes"), "--free-axes: is about scatter or"),
-        (("baseline", "--annotate", "tok"), "--annotate: no token is called 'tok'; is 'tok"),
+        (
+            ("baseline", "--annotate", "tok"),
+            "--annotate: no token is called 'tok'; did you mean 'tok",
+        ),
         (("baseline", "--figure", "cosines", "--signs", "one"), "--signs: is about isotropy, w"),
         (("baseline", "--table", "isotropy", "--format", "svg"), "--format: is about figures, "),
         (("baseline", "--table", "isotropy", "--venue", "acl"), "--venue: is about figures, w"),

@@ -222,7 +222,7 @@ def test_a_state_replaces_a_state() -> None:
         ("--save-state s.npz --sphere", "a pass for each of its steps"),
         ("--save-state s.npz --device cuda", "on the processor"),
         ("--save-state s.npz --engine dask", "a cluster needs no files"),
-        ("--save-state s.npz --sections nope", "no section 'nope'"),
+        ("--save-state s.npz --sections nope", "unknown section 'nope'"),
         ("--save-state W.npy", "exists and is not a state"),
         ("--save-state nowhere/s.npz", "is not a folder"),
         ("--save-state s.npz --plan missing.npz", "missing.npz: there is no such file"),

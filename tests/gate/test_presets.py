@@ -107,5 +107,5 @@ def test_in_the_settings(damaged: Path, tmp_path: Path) -> None:
 
 
 def test_there_is_no_such_preset() -> None:
-    with pytest.raises(BadOption, match="no preset 'x'; there is finetune-ready"):
+    with pytest.raises(BadOption, match="unknown preset 'x'; choose from finetune-ready"):
         read_preset("x")

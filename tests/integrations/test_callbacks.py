@@ -121,7 +121,7 @@ def test_frequency_with_counts() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"scalars": ["cosine.meen"]}, "is cosine.mean meant?"),
+        ({"scalars": ["cosine.meen"]}, "did you mean cosine.mean?"),
         ({"scalars": []}, "not a list of names"),
         ({"scalars": "cosine.mean"}, "not a list of names"),
         ({"every": 0}, "every is 0"),

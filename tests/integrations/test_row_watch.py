@@ -124,7 +124,7 @@ def test_a_warning_stops_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rules": ["live.zero_row == 0"]}, "live.zero_rows meant"),
+        ({"rules": ["live.zero_row == 0"]}, "did you mean live.zero_rows"),
         ({"rules": "live.zero_rows == 0"}, "rules is one text"),
         ({"rules": ["wte: live.zero_rows == 0"]}, "is a tensor"),
         ({"on_breach": "panic"}, '"warn" or "stop"'),

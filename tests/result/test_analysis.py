@@ -363,7 +363,9 @@ def test_an_analysis_is_shown_in_a_few_lines():
 
 def test_missing_names_say_what_is_meant_or_why_they_are_missing():
     found = analyze_matrix(Matrix(gaussian()), sections=("spectrum", "cosine", "frequency"))
-    with pytest.raises(KeyError, match=r"no value is called 'cosine\.men'; is cosine\.mean"):
+    with pytest.raises(
+        KeyError, match=r"no value is called 'cosine\.men'; did you mean cosine\.mean"
+    ):
         found["cosine.men"]
     with pytest.raises(KeyError, match=r"no value is called 'cosine\.men'"):
         found.scalar("cosine.men")
@@ -464,7 +466,9 @@ def test_an_unknown_name_is_refused(folder):
     scalar = content["scalars"].pop("spectrum.effective_rank")
     content["scalars"]["spectrum.efective_rank"] = scalar | {"name": "spectrum.efective_rank"}
     (folder / JSON_NAME).write_text(json.dumps(content))
-    assert "the value 'spectrum.efective_rank'; is spectrum.effective_rank" in refused(folder)
+    assert "the value 'spectrum.efective_rank'; did you mean spectrum.effective_rank" in refused(
+        folder
+    )
     content["scalars"]["spectrum.rank"] = content["scalars"].pop("spectrum.efective_rank")
     (folder / JSON_NAME).write_text(json.dumps(content))
     assert "calls itself 'spectrum.efective_rank'" in refused(folder)

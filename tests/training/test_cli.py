@@ -390,10 +390,10 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
     [
         ([], "no text is given; give a file or a folder with --data"),
         (["--data", "missing.txt"], "missing.txt: "),
-        (["--data", "words.txt", "--compare", "mle,nothing"], "no method 'nothing'"),
-        (["--data", "words.txt", "--preset", "nothing"], "no preset 'nothing'"),
+        (["--data", "words.txt", "--compare", "mle,nothing"], "unknown method 'nothing'"),
+        (["--data", "words.txt", "--preset", "nothing"], "unknown preset 'nothing'"),
         (["--data", "words.txt", "--set", "training.steps"], "is not a setting"),
-        (["--data", "words.txt", "--set", "training.epoch=1"], "is epochs meant?"),
+        (["--data", "words.txt", "--set", "training.epoch=1"], "did you mean epochs?"),
         (["--data", "words.txt", "--budget", "soon"], "'soon' is not a time"),
         (["--data", "words.txt", "--config", "missing.toml"], "missing.toml"),
         (["--data", "words.txt", "-o", "new", "--set", "model.d=x"], "d is 'x'"),
@@ -411,7 +411,10 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "words.txt", "-o", "new", "--set", "method.al.gamma=-1"], "gamma is -1"),
         (["--data", "words.txt", "-o", "new", "--set", "method.frage.lambda_=-1"], "lambda_ is -1"),
         (["--data", "words.txt", "-o", "new", "--set", "method.frage.lr=-1"], "lr is -1"),
-        (["--data", "words.txt", "-o", "new", "--set", 'training.sinks=["foo"]'], "no sink 'foo'"),
+        (
+            ["--data", "words.txt", "-o", "new", "--set", 'training.sinks=["foo"]'],
+            "unknown sink 'foo'",
+        ),
         (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimizer, and so is sgd"),
         (["--data", "words.txt", "-o", "new", *SHORT], "windows of [training] have 20 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),
@@ -421,7 +424,10 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--resume"], "--resume: does not say which runs"),
         (["--data", "words.txt", "--device", "cuda:77", "-o", "new"], "cuda"),
         (["--experiment", "inan-subspace", "--compare", "mle"], "--compare: is about comparisons"),
-        (["--experiment", "other", "--data", "words.txt"], "no experiment 'other'; there are inan"),
+        (
+            ["--experiment", "other", "--data", "words.txt"],
+            "unknown experiment 'other'; choose from inan",
+        ),
     ],
 )
 @pytest.mark.usefixtures("here")

@@ -211,7 +211,7 @@ def test_a_dry_run_of_an_experiment(words: Path, capsys: pytest.CaptureFixture[s
         (["--set", "batch=9999"], "are too few for 9,999 streams"),
         (["--set", "betas=a"], "is not a list of numbers"),
         (["--set", "model.hidden=4"], "model.hidden is not a setting of the experiment"),
-        (["--set", "hiden=4"], "is hidden meant?"),
+        (["--set", "hiden=4"], "did you mean hidden?"),
         (["--set", "tokens=20"], "20 tokens are too few"),
     ],
 )

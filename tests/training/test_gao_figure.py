@@ -106,7 +106,7 @@ def test_finished_runs_are_taken_with_their_seeds(
     ("extra", "said"),
     [
         (["--set", "classes=nothing"], "classes names nothing, which is not there"),
-        (["--set", "class=w2v"], "is classes meant?"),
+        (["--set", "class=w2v"], "did you mean classes?"),
         (["--data", "w2v"], "has data of three tasks"),
         (["--set", "words=", "--set", "translation="], "nothing to compare the classes with"),
         (["--set", "words=", "--set", "words_data=w2v"], "give --set wordsim=FOLDER, too"),

@@ -313,7 +313,9 @@ def test_names_are_not_shared() -> None:
 
 
 def test_a_model_that_does_not_exist() -> None:
-    with pytest.raises(BadOption, match="no model 'gru'; there are awd-lstm, vd-lstm, transf"):
+    with pytest.raises(
+        BadOption, match="unknown model 'gru'; choose from awd-lstm, vd-lstm, transf"
+    ):
         build("gru", N, {})
 
 

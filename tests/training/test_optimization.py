@@ -212,7 +212,7 @@ def test_factors_of_the_rate() -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "says"),
     [
-        ("lbfgs", {}, "no optimizer 'lbfgs'; there are adamw, adam, coupled-adam, sgd"),
+        ("lbfgs", {}, "unknown optimizer 'lbfgs'; choose from adamw, adam, coupled-adam, sgd"),
         ("sgd", {"betas": (0.9, 0.99)}, "sgd has no setting 'betas'; it has lr, momentum, wei"),
         ("adamw", {"lr": -1.0}, r"lr is -1\.0; give a number from 0"),
         ("adamw", {"lr": float("nan")}, "lr is nan"),
@@ -305,7 +305,7 @@ def test_constant() -> None:
         (
             "plateau",
             {},
-            "no schedule 'plateau'; there are constant, one-cycle, epoch-decay, inverse-sqrt",
+            "unknown schedule 'plateau'; choose from constant, one-cycle, epoch-decay, inverse",
         ),
         ("one-cycle", {"step": 3}, "has no setting 'step'; it has warm_up, start, end"),
         ("constant", {"end": 3}, "has no setting 'end'; it has none"),

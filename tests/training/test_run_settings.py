@@ -32,7 +32,7 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"compare": ["mel"]}, "no method 'mel'; is mle meant? there are mle, untied,"),
+        ({"compare": ["mel"]}, "unknown method 'mel'; did you mean mle? choose from mle, untied,"),
         ({"compare": []}, "no method or no seed"),
         ({"compare": ["mle", "mle"]}, "given twice"),
         ({"seeds": [-1]}, "the seed is -1"),
@@ -51,7 +51,10 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
         ({"optimizer": {"momentum": 0.9}}, "adamw has no setting 'momentum'"),
         ({"training": {"device": "cuda:99"}}, "there is no cuda:99 here"),
         ({"training": {"device": "toaster"}}, "no device 'toaster'"),
-        ({"training": {"sinks": ["paper"]}}, "no sink 'paper'; there are tensorboard, wandb"),
+        (
+            {"training": {"sinks": ["paper"]}},
+            "unknown sink 'paper'; choose from tensorboard, wandb",
+        ),
         ({"training": {"batch": 300}}, "too few for 300 streams"),
         (
             {"compare": ["coupled-adam"], "optimizer": {"kind": "sgd"}},
@@ -161,8 +164,11 @@ def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[training]\nepoch = 3", "[training]: no setting 'epoch'; is epochs meant? known are"),
-        ("[trainin]\nepochs = 3", "settings: no setting 'trainin'; is training meant?"),
+        (
+            "[training]\nepoch = 3",
+            "[training]: unknown setting 'epoch'; did you mean epochs? choose from",
+        ),
+        ("[trainin]\nepochs = 3", "settings: unknown setting 'trainin'; did you mean training?"),
         ("training = 3", "training is not a table; write [training]"),
         ("[method]\ncosreg = 1.0", "method.cosreg is not a table; write [method.cosreg]"),
         ("[training]\nepochs = 3.5", "epochs of [training] is 3.5; it has to be a whole number"),

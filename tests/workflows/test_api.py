@@ -98,7 +98,7 @@ def test_labels_beside_a_path_may_be_files_or_objects() -> None:
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
-        ({"tensr": "x"}, "tensr: no argument has this name; is tensor meant?"),
+        ({"tensr": "x"}, "tensr: no argument has this name; did you mean tensor?"),
         ({"popular_share": 2.0}, "popular_share: 2.0 is not a share"),
         ({"sections": "cosin"}, "cosin"),
         ({"sections": "tokens", "pairs": 5}, "pairs: is about the section cosine, which sections"),
@@ -139,7 +139,7 @@ def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path
         ((BASELINE, COSREG), {"names": ["a"]}, "names: 1 for 2 inputs"),
         ((BASELINE, COSREG), {"queries": "x"}, "queries: 'x' is not a number of tokens"),
         ((np.eye(3), np.eye(3)), {"track": True}, "track: takes checkpoints in files"),
-        ((BASELINE, COSREG), {"sections": "x"}, "sections: no section 'x'"),
+        ((BASELINE, COSREG), {"sections": "x"}, "sections: unknown section 'x'"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -167,7 +167,7 @@ def test_rules_are_checked_like_the_command_does(baseline: embgeo.Analysis) -> N
     ("settings", "error"),
     [
         ({}, "no rules"),
-        ({"rules": "cosine.men <= 1"}, "rules: no value is called .*is cosine.mean"),
+        ({"rules": "cosine.men <= 1"}, "rules: no value is called .*did you mean cosine.mean"),
         ({"rules": "cosine.mean drop <= 5%"}, "compares with a baseline"),
         ({"rules": "cosine.mean <= 1", "level": 2.0}, "level"),
     ],
@@ -197,7 +197,7 @@ def test_results_are_exported(baseline: embgeo.Analysis, tmp_path: Path) -> None
     assert (tmp_path / "rows.csv") in written.paths
     vectors = embgeo.export(COSREG, "projector", tmp_path / "vectors", at_most=20)
     assert vectors.points == 20
-    with pytest.raises(embgeo.EmbgeoError, match="to: no format 'xlsx'; there are"):
+    with pytest.raises(embgeo.EmbgeoError, match="to: unknown format 'xlsx'; choose from"):
         embgeo.export(baseline, "xlsx")
     with pytest.raises(embgeo.EmbgeoError, match="at_most: is about to"):
         embgeo.export(baseline, "csv", at_most=3)

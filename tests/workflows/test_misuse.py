@@ -33,14 +33,14 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
     [
         (
             lambda a: embgeo.compare(a, W, match="x"),
-            "match: no way to match 'x'; there are token, row",
+            "match: unknown way to match 'x'; choose from token, row",
         ),
         (lambda a: embgeo.compare(a, W, queries=-1), "queries: -1 is not a number of tokens"),
         (lambda a: embgeo.compare(a, W, queries=1.5), "queries: 1.5 is not a number of tokens"),
         (lambda a: embgeo.compare(a, W, names=["a", "a"]), "names: are not all different"),
         (
             lambda a: embgeo.draw(a, format="gif"),
-            "format: no format 'gif'; is pgf meant? there are pdf",
+            "format: unknown format 'gif'; did you mean pgf? choose from pdf",
         ),
         (lambda _: embgeo.analyze(W, seed="a"), "seed: 'a' is not a whole number"),
         (lambda _: embgeo.analyze(W, pairs=1e5), "pairs: 100000.0 is not a whole number"),

@@ -22,7 +22,7 @@ def test_every_chart_of_one_analysis_is_a_method(analysis: Analysis) -> None:
     assert {name.replace("_", "-") for name in listed} == {
         chart.name for chart in CHARTS if "analysis" in chart.pages and chart.least == 1
     }
-    with pytest.raises(AttributeError, match="no chart is called 'spectra'; there are scatter"):
+    with pytest.raises(AttributeError, match="unknown chart 'spectra'; choose from scatter"):
         _ = analysis.plot.spectra
 
 

@@ -190,7 +190,7 @@ REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "too many": (lambda m, t: embgeo.repair(m, t / "x", max_rows=2), "more than 2"),
     "method": (
         lambda m, t: embgeo.repair(m, t / "x", method="x"),
-        "no method 'x'; there are output",
+        "unknown method 'x'; choose from output",
     ),
     "no such row": (lambda m, t: embgeo.repair(m, t / "x", rows=[60]), "there is no row 60"),
     "no direction": (

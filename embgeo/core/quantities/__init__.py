@@ -52,7 +52,7 @@ def suggest(name: str, known: Collection[str]) -> str:
     """What a misspelled name may stand for, as a way out.
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
-    'is cosine.mean or cosine.std meant?'
+    'did you mean cosine.mean or cosine.std?'
     """
     family, _, rest = name.partition(".")
     # The right word in the wrong section, a slip, or with a piece of the name left out.
@@ -64,7 +64,7 @@ def suggest(name: str, known: Collection[str]) -> str:
     mates = [other for other in sorted(known) if other.startswith(f"{family}.")]
     shown = list(dict.fromkeys(near))[:4]
     if shown:
-        return f"is {' or '.join(shown)} meant?"
+        return f"did you mean {' or '.join(shown)}?"
     if mates:
         return f"{family} has {', '.join(mates)}"
     return "docs/metrics.md lists all names"

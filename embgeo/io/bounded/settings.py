@@ -92,11 +92,11 @@ def refuse_unknown(
 
 def unknown_key(key: str, known: Collection[str], name: str, where: Where) -> BadOption:
     near = difflib.get_close_matches(key, known, n=1)
-    way_out = f"is {near[0]} meant? " if near else ""
+    way_out = f"did you mean {near[0]}? " if near else ""
     return BadOption(
-        f"{name}: no setting {key!r}",
+        f"{name}: unknown setting {key!r}",
         where=where,
-        way_out=f"{way_out}known are {', '.join(sorted(known))}",
+        way_out=f"{way_out}choose from {', '.join(sorted(known))}",
     )
 
 

@@ -66,7 +66,9 @@ def model_class(name: str) -> type[LanguageModel]:
     found = find_added("models", name, check_model)
     if found is None:
         names = ", ".join((*(model.NAME for model in MODELS), *list_added("models")))
-        raise BadOption(f"no model {name!r}", way_out=f"there are {names}; --plugin adds others")
+        raise BadOption(
+            f"unknown model {name!r}", way_out=f"choose from {names}; --plugin adds others"
+        )
     added: type[LanguageModel] = found
     return added
 

@@ -59,7 +59,9 @@ def make_task(config: StudySettings) -> Task:
     found = known[name] if name in known else find_added("tasks", name, check_task)
     if found is None:
         names = ", ".join((*known, *list_added("tasks")))
-        raise BadOption(f"no task {name!r}", way_out=f"there are {names}; --plugin adds others")
+        raise BadOption(
+            f"unknown task {name!r}", way_out=f"choose from {names}; --plugin adds others"
+        )
     refuse_others(f"the task {name}", config.task.settings, list_defaults(found))
     task: Task = found(**config.task.settings)
     return task

@@ -200,7 +200,9 @@ class Task:
             if name == model.NAME:
                 return model
         names = ", ".join(model.NAME for model in self.MODELS)
-        raise BadOption(f"the task {self.NAME} has no model {name!r}", way_out=f"there are {names}")
+        raise BadOption(
+            f"the task {self.NAME} has no model {name!r}", way_out=f"choose from {names}"
+        )
 
     def make_model(self, name: str, n_tokens: int, settings: Mapping[str, Any], *more: Any) -> Any:
         """Make a model, drawn from torch's global generator."""
