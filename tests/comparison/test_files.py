@@ -204,7 +204,7 @@ def test_a_comparison_is_looked_up_by_name_and_member() -> None:
     assert comparison["compare.cka", 2] is comparison.pairs[1]["compare.cka"]
     assert name in comparison
     assert {name, "compare.cka"} <= set(comparison.keys())
-    with pytest.raises(KeyError, match=r"is compare\.cka"):
+    with pytest.raises(KeyError, match=r"did you mean compare\.cka"):
         comparison["compare.ckaa"]
     for nobody in (0, 3, "nobody"):
         with pytest.raises(KeyError, match="no member is called"):

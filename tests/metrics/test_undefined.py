@@ -371,7 +371,7 @@ def test_sections():
         s.name.split(".")[0] for s in analyze(matrix(gaussian()), sections=("tokens",)).scalars
     } == {"tokens"}
     for wrong in ((), ("spectra",)):
-        with pytest.raises(BadOption, match="no section") as caught:
+        with pytest.raises(BadOption, match="unknown section") as caught:
             analyze(matrix(gaussian()), sections=wrong)
         assert all(section in str(caught.value) for section in SECTIONS)
 

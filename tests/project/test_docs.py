@@ -8,10 +8,10 @@ import io
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -22,6 +22,9 @@ from embgeo.cli.app import COMMANDS, app
 from embgeo.core.matrix import Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.core.special import SpecialToken
+from embgeo.core.values import Caveat, NoteCode
+from embgeo.diagnosis.finding import State
+from embgeo.diagnosis.findings import FINDINGS
 from embgeo.distributed import describe_part, finish, first_round, make_plan
 from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
@@ -273,6 +276,21 @@ def test_every_field_of_the_json_is_documented_and_the_other_way_round(
     analyses = (judged, bare_analysis, merged_analysis)
     written = {field for analysis in analyses for field in fields(analysis.to_dict())}
     assert json_part == written
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("verdict.findings[].key", [finding.QUESTION.key for finding in FINDINGS]),
+        ("verdict.state", get_args(State)),
+        ("notes[].code", get_args(NoteCode)),
+        ("scalars.*.caveats", get_args(Caveat)),
+    ],
+)
+def test_every_word_of_a_field_is_documented(field: str, words: Iterable[str]) -> None:
+    text = (ROOT / "docs/analysis-json.md").read_text("utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith(f"| `{field}` |"))
+    assert set(re.findall("`([^`]+)`", line)) - {field} == set(words)
 
 
 ARRAYS = {"rows", "tokens_utf8", "tokens_end", "counts", "popular"}
