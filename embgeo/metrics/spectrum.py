@@ -78,6 +78,8 @@ def compute(
         )
     ]
     values += summarize_spectrum(facts, sigma)
+    offset = np.linalg.norm(shared.moments.mean) / shared.norms.mean()
+    values.append(q.MEAN_NORM_RATIO.measured(float(offset)))
     if shared.all_rows_equal:
         after = q.EFFECTIVE_RANK_CENTERED.undefined(shared.all_rows_equal)
     else:

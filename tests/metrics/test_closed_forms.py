@@ -37,6 +37,7 @@ def test_orthonormal_rows(n):
     for name in ("effective_rank", "stable_rank", "participation_ratio", "numerical_rank"):
         assert value(found, f"spectrum.{name}") == approx(n)
     assert value(found, "spectrum.condition_number") == approx(1)
+    assert value(found, "spectrum.mean_norm_ratio") == approx(1 / math.sqrt(n))
     assert value(found, "spectrum.energy_50") == math.ceil(n / 2)
     assert value(found, "cosine.mean") == approx(0, abs=1e-15)
     # A variance of rounding errors only: its root is known to 1e-8.
@@ -113,6 +114,7 @@ def test_equal_rows():
     ):
         assert "all kept rows are equal" in found[name].undefined
     assert "numerical rank 1 of 4" in found["spectrum.condition_number"].undefined
+    assert value(found, "spectrum.mean_norm_ratio") == approx(1)
     assert "fewer than two" in found["isotropy.eigengap"].undefined
     assert "projection.pca2" not in found
 

@@ -31,6 +31,7 @@ def spectrum(c: Case):
         "stable_rank": naive.stable_rank(c.W),
         "participation_ratio": naive.participation_ratio(s),
         "top_share": s[0] ** 2 / (s**2).sum(),
+        "mean_norm_ratio": np.linalg.norm(c.W.mean(axis=0)) / naive.norms(c.W).mean(),
         "condition_number": s[0] / s[-1] if rank == len(s) else None,
         "numerical_rank": rank,
         **{f"energy_{q}": naive.energy(s, q / 100) for q in (50, 90, 95, 99)},

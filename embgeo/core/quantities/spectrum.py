@@ -58,6 +58,14 @@ TOP_SHARE = Quantity(
     "σ₁² / Σσ²",
     "Gao et al. 2019, §3.1 (why the rank-2 picture is reasonable)",
 )
+MEAN_NORM_RATIO = Quantity(
+    "spectrum.mean_norm_ratio",
+    "Norm of the mean row",
+    "Norm of the mean row as a share of the mean norm of the rows: 0 where the rows cancel, 1 "
+    "where all rows are equal. It is the offset that centering removes.",
+    "‖μ‖ / (Σ‖w_i‖ / M), μ = Σw_i / M",
+    "Stollenwerk & Stollenwerk 2025, §4.3 (‖μ‖ʳ)",
+)
 CONDITION_NUMBER = Quantity(
     "spectrum.condition_number",
     "Condition number",

@@ -235,12 +235,19 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "coupled-adam-isotropy",
         "Coupled Adam spreads the rows over all directions: I1 rises, at a mean norm of 1",
-        f"{STOLLENWERK}, abstract, in Wang et al.'s measure", ("coupled-adam",),
-        isotropy.I1_UNIT.name, "higher", role="output",
+        f"{STOLLENWERK}, Tables 1 and 2 (there of rows as stored)", ("coupled-adam",),
+        isotropy.I1_UNIT.name, "higher", published=published.COUPLED_ADAM_ISOTROPY, role="output",
+    ),
+    Claim(
+        "coupled-adam-mean-norm",
+        "Coupled Adam keeps the mean row at the origin: its norm falls, as a share of the rows'",
+        f"{STOLLENWERK}, §4.3 and Table 1", ("coupled-adam",), spectrum.MEAN_NORM_RATIO.name,
+        "lower", published=published.COUPLED_ADAM_MEAN_NORM, role="output",
     ),
     Claim(
         "coupled-adam-perplexity", "Coupled Adam improves perplexity, on large enough datasets",
-        f"{STOLLENWERK}, abstract", ("coupled-adam",), PERPLEXITY, "lower", relative=True,
+        f"{STOLLENWERK}, Tables 1 and 2", ("coupled-adam",), PERPLEXITY, "lower", relative=True,
+        published=published.COUPLED_ADAM_PERPLEXITY,
     ),
     _of_bleu(
         "cosreg-bleu", "CosReg improves translation (BLEU)", f"{GAO}, Table 2", ("cosreg",),
