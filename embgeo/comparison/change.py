@@ -109,6 +109,12 @@ def describe_isotropy(comparison: Comparison, place: int) -> str:
     if not is_noticed(raw.difference):
         but = "but" if is_noticed(unit.difference) else "and"
         return f"I1 {_describe(raw)} as stored, {but} {_describe(unit)} at a mean norm of 1."
+    each = rows.get(isotropy.I1_UNIT_ROWS.name)
+    if each is not None and is_made_by_spread(unit, each):
+        return (
+            f"I1 {_describe(raw)}, and at a mean norm of 1 {_describe(unit)}, because of how norms "
+            f"spread, not of directions: with every row at norm 1 it {_describe(each)}."
+        )
     norms, helped = _norms(comparison, place, raw.difference > 0)
     if is_carried(raw.difference, unit.difference):
         part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
@@ -163,6 +169,17 @@ def is_noticed(difference: float) -> bool:
 def is_carried(raw: float, unit: float) -> bool:
     """Whether the change of I1 at unit scale shows that a (noticed) raw one is one of shape."""
     return is_noticed(unit) and unit / raw >= CARRIED
+
+
+def is_made_by_spread(unit: Difference, each: Difference) -> bool:
+    """Whether I1 at a mean norm of 1 moved, but not in that way with each row at norm 1.
+
+    Then norms that spread more (or less) moved it: a few long rows lower it, whatever their
+    directions.
+    """
+    if unit.difference is None or each.difference is None or not is_noticed(unit.difference):
+        return False
+    return not is_carried(unit.difference, each.difference)
 
 
 def explain(before: float, after: float, rose: bool) -> bool:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from embgeo.comparison.change import explain, is_carried, is_noticed, median_norms
+from embgeo.comparison.change import (
+    explain,
+    is_carried,
+    is_made_by_spread,
+    is_noticed,
+    median_norms,
+)
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track, join_words, name_steps
@@ -92,7 +98,14 @@ def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float]
         return text
     same = verb(unit) == verb(raw)
     if not is_noticed(raw.difference) or is_carried(raw.difference, unit.difference):
-        return f"{text}, and {'' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
+        text += f", and {'' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
+        each = rows.get(isotropy.I1_UNIT_ROWS.name)
+        if each is None or not is_made_by_spread(unit, each):
+            return text
+        return (
+            f"{text}, but {verb(each)} {span(each)} with every row at norm 1: what moved it is how "
+            "norms spread"
+        )
     text += f", but {'only ' if same else f'{verb(unit)} '}{span(unit)} at unit scale"
     if norms is None or not explain(*norms, rose=raw.difference > 0):
         return text

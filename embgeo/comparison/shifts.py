@@ -147,12 +147,16 @@ def _isotropy(sides: _Sides) -> list[Part]:
     unit, raw = sides.describe_move(isotropy.I1_UNIT.name), sides.describe_move(isotropy.I1.name)
     if not unit and not raw:
         return []
+    each = sides.describe_move(isotropy.I1_UNIT_ROWS.name)
     parts: list[Part] = []
     if raw:
         parts += ["I1 as stored ", *raw]
     if unit:
         parts += ["; at a mean norm of 1 " if raw else "I1 at a mean norm of 1 ", *unit]
-    parts += [f"{sides.sure(isotropy.I1.name, isotropy.I1_UNIT.name)}."]
+    if each:
+        parts += ["; with every row at norm 1 ", *each]
+    names = (isotropy.I1.name, isotropy.I1_UNIT.name, isotropy.I1_UNIT_ROWS.name)
+    parts += [f"{sides.sure(*names)}."]
     norms = median_norms(sides.old, sides.new)
     if norms:
         before, after = norms
@@ -161,7 +165,8 @@ def _isotropy(sides: _Sides) -> list[Part]:
             Quote(tokens.NORM.name, format_number(before)),
             " → ",
             Quote(tokens.NORM.name, format_number(after)),
-            "; small norms alone raise I1 as stored, not I1 at a mean norm of 1.",
+            "; small norms alone raise I1 as stored, and a few long rows lower it even at a mean "
+            "norm of 1.",
         ]
     return parts
 

@@ -300,10 +300,12 @@ def test_the_bootstrap_keeps_columns_together():
 # Sentences --------------------------------------------------------------------------------------
 
 
-def i1(raw, unit):
+def i1(raw, unit, each=None):
+    found = {"isotropy.i1": raw, "isotropy.i1_unit": unit, "isotropy.i1_unit_rows": each}
     return {
         name: difference(Quantity(name, name, name), 1, *(PLAIN.measured(v) for v in values))
-        for name, values in (("isotropy.i1", raw), ("isotropy.i1_unit", unit))
+        for name, values in found.items()
+        if values is not None
     }
 
 
@@ -341,6 +343,20 @@ def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
     # Norms that moved the other way explain nothing, nor do unknown ones.
     assert "norms" not in describe_isotropy(i1(raw, unit), norms[::-1])
     assert "norms" not in describe_isotropy(i1(raw, unit), None)
+
+
+@pytest.mark.parametrize(
+    ("each", "words"),
+    [
+        ((0.2, 0.9), "rose from 0.2 to 0.9 with every row at norm 1: what moved it is how norms "),
+        ((0.9, 0.9), "stayed at 0.9 with every row at norm 1: what moved it is how norms spread"),
+        ((0.8, 0.3), None),
+    ],
+)
+def test_a_few_long_rows_cannot_pass_for_anisotropy(each, words):
+    said = describe_isotropy(i1((0.2, 0.02), (0.3, 0.001), each), (2, 1))
+    assert said.startswith("I1 fell from 0.2 to 0.02, and from 0.3 to 0.001 at unit scale")
+    assert said.endswith(" at unit scale") if words is None else f", but {words}" in said
 
 
 @pytest.mark.parametrize(

@@ -208,10 +208,16 @@ def test_the_evidence_is_what_the_states_rest_on(
     assert all(part in line for part in said), line
 
 
-def moved(raw: tuple[float, float], unit: tuple[float, float] | None, norm: float) -> Comparison:
+def moved(
+    raw: tuple[float, float],
+    unit: tuple[float, float] | None,
+    norm: float,
+    each: tuple[float, float] | None = None,
+) -> Comparison:
     """Two members with these I1, whose median norms are 2 and `norm`."""
     found = sample_comparison()
     rows = {"isotropy.i1": raw} | ({"isotropy.i1_unit": unit} if unit else {})
+    rows |= {"isotropy.i1_unit_rows": each} if each else {}
     members = []
     for member, size in zip(found.members, (2.0, norm), strict=True):
         columns = tuple(
@@ -253,6 +259,17 @@ def test_a_rise_of_i1_that_norms_make_is_called_so(
     raw: tuple[float, float], unit: tuple[float, float] | None, norm: float, said: str
 ) -> None:
     assert describe_isotropy(moved(raw, unit, norm), 1) == f"I1 {said}"
+
+
+def test_a_fall_of_i1_that_long_rows_make_is_called_so() -> None:
+    """As Coupled Adam does: the cone goes, and a few long rows remain."""
+    said = describe_isotropy(moved((0.16, 0.03), (0.21, 0.0001), 1.0, each=(0.23, 0.97)), 1)
+    assert said == (
+        "I1 fell from 0.16 to 0.03, and at a mean norm of 1 fell from 0.21 to 0.0001, because of "
+        "how norms spread, not of directions: with every row at norm 1 it rose from 0.23 to 0.97."
+    )
+    said = describe_isotropy(moved((0.1, 0.7), (0.2, 0.8), 1.0, each=(0.2, 0.9)), 1)
+    assert "because of how norms spread" not in said
 
 
 def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:

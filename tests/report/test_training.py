@@ -240,6 +240,19 @@ def test_what_a_missing_bias_costs_is_read_off_the_seeds_that_both_have() -> Non
     assert not warn_of_methods(trained[:3])
 
 
+def test_a_low_i1_that_long_rows_make_is_named_next_to_that_of_unit_rows() -> None:
+    def warned(unit: float, rows: float) -> tuple[str, ...]:
+        numbers = {"isotropy__i1_unit": unit, "isotropy__i1_unit_rows": rows}
+        return tuple(w.text for w in warn_of_methods([bare_run("coupled-adam", 0, **numbers)]))
+
+    assert warned(2e-5, 0.968) == (
+        "coupled-adam: I1 at a mean norm of 1 is 2e-05 because a few rows are long, not because "
+        "directions differ: with every row at norm 1 it is 0.968",
+    )
+    assert not warned(0.21, 0.23)
+    assert not warned(0.8, 0.9)
+
+
 def test_an_equal_perplexity_is_not_below_and_an_unknown_one_says_nothing() -> None:
     def warned(**numbers: float) -> bool:
         return bool(warn_of_methods([bare_run("mle", 0, **numbers)]))

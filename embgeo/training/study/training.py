@@ -32,7 +32,7 @@ MOST_SHOWN = 8
 
 #: What a reader has to know before any number of a method: its perplexity is not below that of a
 #: unigram model, or part of it is the price of a missing output bias.
-WarningCode = Literal["not_below_unigram", "no_output_bias"]
+WarningCode = Literal["not_below_unigram", "long_rows", "no_output_bias"]
 
 #: Which of the two matrices of an untied model: the embedding of the input, or the weight of the
 #: output layer.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import geometric_mean
 
+from embgeo.core.quantities import isotropy
 from embgeo.core.values import format_number
+from embgeo.diagnosis.thresholds import PARTITION
 from embgeo.training.study.deciding import quality_name
 from embgeo.training.study.training import Run, StudyWarning
 
@@ -17,6 +19,7 @@ def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:
         by_method.setdefault(run.method, []).append(run)
     split = quality_name(runs).partition(".")[0]
     found = [warn_of_unigram(method, own, split) for method, own in by_method.items()]
+    found += [warn_of_long_rows(method, own) for method, own in by_method.items()]
     found.append(warn_of_bias(by_method.get("mle", []), by_method.get("re", []), split))
     return tuple(warning for warning in found if warning is not None)
 
@@ -60,4 +63,28 @@ def warn_of_unigram(method: str, runs: Sequence[Run], split: str) -> StudyWarnin
         f"{method}: {count}perplexity {format_number(worst.numbers[perplexity])} is not below that "
         f"of a unigram model, {format_number(worst.numbers[unigram])}: it predicts no better than "
         "word frequencies do",
+    )
+
+
+def warn_of_long_rows(method: str, runs: Sequence[Run]) -> StudyWarning | None:
+    """Whether I1 at a mean norm of 1 is low in a run whose directions are nearly alike."""
+    unit, rows = isotropy.I1_UNIT.name, isotropy.I1_UNIT_ROWS.name
+    low = [
+        run
+        for run in runs
+        if unit in run.numbers
+        and rows in run.numbers
+        and PARTITION.state(run.numbers[unit]) == "degenerate"
+        and PARTITION.state(run.numbers[rows]) == "healthy"
+    ]
+    if not low:
+        return None
+    worst = min(low, key=lambda run: run.numbers[unit])
+    count = "" if len(runs) == 1 else f"{len(low)} of {len(runs)} runs: "
+    return StudyWarning(
+        "long_rows",
+        method,
+        f"{method}: {count}I1 at a mean norm of 1 is {format_number(worst.numbers[unit])} because "
+        "a few rows are long, not because directions differ: with every row at norm 1 it is "
+        f"{format_number(worst.numbers[rows])}",
     )
