@@ -1,23 +1,22 @@
-"""What a finding is, and what every question needs to look up and print numbers."""
+"""A finding, and how questions look up and print the numbers of an analysis."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from embgeo.core.quantities import cosine
 from embgeo.core.values import Quantity, Scalar, Table, format_number
 from embgeo.diagnosis import thresholds as limits
-
-State = Literal["healthy", "mild", "degenerate", "undecided"]
+from embgeo.diagnosis.thresholds import State as State
 
 RANK: dict[State, int] = {"undecided": -1, "healthy": 0, "mild": 1, "degenerate": 2}
 
 
 class Numbers(Protocol):
-    """What a diagnosis looks at: an analysis, or whatever else holds its numbers by name."""
+    """What a diagnosis reads: an analysis, or any other holder of its numbers by name."""
 
     @property
     def provenance(self) -> Mapping[str, Any]: ...
@@ -36,7 +35,7 @@ class Numbers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A number inside a sentence: the quantity that defines it, and how it reads."""
+    """A number inside a sentence: the name of its quantity, and its text."""
 
     name: str
     text: str
@@ -60,13 +59,13 @@ class Finding:
     parts : tuple of str and Quote
         The sentence with its numbers.
     clause : str
-        What the headline takes over; empty if it says nothing there.
+        The part of the headline; empty if the headline does not mention the finding.
     open : str
         Why the question is undecided; empty if it is decided.
     why : str
-        What the fault costs, with the source; empty where there is none.
+        What the fault costs, with the source; empty without a fault.
     advice : str
-        What is known to help, with the source and the command; empty where there is no fault.
+        What is known to help, with the source and the command; empty without a fault.
     """
 
     key: str
@@ -79,21 +78,25 @@ class Finding:
     advice: str = ""
 
     @property
+    def is_fault(self) -> bool:
+        return self.state in ("mild", "degenerate")
+
+    @property
     def word(self) -> str:
         """The state as the page and the headline call it."""
         return FREQUENCY_WORDS[self.state] if self.key == "frequency" else self.state
 
     @property
     def sentence(self) -> str:
-        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+        return join_text(self.parts)
 
     @property
     def quoted(self) -> tuple[str, ...]:
-        """Names of the quantities that the sentence rests on."""
+        """Names of the quantities that the sentence quotes."""
         return tuple(part.name for part in self.parts if isinstance(part, Quote))
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``analysis.json`` has it."""
+        """The entry in ``analysis.json``."""
         return {
             "key": self.key,
             "title": self.title,
@@ -105,7 +108,7 @@ class Finding:
         }
 
 
-#: How a state reads where "degenerate" would say too much.
+#: States of the question of frequency, where "degenerate" would say too much.
 FREQUENCY_WORDS: dict[State, str] = {
     "healthy": "mixed",
     "mild": "partly apart",
@@ -115,21 +118,21 @@ FREQUENCY_WORDS: dict[State, str] = {
 
 
 class Undecided(Exception):
-    """A number that a finding needs is not there; the message says why."""
+    """A finding needs a number that is missing; the message says why it is."""
 
 
-def format_percent(share: float) -> str:
-    """A share in [0, 1] as per cent; 0 % and 100 % only when exact."""
-    for digits in range(2, 12):
-        # Rounded before it is multiplied: 100 times a share may round to the other side.
-        text = format_number(100.0 * float(f"{share:.{digits}g}"), digits)
-        if float(text) not in (0.0, 100.0) or share in (0.0, 1.0):
-            return f"{text}\u00a0%"
-    return f"{format_number(100.0 * share, 12)}\u00a0%"
+def find_scalar(analysis: Numbers, quantity: Quantity) -> Scalar | None:
+    """The scalar, or None if the analysis has none or it is undefined."""
+    scalar = analysis.scalar(quantity)
+    return None if scalar is None or scalar.value is None else scalar
+
+
+def find_table(analysis: Numbers, quantity: Quantity) -> Table | None:
+    return next((table for table in analysis.tables if table.name == quantity.name), None)
 
 
 def need(analysis: Numbers, quantity: Quantity) -> Scalar:
-    """The scalar with a value; `Undecided` says why there is none."""
+    """The scalar, which has a value; `Undecided` says why there is none."""
     scalar = analysis.scalar(quantity)
     if scalar is None:
         family = quantity.family
@@ -144,11 +147,43 @@ def need(analysis: Numbers, quantity: Quantity) -> Scalar:
     return scalar
 
 
-def value_of(scalar: Scalar) -> float:
-    """The value; `Undecided` if there is none."""
-    if scalar.value is None:
-        raise Undecided(f"{scalar.quantity.title} is not defined ({scalar.undefined})")
-    return scalar.value
+def quote(scalar: Scalar, text: str = "") -> Quote:
+    """A number in a sentence: with its error, or as `text`."""
+    return Quote(scalar.name, text or scalar.text)
+
+
+def quote_short(scalar: Scalar, unit: str = "", *, digits: int = 3) -> Quote:
+    return Quote(scalar.name, f"{format_number(float(scalar), digits)}{unit}")
+
+
+def quote_percent(scalar: Scalar) -> Quote:
+    return Quote(scalar.name, format_percent(float(scalar)))
+
+
+def join_parts(between: str, pieces: Iterable[Sequence[Part]]) -> list[Part]:
+    """One sentence of several pieces."""
+    joined: list[Part] = []
+    for piece in pieces:
+        joined += [*([between] if joined else []), *piece]
+    return joined
+
+
+def join_text(parts: Iterable[Part]) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in parts)
+
+
+def format_percent(share: float) -> str:
+    """A share in [0, 1] as per cent; 0 % and 100 % only when exact."""
+    for digits in range(2, 12):
+        # Rounded before it is multiplied: 100 times a share may round to the other side.
+        text = format_number(100.0 * float(f"{share:.{digits}g}"), digits)
+        if float(text) not in (0.0, 100.0) or share in (0.0, 1.0):
+            return f"{text}\u00a0%"
+    return f"{format_number(100.0 * share, 12)}\u00a0%"
+
+
+def format_short(value: float) -> str:
+    return format_number(value, 3)
 
 
 def dimensions(analysis: Numbers) -> int:
@@ -156,21 +191,14 @@ def dimensions(analysis: Numbers) -> int:
     return max(1, int(analysis.provenance.get("d") or 1))
 
 
-def reference_of(scalar: Scalar, fallback: float) -> float:
-    """What isotropic rows give, or `fallback` where that was not computed."""
-    return scalar.reference if scalar.reference else fallback
-
-
 def mean_squared_cosine(analysis: Numbers) -> float | None:
-    """Of two different rows: mean² + std² of the cosine."""
-    mean, std = analysis.scalar(cosine.MEAN), analysis.scalar(cosine.STD)
-    if mean is None or std is None or mean.value is None or std.value is None:
-        return None
-    return mean.value**2 + std.value**2
+    """mean² + std² of the cosine of two different rows."""
+    mean, std = find_scalar(analysis, cosine.MEAN), find_scalar(analysis, cosine.STD)
+    return None if mean is None or std is None else float(mean) ** 2 + float(std) ** 2
 
 
 def isotropic_cosine_spread(analysis: Numbers) -> float | None:
-    """Standard error of the mean cosine of isotropic rows; None of a single row."""
+    """Standard error of the mean cosine of isotropic rows; None for a single row."""
     # Cosines of independent uniform directions have variance 1/d and are pairwise uncorrelated,
     # so their mean over M(M−1)/2 pairs has variance 2/(d·M·(M−1)).
     kept = int(analysis.provenance.get("kept") or 0)
@@ -180,15 +208,15 @@ def isotropic_cosine_spread(analysis: Numbers) -> float | None:
 
 
 def is_cone_significant(analysis: Numbers) -> bool:
-    """Whether the mean cosine is more than chance, however small."""
+    """Whether the mean cosine exceeds chance, however small it is."""
     spread = isotropic_cosine_spread(analysis)
-    value = value_of(need(analysis, cosine.MEAN))
+    value = float(need(analysis, cosine.MEAN))
     return spread is not None and value > limits.STANDARD_ERRORS * spread
 
 
 def is_faint_cone(analysis: Numbers) -> bool:
-    """Whether the mean cosine is more than chance and moves many pairs, however mild it is."""
-    value = value_of(need(analysis, cosine.MEAN))
+    """Whether the mean cosine exceeds chance and many pairs are affected, however mildly."""
+    value = float(need(analysis, cosine.MEAN))
     large = value * math.sqrt(dimensions(analysis)) >= limits.FAINT_CONE
     return large and is_cone_significant(analysis)
 
@@ -196,8 +224,3 @@ def is_faint_cone(analysis: Numbers) -> bool:
 def milder(first: State, second: State) -> State:
     """The milder of two states: a finding that needs two tests is as bad as the better one."""
     return min(first, second, key=RANK.__getitem__)
-
-
-def format_short(value: float) -> str:
-    """A number for the headline: three digits."""
-    return format_number(value, 3)

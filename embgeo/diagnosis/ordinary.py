@@ -1,8 +1,8 @@
 """The spectrum that limits are relative to: eigenvalues that fall like λ_k ∝ 1/k.
 
 Trained representations have spectra near this power law (Stringer et al. 2019, Nature 571; Agrawal
-et al. 2022, α-ReQ, NeurIPS), and it holds a larger share in its first direction the fewer
-dimensions there are: limits that are multiples of it follow d.
+et al. 2022, α-ReQ, NeurIPS). The fewer dimensions there are, the larger the share of its first
+direction: limits that are multiples of it follow d.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def ordinary_squares(analysis: Numbers) -> float:
 
 
 def relative_odds(share: float, ordinary: float) -> float:
-    """share/(1 − share) as a multiple of that of the ordinary share; infinite at a share of 1.
+    """The odds share/(1 − share) over those of the ordinary share; infinite at a share of 1.
 
-    0 where the ordinary share is 1: a single direction cannot hold more than its share.
+    0 if the ordinary share is 1: a single direction cannot hold more than its share.
     """
     if ordinary >= 1.0:
         return 0.0

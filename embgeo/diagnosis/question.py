@@ -1,20 +1,20 @@
-"""A question that the verdict asks of an analysis, and how it becomes a finding."""
+"""A question that the verdict asks about an analysis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from embgeo.diagnosis.finding import Finding, Numbers, Part, State, Undecided
 
-#: State, sentence, and what the headline takes over.
-Answer = tuple[State, tuple[Part, ...], str]
+#: State, sentence, and the clause of the headline.
+Answer = tuple[State, Sequence[Part], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, and the pure function of numbers that answers it.
+    """One question and the pure function that answers it.
 
     Attributes
     ----------
@@ -22,17 +22,18 @@ class Question:
     title : str
         The question as a heading.
     answer : callable
-        Gives state, sentence and clause of an analysis; raises `Undecided` where numbers miss.
+        Returns state, sentence and clause for an analysis; raises `Undecided` if a number is
+        missing.
     geometry : bool
         Whether the answer counts for the state of the geometry.
     essential : bool
-        Whether the geometry is undecided where this is.
+        Whether the geometry is undecided if this question is.
     shown : {"always", "decided", "fault"}
         Whether the finding is shown always, unless it is undecided, or only if it is a fault.
     is_cause : bool
         Whether a fault explains faults of other findings: the headline begins with it.
     one_dimension : bool
-        Whether it can be asked of rows with a single entry.
+        Whether the question makes sense for rows with a single entry.
     why, advice : str
         What a fault costs, and what is known to help; docs/interpret.md says more.
     """
@@ -49,7 +50,7 @@ class Question:
     advice: str = ""
 
     def decide(self, analysis: Numbers) -> Finding:
-        """The finding; undecided, with the reason, where a number misses."""
+        """The finding; undecided, with the reason, if a number is missing."""
         try:
             if not self.one_dimension and analysis.provenance.get("d") == 1:
                 raise Undecided("one dimension has only two directions")
@@ -59,12 +60,10 @@ class Question:
             return Finding(
                 self.key, self.title, "undecided", (f"Not decided: {reason}.",), open=reason
             )
-        fault = state in ("mild", "degenerate")
-        why, advice = (self.why, self.advice) if fault else ("", "")
-        return Finding(self.key, self.title, state, parts, clause, why=why, advice=advice)
+        finding = Finding(self.key, self.title, state, tuple(parts), clause)
+        return replace(finding, why=self.why, advice=self.advice) if finding.is_fault else finding
 
-    def shows(self, finding: Finding) -> bool:
-        """Whether its finding is worth a line."""
+    def is_shown(self, finding: Finding) -> bool:
         if self.shown == "fault":
-            return finding.state in ("mild", "degenerate")
+            return finding.is_fault
         return self.shown == "always" or finding.state != "undecided"

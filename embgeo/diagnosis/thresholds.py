@@ -1,11 +1,11 @@
-"""Where the verdict draws its lines. Every limit stands here; docs/verdict.md argues each."""
+"""All limits of the verdict; docs/verdict.md argues each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["healthy", "mild", "degenerate"]
+State = Literal["healthy", "mild", "degenerate", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,27 +14,24 @@ class Threshold:
 
     Attributes
     ----------
-    name : str
-        What :mod:`embgeo.diagnosis.verdict` calls it.
-    quantity : str
-        What is compared, in words or as ``family.name``.
+    name, quantity : str
+        The test and the compared quantity, in words.
     mild, degenerate : float
-        Limits of the two states.
-    worse : {"above", "below"}
-        On which side of a limit (itself included) the worse state lies.
+        The states hold from these limits on.
     argument : str
         One line; docs/verdict.md has the rest.
+    worse : {"above", "below"}
+        The side of a limit (itself included) on which the worse state lies.
     """
 
     name: str
     quantity: str
     mild: float
     degenerate: float
-    worse: Literal["above", "below"]
     argument: str
+    worse: Literal["above", "below"] = "above"
 
     def state(self, value: float) -> State:
-        """On which side of the limits `value` lies."""
         beyond = value.__ge__ if self.worse == "above" else value.__le__
         if beyond(self.degenerate):
             return "degenerate"
@@ -46,7 +43,6 @@ CONE = Threshold(
     "mean cosine of two different rows",
     0.1,
     0.3,
-    "above",
     "a mean cosine ρ puts the share ρ of the unit rows' energy on one common direction; "
     "isotropic rows put none there",
 )
@@ -55,7 +51,6 @@ TOP_SHARE = Threshold(
     "share of the energy that the first singular direction holds",
     0.2,
     0.5,
-    "above",
     "at one half, the first direction outweighs all the others together",
 )
 TOP_ODDS = Threshold(
@@ -63,7 +58,6 @@ TOP_ODDS = Threshold(
     "energy of the first direction relative to all others, as a multiple of what λ_k ∝ 1/k gives",
     2.0,
     4.0,
-    "above",
     "ordinary spectra of trained rows fall about like 1/k, whose first direction holds a larger "
     "share the fewer dimensions there are: both tests must agree",
 )
@@ -72,15 +66,14 @@ RANK_RATIO = Threshold(
     "effective rank as a share of what isotropic rows give",
     0.5,
     0.2,
-    "below",
     "catches a collapse on to several directions, which the first one alone does not show",
+    worse="below",
 )
 LINE = Threshold(
     "line",
     "mean squared cosine of two different rows, where the mean cosine is below the cone's limit",
     0.1,
     0.3,
-    "above",
     "rows along one line, on both sides of the origin, cancel in the mean cosine but not here",
 )
 LINE_ODDS = Threshold(
@@ -88,7 +81,6 @@ LINE_ODDS = Threshold(
     "mean squared cosine relative to its rest to 1, as a multiple of what λ_k ∝ 1/k gives",
     2.0,
     4.0,
-    "above",
     "with few dimensions ordinary spectra have large squared cosines too",
 )
 PARTITION = Threshold(
@@ -96,15 +88,14 @@ PARTITION = Threshold(
     "I1 of the rows, each divided by its norm",
     0.5,
     1 / 3,
-    "below",
     "a cone of mean cosine ρ gives I1 ≈ exp(−2√ρ): 0.53 at ρ = 0.1, 0.33 at ρ = 0.3",
+    worse="below",
 )
 PARTITION_MULTIPLE = Threshold(
     "partition multiple",
     "log of that I1 as a multiple of what isotropic rows give",
     3.0,
     4.0,
-    "above",
     "few rows are uneven by chance alone: both tests must agree",
 )
 PROBE = Threshold(
@@ -112,7 +103,6 @@ PROBE = Threshold(
     "AUC of a linear probe that tells rare from popular tokens",
     0.7,
     0.9,
-    "above",
     "0.5 is chance; at 0.9 nine of ten pairs of a rare and a popular token are ranked right",
 )
 NEIGHBOR_GAP = Threshold(
@@ -120,7 +110,6 @@ NEIGHBOR_GAP = Threshold(
     "share of rare tokens among the neighbors of rare tokens, less that of popular ones",
     0.2,
     0.5,
-    "above",
     "0 if neighborhoods ignore frequency, 1 if rare and popular tokens never mix",
 )
 NORM_RANK = Threshold(
@@ -128,7 +117,6 @@ NORM_RANK = Threshold(
     "size of the rank correlation of norm and count",
     0.3,
     0.7,
-    "above",
     "its square is the share of the ranks' variance that frequency explains: 9 % and 49 %",
 )
 ROGUE = Threshold(
@@ -136,7 +124,6 @@ ROGUE = Threshold(
     "share of the mean cosine that one coordinate makes",
     0.25,
     0.5,
-    "above",
     "the common direction is then a matter of one coordinate, and centering removes it",
 )
 ROGUE_RATIO = Threshold(
@@ -144,16 +131,13 @@ ROGUE_RATIO = Threshold(
     "that share as a multiple of 2·ln(d)/d, the largest coordinate of a random direction",
     2.0,
     3.0,
-    "above",
     "with few dimensions every direction has a large coordinate",
 )
-
 ROGUE_VARIANCE = Threshold(
     "variance of a coordinate",
     "largest share of the variance that one coordinate holds",
     0.05,
     0.25,
-    "above",
     "at a quarter, every squared distance is to a quarter a matter of one coordinate",
 )
 ROGUE_SPREAD = Threshold(
@@ -161,17 +145,14 @@ ROGUE_SPREAD = Threshold(
     "variance of that coordinate as a multiple of the median one",
     25.0,
     100.0,
-    "above",
     "five and ten times the spread; with few dimensions every coordinate holds a large share: "
     "both tests must agree",
 )
-
 CLUSTERS = Threshold(
     "clusters",
     "mean silhouette of the best clusters of directions",
     0.6,
     0.7,
-    "above",
     "0.7 is a strong structure (Kaufman & Rousseeuw 1990); even directions in a plane, cut into "
     "arcs, reach 0.55",
 )
@@ -180,7 +161,6 @@ DUPLICATES = Threshold(
     "share of rows that equal an earlier row",
     0.05,
     0.25,
-    "above",
     "reserved tokens that were never trained are often equal, and few; equal rows cannot be told "
     "apart by anything that reads them",
 )
@@ -205,19 +185,20 @@ THRESHOLDS: tuple[Threshold, ...] = (
     DUPLICATES,
 )
 
-#: Standard errors from chance within which a sampled number decides nothing.
+#: A sampled number within this many standard errors of chance decides nothing.
 STANDARD_ERRORS = 3.0
 
 #: Relative gap between neighboring eigenvalues below which I1 and I2 depend on the basis chosen.
 EIGENGAP = 1e-6
 
 #: Root mean square of the norms over their median from which a few long rows hold nearly all
-#: energy: 96 % of it is not that of ordinary rows.
+#: energy: ordinary rows then hold 4 % of it.
 LONG_ROWS = 5.0
-#: Share of the energy that long rows hold, and of the rows that they may be, to be a finding.
+#: Long rows are a finding if they hold at least this share of the energy and are at most this share
+#: of the rows.
 LONG_ROWS_ENERGY = 0.5
 FEW_LONG_ROWS = 0.05
 
 #: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
-#: that is no fault is still mentioned: about 70 % of the pairs are positive there.
+#: that is not a fault is still mentioned: about 70 % of the pairs are positive there.
 FAINT_CONE = 0.5

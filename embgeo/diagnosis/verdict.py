@@ -1,10 +1,11 @@
-"""From the numbers of an analysis to a line that a newcomer understands, and its evidence."""
+"""All findings about an analysis, and a headline that sums them up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from embgeo.core.words import capital, join_words
 from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
@@ -14,7 +15,7 @@ from embgeo.diagnosis.findings.spectrum import share_of_long_rows
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
-    """The headline, the state of the geometry, and the findings behind it.
+    """The headline, the state of the geometry, and the findings.
 
     Attributes
     ----------
@@ -22,12 +23,11 @@ class Verdict:
     state : {"healthy", "mild", "degenerate", "undecided"}
     findings : tuple of Finding
     blame_lead : str
-        What the tokens in `blame` have in common, e.g. "Deepest in the cone"; empty if none is
-        named.
+        What the tokens in `blame` have in common, e.g. "Deepest in the cone"; empty without tokens.
     blame : tuple of str
-        Up to five tokens, hidden characters spelled out; rows by number where tokens are unknown.
+        Up to five tokens, hidden characters spelled out; row numbers if tokens are unknown.
     blame_rows : tuple of int
-        Their rows.
+        The rows of these tokens.
     """
 
     headline: str
@@ -39,14 +39,14 @@ class Verdict:
 
     @property
     def blame_sentence(self) -> str:
-        """The tokens to blame as a line of text; empty if there are none."""
+        """The blamed tokens as a line of text; empty if there are none."""
         return f"{self.blame_lead}: {', '.join(self.blame)}" if self.blame else ""
 
     @property
     def tone(self) -> State:
-        """How alarming the headline looks: a split by frequency alone is no calm matter."""
+        """The color of the headline: a split by frequency alone also looks mild."""
         frequency = self.finding("frequency")
-        split = frequency is not None and frequency.state in ("mild", "degenerate")
+        split = frequency is not None and frequency.is_fault
         return "mild" if self.state == "healthy" and split else self.state
 
     def finding(self, key: str) -> Finding | None:
@@ -59,7 +59,7 @@ class Verdict:
         return self.headline
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``analysis.json`` has it."""
+        """The entry in ``analysis.json``."""
         return {
             "state": self.state,
             "headline": self.headline,
@@ -71,55 +71,45 @@ class Verdict:
 def judge(analysis: Numbers) -> Verdict:
     """All findings about one matrix, and the line that sums them up."""
     asked = [(f.QUESTION, f.QUESTION.decide(analysis)) for f in FINDINGS]
-    shown = tuple(finding for question, finding in asked if question.shows(finding))
+    shown = tuple(finding for question, finding in asked if question.is_shown(finding))
     state: State = max((f.state for q, f in asked if q.geometry), key=RANK.__getitem__)
-    # Other healthy numbers must not hide that an essential question was never looked at.
+    # Other healthy numbers must not hide that an essential question is open.
     if state == "healthy" and any(f.state == "undecided" for q, f in asked if q.essential):
         state = "undecided"
     headline = _headline(state, {q.key for q, _ in asked if q.is_cause}, shown)
     rows = next((f for f in shown if f.key == "rows"), None)
-    # Where nothing else is known, rows that are merely idle decide nothing.
+    # If nothing else is known, rows that are merely idle decide nothing.
     faults = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
     if rows is not None and rows.state in faults:
         frequency = next(f for f in shown if f.key == "frequency")
-        is_calm = state == "healthy" and frequency.state in ("healthy", "undecided")
-        headline = _with_rows(rows, is_calm, headline, has_others(analysis))
+        verb = "show" if state == "healthy" and not frequency.is_fault else "are"
+        # The numbers below the headline are those of all kept rows.
+        with_faulty = has_short_rows(analysis) or names_all_rows(analysis)
+        who = "All rows together" if with_faulty else "The other rows"
+        headline = f"{capital(rows.clause)}. {who} {verb} {headline[0].lower()}{headline[1:]}"
         state = max(state, rows.state, key=RANK.__getitem__)
     return Verdict(headline, state, shown, *blame_tokens(analysis, _causes(analysis, shown)))
 
 
-def has_others(analysis: Numbers) -> bool:
-    """Whether the numbers are of rows that nothing is wrong with."""
-    return not (has_short_rows(analysis) or names_all_rows(analysis))
-
-
-def _with_rows(rows: Finding, is_calm: bool, headline: str, others: bool) -> str:
-    """The headline about the rows that are kept, after what is wrong with some."""
-    verb = "show" if is_calm else "are"
-    first = rows.clause[0].upper() + rows.clause[1:]
-    who = "The other rows" if others else "All rows together"
-    return f"{first}. {who} {verb} {headline[0].lower()}{headline[1:]}"
-
-
 def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
-    """Of what single tokens can be the cause; a split by frequency is nobody's."""
-    states = {f.key: f.state for f in findings}
+    """Faults that single tokens can cause; a split by frequency is not among them."""
+    states = {f.key: f.state for f in findings if f.is_fault}
     causes = ["rows"] if states.get("rows") == "degenerate" else []
     if states.get("rows") == "mild":
         causes += ["short rows" if has_short_rows(analysis) else "idle rows"]
-    causes += ["clump"] if states.get("clump") == "mild" else []
-    causes += ["scattered", "cone"] if states["cone"] in ("mild", "degenerate") else []
-    if states["spectrum"] in ("mild", "degenerate") and share_of_long_rows(analysis) is not None:
+    causes += ["clump"] if "clump" in states else []
+    causes += ["scattered", "cone"] if "cone" in states else []
+    if "spectrum" in states and share_of_long_rows(analysis) is not None:
         causes.append("large norms")
     return causes
 
 
-#: What belongs to the picture although another finding is worse.
+#: Findings that the headline mentions even if another finding is worse.
 _EVEN_IF_MILD = ("clusters", "duplicates", "cone", "coordinate", "clump")
 
 
 def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) -> list[Finding]:
-    """What the headline lists: causes before what follows from them, the worst before others."""
+    """The faults in the headline: causes before their consequences, the worst before others."""
     faults = [
         f
         for f in findings
@@ -133,42 +123,40 @@ def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) 
 def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> str:
     by_key = {f.key: f for f in findings}
     frequency = by_key["frequency"]
-    apart = frequency.state in ("mild", "degenerate")
+    apart = frequency.is_fault
     calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
     if state == "mild" and _is_clump_alone(findings):
-        text = f"Healthy but for {by_key['clump'].clause}: {_listed(calm)}"
+        text = f"Healthy but for {by_key['clump'].clause}: {_join(calm)}"
         return f"{text}, yet {frequency.clause}." if apart else f"{text}."
     if state in ("mild", "degenerate"):
         clauses = [f.clause for f in _sort_faults(state, causes, findings)]
         clauses = clauses or [by_key["isotropy"].clause]
         lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
-        return f"{lead}: {_listed([*clauses, frequency.clause] if apart else clauses)}."
+        return f"{lead}: {_join([*clauses, frequency.clause] if apart else clauses)}."
     if state == "undecided":
         open_question = next(f for f in findings if f.state == "undecided" and f.key != "rows")
         known = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.clause]
         if apart:
             known.append(frequency.clause)
-        return (
-            f"Undecided: {'; '.join([open_question.open, *([_listed(known)] if known else [])])}."
-        )
+        return f"Undecided: {'; '.join(filter(None, (open_question.open, _join(known))))}."
     if apart:
-        # Not the word of the state: norms alone can split what no probe separates.
+        # Not the word for the state: norms alone can differ although no probe separates tokens.
         partly = "partly " if frequency.state == "mild" else ""
         lead = f"Not degenerate, but rare and popular tokens live {partly}apart"
-        return f"{lead}: {_listed(calm)}, yet {frequency.clause}."
+        return f"{lead}: {_join(calm)}, yet {frequency.clause}."
     if frequency.clause:
         calm.append(frequency.clause)
-    return f"No sign of degeneration: {_listed(calm)}."
+    return f"No sign of degeneration: {_join(calm)}."
 
 
 def _is_clump_alone(findings: tuple[Finding, ...]) -> bool:
-    """Whether rows that lie together are all that is wrong with the geometry."""
-    states = {f.key: f.state for f in findings if f.key not in ("rows", "frequency")}
-    faults = [key for key, state in states.items() if state in ("mild", "degenerate")]
-    return faults == ["clump"] and "undecided" not in (states["cone"], states["spectrum"])
+    """Whether rows that lie together are the only fault of the geometry."""
+    others = [f for f in findings if f.key not in ("rows", "frequency")]
+    open_questions = {f.key for f in others if f.state == "undecided"}
+    return [f.key for f in others if f.is_fault] == ["clump"] and not (
+        open_questions & {"cone", "spectrum"}
+    )
 
 
-def _listed(clauses: list[str]) -> str:
-    if len(clauses) < 2:
-        return "".join(clauses)
-    return f"{', '.join(clauses[:-1])}{',' if len(clauses) > 2 else ''} and {clauses[-1]}"
+def _join(clauses: list[str]) -> str:
+    return join_words(clauses, comma=True)

@@ -1,7 +1,6 @@
-"""The questions that the verdict asks, one a file, in the order in which they are shown.
+"""The questions of the verdict, one per file, in the order of the report.
 
-Every sentence quotes the numbers that it rests on; every limit stands in
-:mod:`embgeo.diagnosis.thresholds` and is argued in docs/verdict.md.
+Every sentence quotes its numbers; all limits are in :mod:`embgeo.diagnosis.thresholds`.
 """
 
 from types import ModuleType

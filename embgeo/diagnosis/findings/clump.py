@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from embgeo.core.quantities import clump, cosine
-from embgeo.core.values import Quantity, format_number
+from embgeo.core.values import Quantity
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
     Numbers,
     Part,
-    Quote,
     Undecided,
-    format_percent,
+    find_scalar,
+    find_table,
     format_short,
     need,
-    value_of,
+    quote,
+    quote_percent,
+    quote_short,
 )
 from embgeo.diagnosis.question import Answer, Question
 
@@ -25,70 +27,62 @@ MOST = 0.5
 
 def answer(a: Numbers) -> Answer:
     found = need(a, clump.CLUMP_ROWS)
-    rows = int(value_of(found))
+    rows = int(found)
     if not rows:
-        return "healthy", ("No rows lie together apart from the others.",), ""
+        return "healthy", ["No rows lie together apart from the others."], ""
     if _is_one_of_clusters(a):
         raise Undecided("the rows form clusters, of which these rows are one")
-    share, angle = need(a, clump.CLUMP_SHARE), need(a, clump.CLUMP_ANGLE)
-    verb = "lies" if rows == 1 else "lie together"
     parts: list[Part] = [
-        Quote(found.name, _count(rows, "row")),
+        quote(found, _count(rows, "row")),
         " (",
-        Quote(share.name, format_percent(value_of(share))),
-        f") {verb} within ",
-        Quote(angle.name, f"{format_number(value_of(angle), 3)}°"),
+        quote_percent(need(a, clump.CLUMP_SHARE)),
+        f") {'lies' if rows == 1 else 'lie together'} within ",
+        quote_short(need(a, clump.CLUMP_ANGLE), "°"),
         *_quote_place(a),
     ]
     kinds = _list_kinds(a)
-    if kinds:
-        parts.append(f": {kinds}")
-    parts.append(".")
-    unused = a.scalar(clump.CLUMP_UNUSED_SHARE)
-    if unused is None or unused.value is None or unused.value < MOST:
-        return "mild", tuple(parts), f"a clump of {_count(rows, 'row')}"
+    parts.append(f": {kinds}." if kinds else ".")
+    unused = find_scalar(a, clump.CLUMP_UNUSED_SHARE)
+    if unused is None or unused < MOST:
+        return "mild", parts, f"a clump of {_count(rows, 'row')}"
     parts += [
         " ",
-        Quote(unused.name, format_percent(unused.value)),
+        quote_percent(unused),
         " of the tokens known to be unused are among them: training hardly touched these rows.",
     ]
-    return "mild", tuple(parts), _count(rows, "under-trained token")
+    return "mild", parts, _count(rows, "under-trained token")
 
 
-def _quote_place(a: Numbers) -> tuple[Part, ...]:
-    """Around which direction, and the tests."""
-    tilt = a.scalar(clump.CLUMP_TILT)
+def _quote_place(a: Numbers) -> list[Part]:
+    """The direction that the rows lie around, and the tests."""
     parts: list[Part] = [" of the mean direction"]
-    tests = [("angles ", clump.ANGLE_EXCESS), (", norms ", clump.NORM_EXCESS)]
-    if tilt is not None and tilt.value:
-        away = Quote(tilt.name, f"{format_number(tilt.value, 3)}°")
-        parts = [" of a direction ", away, " away from the mean direction"]
+    tests: list[tuple[str, Quantity]] = [
+        ("angles ", clump.ANGLE_EXCESS),
+        (", norms ", clump.NORM_EXCESS),
+    ]
+    tilt = find_scalar(a, clump.CLUMP_TILT)
+    if tilt:
+        parts = [" of a direction ", quote_short(tilt, "°"), " away from the mean direction"]
         tests = [("angles ", clump.DENSE_EXCESS)]
     parts.append(", apart from all others (excess mass of a second mode: ")
-    return (*parts, *_quote_modes(a, tests))
-
-
-def _quote_modes(a: Numbers, quoted: list[tuple[str, Quantity]]) -> tuple[Part, ...]:
-    """How large the second modes are, and what one mode stays below."""
-    parts: list[Part] = []
     chance = None
-    for lead, quantity in quoted:
+    for lead, quantity in tests:
         scalar = need(a, quantity)
-        parts += [lead, Quote(scalar.name, format_short(value_of(scalar)))]
+        parts += [lead, quote_short(scalar)]
         chance = scalar.reference
-    return (*parts, f"; chance stays below {format_short(chance)})" if chance else ")")
+    return [*parts, f"; chance stays below {format_short(chance)})" if chance else ")"]
 
 
 def _is_one_of_clusters(a: Numbers) -> bool:
-    """Whether the other rows lie together in the same way, which is another question."""
-    tilt, silhouette = a.scalar(clump.CLUMP_TILT), a.scalar(cosine.SILHOUETTE)
-    if tilt is None or not tilt.value or silhouette is None or silhouette.value is None:
+    """Whether the other rows form clusters as well, which is another question."""
+    silhouette = find_scalar(a, cosine.SILHOUETTE)
+    if not find_scalar(a, clump.CLUMP_TILT) or silhouette is None:
         return False
-    return limits.CLUSTERS.state(silhouette.value) != "healthy"
+    return limits.CLUSTERS.state(float(silhouette)) != "healthy"
 
 
 def _list_kinds(a: Numbers) -> str:
-    table = next((t for t in a.tables if t.name == clump.CLUMP_KINDS.name), None)
+    table = find_table(a, clump.CLUMP_KINDS)
     if table is None or a.tokens is None:
         return ""
     kind, count = table.columns.index("kind"), table.columns.index("rows")

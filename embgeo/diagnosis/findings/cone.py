@@ -8,99 +8,81 @@ from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
     Numbers,
     Part,
-    Quote,
     State,
-    format_percent,
+    find_scalar,
     format_short,
     is_faint_cone,
     isotropic_cosine_spread,
     need,
-    value_of,
+    quote,
+    quote_percent,
+    quote_short,
 )
 from embgeo.diagnosis.question import Answer, Question
+
+#: How the sentence begins, and what the headline calls the shape.
+_SHAPES = {
+    "degenerate": ("The rows form a narrow cone", "a narrow cone"),
+    "mild": ("The rows lean to one side", "a wide cone"),
+    "faint": ("There is a faint cone", "a faint cone"),
+    "healthy": ("There is no cone", "no cone"),
+}
 
 
 def answer(a: Numbers) -> Answer:
     mean = need(a, cosine.MEAN)
-    value = value_of(mean)
-    # Scattered rows widen the cone of the others, which is the one that is judged.
-    gathered = a.scalar(clump.MEAN_COSINE_GATHERED)
-    others = gathered.value if gathered is not None and gathered.value is not None else value
-    state: State = limits.CONE.state(max(value, others))
+    value = float(mean)
+    # Scattered rows widen the cone; the state is that of the other rows.
+    gathered = find_scalar(a, clump.MEAN_COSINE_GATHERED)
+    others = value if gathered is None else float(gathered)
+    state = limits.CONE.state(max(value, others))
     spread = isotropic_cosine_spread(a)
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
         state = "healthy"
-    is_diluted = state not in ("healthy", limits.CONE.state(value))
     shape = "faint" if state == "healthy" and is_faint_cone(a) else state
+    lead, noun = _SHAPES[shape]
     error = f" ± {format_number(spread, 2)}" if spread else ""
     parts: list[Part] = [
-        {
-            "degenerate": "The rows form a narrow cone: two random rows have a mean cosine of ",
-            "mild": "The rows lean to one side: two random rows have a mean cosine of ",
-            "faint": "There is a faint cone: two random rows have a mean cosine of ",
-            "healthy": "There is no cone: two random rows have a mean cosine of ",
-        }[shape],
-        Quote(mean.name, mean.text),
+        f"{lead}: two random rows have a mean cosine of ",
+        quote(mean),
         f" (isotropic rows: 0{error}",
         f"; {value / spread:,.0f} standard errors)" if shape == "faint" and spread else ")",
     ]
-    positive, angle = a.scalar(cosine.POSITIVE_SHARE), a.scalar(cosine.CONE_HALF_ANGLE_MEDIAN)
-    if positive is not None and positive.value is not None:
-        parts += [
-            ", ",
-            Quote(positive.name, format_percent(positive.value)),
-            " of all pairs are positive",
-        ]
-    if angle is not None and angle.value is not None:
-        parts += [
-            ", and half of the rows lie within ",
-            Quote(angle.name, f"{format_number(angle.value, 3)}°"),
-            " of the mean direction",
-        ]
+    positive = find_scalar(a, cosine.POSITIVE_SHARE)
+    if positive is not None:
+        parts += [", ", quote_percent(positive), " of all pairs are positive"]
+    angle = find_scalar(a, cosine.CONE_HALF_ANGLE_MEDIAN)
+    if angle is not None:
+        parts += [", and half of the rows lie within ", quote_short(angle, "°")]
+        parts.append(" of the mean direction")
         if angle.reference is not None:
-            parts.append(f" (isotropic rows: {format_number(angle.reference, 3)}°)")
+            parts.append(f" (isotropic rows: {format_short(angle.reference)}°)")
     parts.append(".")
-    if state != "healthy" and others > value:
-        parts += _quote_scattered(a)
+    clause = f"{noun} (mean cosine {format_short(value)})"
+    if state != "healthy" and gathered is not None and others > value:
+        rows = need(a, clump.SCATTERED_ROWS)
+        parts += [
+            " Without ",
+            quote(rows, f"{float(rows):,.0f} rows"),
+            " that lie scattered with norms of their own, as untrained rows do, it is at least ",
+            quote_short(gathered),
+            ".",
+        ]
+        if state != limits.CONE.state(value):
+            scattered = f"{float(rows):,.0f} scattered rows"
+            clause = f"{clause[:-1]}, at least {format_short(others)} without {scattered})"
     cause = _find_cause(a, state)
-    parts += cause
-    clause = {
-        "degenerate": f"a narrow cone (mean cosine {format_short(value)})",
-        "mild": f"a wide cone (mean cosine {format_short(value)})",
-        "faint": f"a faint cone (mean cosine {format_short(value)})",
-        "healthy": f"no cone (mean cosine {format_short(value)})",
-    }[shape]
-    if is_diluted:
-        scattered = f"{value_of(need(a, clump.SCATTERED_ROWS)):,.0f} scattered rows"
-        clause = f"{clause[:-1]}, at least {format_short(others)} without {scattered})"
     if cause:
         clause = f"a mean cosine of {format_short(value)} without a cone"
-    return state, tuple(parts), clause
-
-
-def _quote_scattered(a: Numbers) -> list[Part]:
-    """How many rows hide how narrow the cone of the others is."""
-    rows, others = need(a, clump.SCATTERED_ROWS), need(a, clump.MEAN_COSINE_GATHERED)
-    return [
-        " Without ",
-        Quote(rows.name, f"{value_of(rows):,.0f} rows"),
-        " that lie scattered with norms of their own, as untrained rows do, it is at least ",
-        Quote(others.name, format_number(value_of(others), 3)),
-        ".",
-    ]
+    return state, [*parts, *cause], clause
 
 
 def _find_cause(a: Numbers, state: State) -> list[Part]:
-    """What makes a mean cosine without a cone, and the number without it; empty if nothing does."""
-    if state == "healthy":
-        return []
-    for quantity, cause in _CAUSES:
-        scalar = a.scalar(quantity)
-        if scalar is None or scalar.value is None:
-            continue
-        if limits.CONE.state(scalar.value) == "healthy":
-            text = format_number(scalar.value, 2)
-            return [f" {cause} ", Quote(scalar.name, text), "."]
+    """What raises the mean cosine without a cone, and the number without it; empty if nothing."""
+    for quantity, cause in _CAUSES if state != "healthy" else ():
+        scalar = find_scalar(a, quantity)
+        if scalar is not None and limits.CONE.state(float(scalar)) == "healthy":
+            return [f" {cause} ", quote_short(scalar, digits=2), "."]
     return []
 
 

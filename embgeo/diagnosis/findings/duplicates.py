@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from embgeo.core.quantities import tokens
-from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import Numbers, Part, Quote, State, format_percent, need, value_of
+from embgeo.diagnosis.finding import (
+    Numbers,
+    Part,
+    find_scalar,
+    format_percent,
+    need,
+    quote,
+    quote_short,
+)
 from embgeo.diagnosis.question import Answer, Question
 
 
 def answer(a: Numbers) -> Answer:
     equal = need(a, tokens.DUPLICATE_ROWS)
-    share = value_of(equal) / max(1, int(a.provenance.get("kept") or 1))
-    state: State = limits.DUPLICATES.state(share)
-    parts: list[Part] = [
-        Quote(equal.name, format_percent(share)),
-        " of the rows equal an earlier row",
-    ]
-    distinct = a.scalar(tokens.MEAN_COSINE_DISTINCT)
-    if distinct is not None and distinct.value is not None:
-        parts += [
-            "; with every row counted once, the mean cosine is ",
-            Quote(distinct.name, format_number(distinct.value, 3)),
-        ]
-    return state, (*parts, "."), f"{format_percent(share)} duplicate rows"
+    share = float(equal) / max(1, int(a.provenance.get("kept") or 1))
+    percent = format_percent(share)
+    parts: list[Part] = [quote(equal, percent), " of the rows equal an earlier row"]
+    distinct = find_scalar(a, tokens.MEAN_COSINE_DISTINCT)
+    if distinct is not None:
+        parts += ["; with every row counted once, the mean cosine is ", quote_short(distinct)]
+    return limits.DUPLICATES.state(share), [*parts, "."], f"{percent} duplicate rows"
 
 
 QUESTION = Question(

@@ -10,12 +10,13 @@ from embgeo.diagnosis.finding import (
     RANK,
     Numbers,
     Part,
-    Quote,
     State,
+    find_scalar,
     format_percent,
     format_short,
+    join_parts,
     need,
-    value_of,
+    quote,
 )
 from embgeo.diagnosis.question import Answer, Question
 
@@ -23,25 +24,23 @@ from embgeo.diagnosis.question import Answer, Question
 def answer(a: Numbers) -> Answer:
     """State, sentence and clause; the sentence begins with the test that decided."""
     auc = need(a, frequency.PROBE_AUC)
-    value, error = value_of(auc), auc.standard_error or 0.0
+    value, error = float(auc), auc.standard_error or 0.0
     above_chance = value - 0.5 > limits.STANDARD_ERRORS * error
-    by_probe: State = limits.PROBE.state(value) if above_chance else "healthy"
+    by_probe = limits.PROBE.state(value) if above_chance else "healthy"
     by_neighbors, neighbors_parts, neighbors_clause = _neighbors(a)
     by_norm, norm_parts, norm_clause = _norms(a)
-    state: State = max(by_probe, by_neighbors, by_norm, key=RANK.__getitem__)
+    state = max(by_probe, by_neighbors, by_norm, key=RANK.__getitem__)
     only = "only " if state == "healthy" else ""
-    probe_parts: tuple[Part, ...] = (
+    probe_parts: list[Part] = [
         f"a linear probe has an AUC of {only}",
-        Quote(auc.name, auc.text),
+        quote(auc),
         " (chance: 0.5)",
-    )
-    said = [(by_probe, probe_parts), (by_neighbors, neighbors_parts), (by_norm, norm_parts)]
+    ]
+    tests = [(by_probe, probe_parts), (by_neighbors, neighbors_parts), (by_norm, norm_parts)]
     # The test that decided comes first; the sort keeps the order of the others.
-    said = sorted((s for s in said if s[1]), key=lambda s: s[0] != state)
-    parts: list[Part] = [_frequency_lead(state, by_norm_only=state not in (by_probe, by_neighbors))]
-    for i, (_, piece) in enumerate(said):
-        parts += [*(["; "] if i else []), *piece]
-    parts += _weights(a)
+    tests = sorted((test for test in tests if test[1]), key=lambda test: test[0] != state)
+    lead = _frequency_lead(state, by_norm_only=state not in (by_probe, by_neighbors))
+    parts = [lead, *join_parts("; ", [piece for _, piece in tests]), *_weights(a), "."]
     if state == "healthy":
         clause = f"rare and popular tokens are mixed (AUC {format_short(value)})"
     elif by_probe == state:
@@ -49,7 +48,7 @@ def answer(a: Numbers) -> Answer:
         clause = f"rare tokens are {partly}separable from popular ones (AUC {format_short(value)})"
     else:
         clause = neighbors_clause if by_neighbors == state else norm_clause
-    return state, (*parts, "."), clause
+    return state, parts, clause
 
 
 def _frequency_lead(state: State, by_norm_only: bool) -> str:
@@ -62,63 +61,53 @@ def _frequency_lead(state: State, by_norm_only: bool) -> str:
     return f"Rare and popular tokens {partly}live apart: "
 
 
-def _neighbors(a: Numbers) -> Answer:
-    rare = a.scalar(frequency.NEIGHBOR_RARITY_RARE)
-    popular = a.scalar(frequency.NEIGHBOR_RARITY_POPULAR)
-    if rare is None or popular is None or rare.value is None or popular.value is None:
-        return "healthy", (), ""
-    gap = rare.value - popular.value
+def _neighbors(a: Numbers) -> tuple[State, list[Part], str]:
+    rare = find_scalar(a, frequency.NEIGHBOR_RARITY_RARE)
+    popular = find_scalar(a, frequency.NEIGHBOR_RARITY_POPULAR)
+    if rare is None or popular is None:
+        return "healthy", [], ""
+    gap = float(rare) - float(popular)
     error = math.hypot(rare.standard_error or 0.0, popular.standard_error or 0.0)
     within_error = gap <= limits.STANDARD_ERRORS * error
-    state: State = "healthy" if within_error else limits.NEIGHBOR_GAP.state(gap)
     base = f" (base rate {format_percent(rare.reference)})" if rare.reference is not None else ""
-    shares = format_percent(rare.value), format_percent(popular.value)
-    parts: tuple[Part, ...] = (
+    shares = format_percent(float(rare)), format_percent(float(popular))
+    parts: list[Part] = [
         "of the nearest neighbors of rare tokens ",
-        Quote(rare.name, shares[0]),
+        quote(rare, shares[0]),
         " are rare, of those of popular tokens ",
-        Quote(popular.name, shares[1]),
+        quote(popular, shares[1]),
         base,
-    )
+    ]
     clause = f"neighbors of rare tokens are rare ({shares[0]}, of popular tokens {shares[1]})"
-    return state, parts, clause
+    return "healthy" if within_error else limits.NEIGHBOR_GAP.state(gap), parts, clause
 
 
-def _norms(a: Numbers) -> Answer:
-    rho = a.scalar(frequency.NORM_SPEARMAN)
-    if rho is None or rho.value is None:
-        return "healthy", (), ""
+def _norms(a: Numbers) -> tuple[State, list[Part], str]:
+    rho = find_scalar(a, frequency.NORM_SPEARMAN)
+    size = 0.0 if rho is None else abs(float(rho))
     # A rank correlation of M unrelated pairs has standard error 1/√(M−1).
     kept = max(2, int(a.provenance.get("kept") or 2))
-    size = abs(rho.value)
-    state: State = (
-        limits.NORM_RANK.state(size)
-        if size * math.sqrt(kept - 1) > limits.STANDARD_ERRORS
-        else "healthy"
-    )
-    if state == "healthy":
-        return state, (), ""
-    parts: tuple[Part, ...] = (
-        "norms follow frequency (rank correlation ",
-        Quote(rho.name, rho.text),
-        ")",
-    )
-    return state, parts, f"norms follow frequency (rank correlation {format_short(rho.value)})"
+    state = limits.NORM_RANK.state(size)
+    if rho is None or state == "healthy" or size * math.sqrt(kept - 1) <= limits.STANDARD_ERRORS:
+        return "healthy", [], ""
+    parts: list[Part] = ["norms follow frequency (rank correlation ", quote(rho), ")"]
+    return state, parts, f"norms follow frequency (rank correlation {format_short(float(rho))})"
 
 
-def _weights(a: Numbers) -> tuple[Part, ...]:
-    """Where a text, in which tokens occur as often as counted, has another cone than the matrix."""
-    plain, weighted = a.scalar(cosine.MEAN), a.scalar(frequency.WEIGHTED_MEAN_COSINE)
-    if plain is None or weighted is None or plain.value is None or weighted.value is None:
-        return ()
-    if limits.CONE.state(plain.value) == limits.CONE.state(weighted.value):
-        return ()
-    return (
+def _weights(a: Numbers) -> list[Part]:
+    """The mean cosine weighted by counts, where its state differs from that of the matrix."""
+    plain = find_scalar(a, cosine.MEAN)
+    weighted = find_scalar(a, frequency.WEIGHTED_MEAN_COSINE)
+    if plain is None or weighted is None:
+        return []
+    if limits.CONE.state(float(plain)) == limits.CONE.state(float(weighted)):
+        return []
+    return [
         ". With each token counted as often as it occurs, the mean cosine is ",
-        Quote(weighted.name, weighted.text),
+        quote(weighted),
         " instead of ",
-        Quote(plain.name, plain.text),
-    )
+        quote(plain),
+    ]
 
 
 QUESTION = Question(

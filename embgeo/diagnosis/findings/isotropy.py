@@ -5,64 +5,59 @@ from __future__ import annotations
 import math
 
 from embgeo.core.quantities import isotropy
+from embgeo.core.values import Scalar
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
     Numbers,
     Part,
-    Quote,
-    State,
+    find_scalar,
     format_short,
     milder,
     need,
-    value_of,
+    quote,
 )
 from embgeo.diagnosis.question import Answer, Question
+
+_LEADS = {
+    "degenerate": ("Directions are far from alike", "to"),
+    "mild": ("Directions are not alike", "to"),
+    "healthy": ("Directions are nearly alike", "no lower than"),
+}
 
 
 def answer(a: Numbers) -> Answer:
     # Files of earlier versions have only the variant that divides all rows by one number.
     old = a.scalar(isotropy.I1_UNIT_ROWS) is None and a.scalar(isotropy.I1_UNIT) is not None
     unit = need(a, isotropy.I1_UNIT if old else isotropy.I1_UNIT_ROWS)
-    value = value_of(unit)
-    state: State = limits.PARTITION.state(value)
+    value = float(unit)
+    state = limits.PARTITION.state(value)
     if unit.reference is not None and 0.0 < unit.reference < 1.0 and value > 0.0:
         multiple = math.log(value) / math.log(unit.reference)
         state = milder(state, limits.PARTITION_MULTIPLE.state(multiple))
+    lead, bound = _LEADS[state]
     parts: list[Part] = [
-        {
-            "degenerate": "Directions are far from alike: with every row scaled to norm 1, the "
-            "partition function falls to ",
-            "mild": "Directions are not alike: with every row scaled to norm 1, the partition "
-            "function falls to ",
-            "healthy": "Directions are nearly alike: with every row scaled to norm 1, the "
-            "partition function falls no lower than ",
-        }[state],
-        Quote(unit.name, unit.text),
+        f"{lead}: with every row scaled to norm 1, the partition function falls {bound} ",
+        quote(unit),
         " of its peak",
+        _describe_reference(unit),
     ]
-    if unit.reference is not None:
-        parts.append(f" (isotropic rows: {unit.reference_text})")
-    raw = a.scalar(isotropy.I1)
-    if raw is not None and raw.value is not None:
-        parts += [
-            "; as stored, where large norms alone can lower it, to ",
-            Quote(raw.name, raw.text),
-        ]
-        if raw.reference is not None:
-            parts.append(f" (isotropic rows: {raw.reference_text})")
+    raw = find_scalar(a, isotropy.I1)
+    if raw is not None:
+        parts += ["; as stored, where large norms alone can lower it, to ", quote(raw)]
+        parts.append(_describe_reference(raw))
     parts.append(".")
-    gap = a.scalar(isotropy.EIGENGAP)
-    if gap is not None and gap.value is not None and gap.value < limits.EIGENGAP:
+    gap = find_scalar(a, isotropy.EIGENGAP)
+    if gap is not None and gap < limits.EIGENGAP:
         parts += [
             " Two eigenvalues nearly coincide (relative gap ",
-            Quote(gap.name, gap.text),
+            quote(gap),
             "), so these numbers depend on the choice of eigenvectors.",
         ]
-    return (
-        state,
-        tuple(parts),
-        f"an uneven partition function (I1 of unit rows {format_short(value)})",
-    )
+    return state, parts, f"an uneven partition function (I1 of unit rows {format_short(value)})"
+
+
+def _describe_reference(scalar: Scalar) -> str:
+    return f" (isotropic rows: {scalar.reference_text})" if scalar.reference is not None else ""
 
 
 QUESTION = Question(

@@ -1,4 +1,4 @@
-"""Are rows damaged? Damaged rows on either side, and rows that training never touched."""
+"""Are rows damaged? Damaged rows of input and output, and rows that training never touched."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from typing import Any
 
 from embgeo.core.quantities import tokens
 from embgeo.core.values import Quantity
+from embgeo.core.words import capital, join_words
 from embgeo.diagnosis.blame import show_token
-from embgeo.diagnosis.finding import Numbers, Part, Quote, State, Undecided, format_short
+from embgeo.diagnosis.finding import (
+    Numbers,
+    Part,
+    State,
+    Undecided,
+    find_scalar,
+    format_short,
+    quote_short,
+)
 from embgeo.diagnosis.question import Answer, Question
 
 #: Special tokens that the sentence names, at most.
@@ -20,34 +29,31 @@ def answer(a: Numbers) -> Answer:
     if not isinstance(damage, Mapping):
         raise Undecided("this analysis does not say which rows are damaged")
     idle = _idle_clause(a, damage)
-    both = _input_clause(_count_dead(damage), damage), _output_clause(damage["output"] or 0)
-    clauses = [text for text in both if text]
+    clauses = [text for text in (_input_clause(damage), _output_clause(damage)) if text]
     state: State = "degenerate" if clauses else "mild" if idle else "healthy"
     clause = ", and ".join(clauses) or idle or "no row is damaged"
     more = f"; {idle}." if clauses and idle else "."
-    parts: tuple[Part, ...] = (
-        clause[0].upper() + clause[1:],
-        *_describe(a, damage),
-        more + _explain_short(damage),
-    )
-    return state, parts, clause
+    if damage.get("short"):
+        more += " Short rows that are more than 5 % stay in every number; "
+        more += f"--damaged-below {damage['short_limit']:.1g} leaves them out."
+    return state, [capital(clause), *_describe(a, damage), more], clause
 
 
 def has_short_rows(a: Numbers) -> bool:
-    """Whether some rows are far shorter than all others, and too many to be left out."""
+    """Whether some rows are far shorter than all others, but too many to leave out."""
     damage = a.provenance.get("damaged")
     return isinstance(damage, Mapping) and bool(damage.get("short"))
 
 
 def names_all_rows(a: Numbers) -> bool:
-    """Whether what is wrong with rows is said of as many as are kept: there are no others."""
+    """Whether as many rows are constant, or equal to the mean row, as are kept."""
     kept = int(a.provenance.get("kept") or 0)
     named = max(_count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS))
     return 0 < kept <= named
 
 
 def _count_untrained(damage: Mapping[str, Any]) -> int:
-    """Damaged rows as an initialization makes them; files of earlier versions do not know."""
+    """Damaged rows with initial values; files of earlier versions do not count them."""
     return int(damage.get("initial", 0))
 
 
@@ -56,73 +62,60 @@ def _count_dead(damage: Mapping[str, Any]) -> int:
     return int(every - damage["padding"] - _count_untrained(damage))
 
 
-def _input_clause(rows: int, damage: Mapping[str, Any]) -> str:
+def _input_clause(damage: Mapping[str, Any]) -> str:
     """``79 rows are damaged, among them <|im_start|>, which the chat template uses``."""
+    rows = _count_dead(damage)
     if not rows:
         return ""
     word = "not finite" if rows == damage["nonfinite"] else "damaged"
     if rows == damage.get("perhaps_initial"):
         word = f"damaged or {'was' if rows == 1 else 'were'} never trained"
-    said = f"{_counted(rows)} {word}"
+    text = f"{_rows_are(rows)} {word}"
     used = [one for one in damage["named"] if one["template"]]
     named = [show_token(one["token"], None) for one in (used or damage["named"])[:NAMED]]
     if not named:
-        return said
+        return text
     which = ", which the chat template uses" if used else ""
-    return f"{said}, among them {_listed(named)}{which}"
+    return f"{text}, among them {join_words(named)}{which}"
 
 
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+def _output_clause(damage: Mapping[str, Any]) -> str:
+    rows = damage["output"]
+    return f"{_rows_are(rows, 'of the output matrix ')} damaged" if rows else ""
 
 
-def _output_clause(rows: int) -> str:
-    return f"{_counted(rows, 'of the output matrix ')} damaged" if rows else ""
-
-
-def _counted(rows: int, of: str = "") -> str:
+def _rows_are(rows: int, of: str = "") -> str:
     return f"{rows:,} row {of}is" if rows == 1 else f"{rows:,} rows {of}are"
 
 
 def _count(a: Numbers, quantity: Quantity) -> int:
-    scalar = a.scalar(quantity)
-    return 0 if scalar is None or scalar.value is None else int(scalar.value)
+    scalar = find_scalar(a, quantity)
+    return 0 if scalar is None else int(scalar)
 
 
 def _idle_clause(a: Numbers, damage: Mapping[str, Any]) -> str:
-    """Rows as an initialization leaves them; empty if there are none."""
+    """Rows with initial or collapsed values, and short ones; empty if there are none."""
     untrained = _count_untrained(damage)
     constant, mean = _count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS)
-    said = []
+    clauses = []
     if untrained:
-        said.append(f"{untrained:,} row{' was' if untrained == 1 else 's were'} never trained")
+        clauses.append(f"{untrained:,} row{' was' if untrained == 1 else 's were'} never trained")
     if constant:
-        said.append(f"{_counted(constant)} constant")
+        clauses.append(f"{_rows_are(constant)} constant")
     if mean:
-        verb = "equals" if mean == 1 else "equal"
-        said.append(f"{mean:,} row{'' if mean == 1 else 's'} {verb} the mean row")
+        clauses.append(f"{mean:,} row{' equals' if mean == 1 else 's equal'} the mean row")
     if short := damage.get("short"):
         decades = format_short(damage["short_decades"])
-        said.append(f"{_counted(short)} shorter than all others by {decades} decades")
-    return _listed(said)
+        clauses.append(f"{_rows_are(short)} shorter than all others by {decades} decades")
+    return join_words(clauses)
 
 
-def _explain_short(damage: Mapping[str, Any]) -> str:
-    """Why short rows are in all numbers, and how they are left out."""
-    if not damage.get("short"):
-        return ""
-    return (
-        " Short rows that are more than 5 % stay in every number; "
-        f"--damaged-below {damage['short_limit']:.1g} leaves them out."
-    )
-
-
-def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
-    """Why rows count as damaged: how far below the others they are; the norms of the rest."""
+def _describe(a: Numbers, damage: Mapping[str, Any]) -> list[Part]:
+    """Why rows count as damaged: their distance from the others, and the median norm."""
     parts: list[Part] = []
-    gap, median = a.scalar(tokens.DAMAGED_GAP), a.scalar(tokens.NORM_MEDIAN)
-    if gap is not None and gap.value is not None:
-        shown = Quote(gap.name, f"{format_short(gap.value)} decades")
+    gap, median = find_scalar(a, tokens.DAMAGED_GAP), find_scalar(a, tokens.NORM_MEDIAN)
+    if gap is not None:
+        shown = quote_short(gap, " decades")
         if damage["small"]:
             parts += [f"; the norms of {damage['small']:,} lie below all others by ", shown]
             parts.append(_explain_length(damage))
@@ -130,9 +123,9 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> tuple[Part, ...]:
             parts.append(_name_kinds(damage))
         elif not damage.get("short"):
             parts += [": the widest gap among the smallest norms is ", shown]
-    if median is not None and median.value is not None:
-        parts += [" (median norm ", Quote(median.name, format_short(median.value)), ")"]
-    return tuple(parts)
+    if median is not None:
+        parts += [" (median norm ", quote_short(median), ")"]
+    return parts
 
 
 def _name_kinds(damage: Mapping[str, Any]) -> str:

@@ -12,47 +12,47 @@ from embgeo.diagnosis.finding import (
     Quote,
     State,
     dimensions,
+    find_scalar,
     format_percent,
     format_short,
     mean_squared_cosine,
     milder,
     need,
-    reference_of,
-    value_of,
+    quote,
+    quote_percent,
 )
 from embgeo.diagnosis.ordinary import ordinary_share, relative_odds
 from embgeo.diagnosis.question import Answer, Question
 
+_LEADS = {
+    "degenerate": "The spectrum has collapsed: ",
+    "mild": "The spectrum is uneven: ",
+    "healthy": "The spectrum is spread out: ",
+}
+
 
 def answer(a: Numbers) -> Answer:
     top, rank = need(a, spectrum.TOP_SHARE), need(a, spectrum.EFFECTIVE_RANK)
-    share, d = value_of(top), dimensions(a)
-    share_reference = reference_of(top, 1.0 / d)
-    rank_reference = reference_of(rank, float(d))
+    share, d = float(top), dimensions(a)
+    rank_reference = rank.reference or float(d)
     by_norms = share_of_long_rows(a)
-    by_top: State = judge_share(a, share)
-    # Long rows do not bend the others: what they hold is worth a word, and no collapse.
+    by_top = judge_share(a, share)
+    # Long rows do not bend the others: their energy is mentioned, but is not a collapse.
     if by_norms is not None:
         by_top = "mild"
     elif is_made_by_norms(a, share):
         by_top = "healthy"
-    by_rank = limits.RANK_RATIO.state(value_of(rank) / rank_reference)
-    state: State = max(by_top, by_rank, key=RANK.__getitem__)
+    by_rank = limits.RANK_RATIO.state(float(rank) / rank_reference)
+    state = max(by_top, by_rank, key=RANK.__getitem__)
     top_parts: list[Part] = [
-        Quote(top.name, format_percent(share)),
-        f" of the energy (isotropic rows: {format_percent(share_reference)})",
+        quote_percent(top),
+        f" of the energy (isotropic rows: {format_percent(top.reference or 1.0 / d)})",
     ]
     rank_parts: list[Part] = [
-        Quote(rank.name, rank.text),
+        quote(rank),
         f" of {d:,} (isotropic rows: {format_number(rank_reference)})",
     ]
-    parts: list[Part] = [
-        {
-            "degenerate": "The spectrum has collapsed: ",
-            "mild": "The spectrum is uneven: ",
-            "healthy": "The spectrum is spread out: ",
-        }[state]
-    ]
+    parts: list[Part] = [_LEADS[state]]
     if by_top == state:
         strongest = "the strongest" if state == "healthy" else "one"
         parts += [f"{strongest} direction holds ", *top_parts]
@@ -61,23 +61,20 @@ def answer(a: Numbers) -> Answer:
     else:
         parts += ["the effective rank is ", *rank_parts]
         parts += [", and the strongest direction holds ", *top_parts, "."]
-        clause = f"an effective rank of {format_short(value_of(rank))} in {d:,} dimensions"
+        clause = f"an effective rank of {format_short(float(rank))} in {d:,} dimensions"
     if by_norms is not None:
         clause = f"{_describe_long_rows(a)} {format_percent(by_norms)} of the energy"
         squared = mean_squared_cosine(a) or 0.0
         spread = "Directions are spread all the same"
         if limits.LINE.state(squared) != "healthy":
             spread = "Rows of norm 1 would not have such a share in any direction"
-        parts += [
-            f" {spread} (mean squared cosine ",
-            Quote(cosine.STD.name, format_number(squared, 3)),
-            f"): {clause}.",
-        ]
-    return state, tuple(parts), clause if state != "healthy" else "no collapsed spectrum"
+        number = Quote(cosine.STD.name, format_short(squared))
+        parts += [f" {spread} (mean squared cosine ", number, f"): {clause}."]
+    return state, parts, clause if state != "healthy" else "no collapsed spectrum"
 
 
 def judge_share(a: Numbers, share: float) -> State:
-    """The energy of the first direction, by itself and against an ordinary spectrum."""
+    """The state of the first direction's energy, also relative to an ordinary spectrum."""
     return milder(
         limits.TOP_SHARE.state(share),
         limits.TOP_ODDS.state(relative_odds(share, ordinary_share(a))),
@@ -86,31 +83,29 @@ def judge_share(a: Numbers, share: float) -> State:
 
 def share_of_long_rows(a: Numbers) -> float | None:
     """Share of the energy in a few long rows while directions are spread; None if it is small."""
-    top, squared = a.scalar(spectrum.TOP_SHARE), mean_squared_cosine(a)
-    if top is None or top.value is None or squared is None:
+    top, squared = find_scalar(a, spectrum.TOP_SHARE), mean_squared_cosine(a)
+    if top is None or squared is None:
         return None
     energy = a.scalar(tokens.LONG_ROWS_ENERGY)
     is_spread = limits.LINE.state(squared) == "healthy"
-    made = judge_share(a, top.value) == "degenerate" and is_made_by_norms(a, top.value)
+    made = judge_share(a, float(top)) == "degenerate" and is_made_by_norms(a, float(top))
     if (is_spread or made) and count_long_rows(a) and energy is not None:
         return energy.value
     if made:
         return top.value
-    rms, median = a.scalar(tokens.NORM_RMS), a.scalar(tokens.NORM_MEDIAN)
-    if rms is None or median is None or not rms.value or not median.value:
+    rms, median = find_scalar(a, tokens.NORM_RMS), find_scalar(a, tokens.NORM_MEDIAN)
+    if not rms or not median or not is_spread or rms < limits.LONG_ROWS * float(median):
         return None
-    if not is_spread or rms.value < limits.LONG_ROWS * median.value:
-        return None
-    return 1.0 - (median.value / rms.value) ** 2
+    return 1.0 - (float(median) / float(rms)) ** 2
 
 
 def count_long_rows(a: Numbers) -> int:
-    """How many rows are too long for lognormal norms; 0 where they are many or hold little."""
-    rows, energy = a.scalar(tokens.LONG_ROWS), a.scalar(tokens.LONG_ROWS_ENERGY)
-    if rows is None or energy is None or not rows.value or not energy.value:
+    """Rows that are too long for lognormal norms; 0 where they are many or hold little."""
+    rows, energy = find_scalar(a, tokens.LONG_ROWS), find_scalar(a, tokens.LONG_ROWS_ENERGY)
+    if not rows or not energy:
         return 0
-    few = rows.value <= limits.FEW_LONG_ROWS * int(a.provenance.get("kept") or 0)
-    return int(rows.value) if few and energy.value >= limits.LONG_ROWS_ENERGY else 0
+    few = rows <= limits.FEW_LONG_ROWS * int(a.provenance.get("kept") or 0)
+    return int(rows) if few and energy >= limits.LONG_ROWS_ENERGY else 0
 
 
 def _describe_long_rows(a: Numbers) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from embgeo.core.quantities import cosine
-from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.finding import (
     Numbers,
     Part,
-    Quote,
     Undecided,
     dimensions,
     format_short,
     milder,
     need,
-    value_of,
+    quote,
 )
 from embgeo.diagnosis.ordinary import ordinary_squares, relative_odds
 from embgeo.diagnosis.question import Answer, Question
@@ -22,29 +20,28 @@ from embgeo.diagnosis.question import Answer, Question
 
 def answer(a: Numbers) -> Answer:
     mean, std = need(a, cosine.MEAN), need(a, cosine.STD)
-    d = dimensions(a)
-    squared = value_of(mean) ** 2 + value_of(std) ** 2
-    numbers: tuple[Part, ...] = (
-        "the mean cosine is ",
-        Quote(mean.name, mean.text),
-        " while the mean squared cosine is ",
-        Quote(std.name, format_number(squared, 3)),
-        f" (isotropic rows: {format_number(1.0 / d, 3)})",
-    )
-    if limits.CONE.state(value_of(mean)) != "healthy":
+    squared = float(mean) ** 2 + float(std) ** 2
+    if limits.CONE.state(float(mean)) != "healthy":
         raise Undecided("the rows lie on one side of the origin, which the mean cosine shows")
+    numbers: list[Part] = [
+        "the mean cosine is ",
+        quote(mean),
+        " while the mean squared cosine is ",
+        quote(std, format_short(squared)),
+        f" (isotropic rows: {format_short(1.0 / dimensions(a))})",
+    ]
     state = milder(
         limits.LINE.state(squared),
         limits.LINE_ODDS.state(relative_odds(squared, ordinary_squares(a))),
     )
     if state == "healthy":
-        return state, ("No hidden two-sided collapse: ", *numbers, "."), ""
+        return state, ["No hidden two-sided collapse: ", *numbers, "."], ""
     lead = {
         "degenerate": "The rows have collapsed on to a line through the origin, on both sides: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
     clause = f"a collapse on both sides of the origin (mean squared cosine {format_short(squared)})"
-    return state, (lead, *numbers, ". The mean cosine alone would miss it."), clause
+    return state, [lead, *numbers, ". The mean cosine alone would miss it."], clause
 
 
 QUESTION = Question(
