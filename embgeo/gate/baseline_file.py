@@ -1,8 +1,7 @@
-"""Baselines in a file that people can review: one number a line, and where it comes from.
+"""Baseline files, in a form that people can review: one number a line, with its provenance.
 
-Format and version are checked as of every record. The rest is written and read here, because the
-schema of a dataclass does not say what a review needs: a bare number where it is exact, an object
-where it is not, and each on a line of its own.
+Written and read by hand, since a dataclass schema cannot say that a number is bare where it is
+exact and an object where it is not.
 
 Format history
 --------------
@@ -13,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,6 +21,7 @@ from embgeo.gate.check import Measured
 from embgeo.gate.rule_value import SCALES, Known, RuleValue, show
 from embgeo.gate.text import round_digits
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.io.bounded.saved import begins_as
 
 FORMAT = RecordFormat(
     "embgeo.baseline",
@@ -31,43 +31,35 @@ FORMAT = RecordFormat(
     what="a baseline",
     again=f"write it again with {argument('update_baseline')}",
 )
-#: Fields of an analysis' provenance that say what was measured, and by what.
+#: Entries of the provenance that a baseline keeps.
 KEPT = ("file", "tensor", "sha256", "dtype", "n", "d", "kept", "sections", "options", "versions")
-#: Digits of a standard error: more would change with every run on another machine.
+#: Digits of a standard error; more would differ from machine to machine.
 ERROR_DIGITS = 3
 
 
 def render(matrices: Sequence[Measured], command: str) -> str:
     """The text of a baseline file: sorted by name, numbers with ten significant digits."""
-    lines = [
-        "{",
-        f' "format": {_json(FORMAT.name)},',
-        f' "format_version": {FORMAT.version},',
-        f' "command": {_json(command)},',
-        ' "matrices": [',
-    ]
-    for last, matrix in _marked(matrices):
-        lines.append("  {")
-        lines += [f'   "{k}": {_json(matrix.provenance[k])},' for k in KEPT]
-        lines.append(f'   "absent": {_json(dict(sorted(matrix.absent.items())))},')
-        lines.append('   "scalars": {')
-        for end, name in _marked(sorted(matrix.readings)):
-            entry = _json(to_json(matrix.readings[name]))
-            lines.append(f"    {_json(name)}: {entry}{'' if end else ','}")
-        lines += ["   }", "  }" if last else "  },"]
-    return "\n".join([*lines, " ]", "}"]) + "\n"
+    head = {"format": FORMAT.name, "format_version": FORMAT.version, "command": command}
+    listed = ",\n".join(map(_render_matrix, matrices))
+    return f'{{\n{_entries(head, 1)},\n "matrices": [\n{listed}\n ]\n}}\n'
 
 
-def _marked(items: Sequence[Any]) -> list[tuple[bool, Any]]:
-    return [(at == len(items) - 1, item) for at, item in enumerate(items)]
+def _render_matrix(matrix: Measured) -> str:
+    head = {key: matrix.provenance[key] for key in KEPT}
+    head["absent"] = dict(sorted(matrix.absent.items()))
+    scalars = {name: to_json(matrix.readings[name]) for name in sorted(matrix.readings)}
+    return f'  {{\n{_entries(head, 3)},\n   "scalars": {{\n{_entries(scalars, 4)}\n   }}\n  }}'
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, allow_nan=False)
+def _entries(content: Mapping[str, object], indent: int) -> str:
+    """The entries of a JSON object, one a line."""
+    entry = json.JSONEncoder(allow_nan=False).encode
+    lines = (f"{' ' * indent}{entry(key)}: {entry(value)}" for key, value in content.items())
+    return ",\n".join(lines)
 
 
 def to_json(reading: RuleValue) -> Any:
-    """A bare number where it is exact, else an object that says what is known."""
+    """A bare number where it is exact, else an object."""
     if reading.value is None:
         return {"undefined": reading.undefined}
     if reading.scale:
@@ -82,32 +74,24 @@ def to_json(reading: RuleValue) -> Any:
 
 
 def is_baseline(path: Path) -> bool:
-    """Whether a file begins like a baseline, of this version or another."""
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(4096)
-    except OSError:
-        return False
-    return start.lstrip().startswith(b"{") and f'"{FORMAT.name}"'.encode() in start
+    """Whether a file begins like a baseline of any version."""
+    return begins_as(path, FORMAT.name)
 
 
 def read(path: Path) -> list[Measured]:
     """The matrices of a baseline file."""
     content = FORMAT.read(path)
     try:
-        matrices = [_matrix(entry) for entry in content["matrices"]]
+        matrices = [_read_matrix(entry) for entry in content["matrices"]]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise UnreadableFile(
-            f"damaged baseline ({type(error).__name__}: {error})",
-            where=path,
-            way_out=FORMAT.again,
-        ) from error
+        cause = f"damaged baseline ({type(error).__name__}: {error})"
+        raise UnreadableFile(cause, where=path, way_out=FORMAT.again) from error
     if not matrices:
         raise UnreadableFile("a baseline without a matrix", where=path)
     return matrices
 
 
-def _matrix(entry: dict[str, Any]) -> Measured:
+def _read_matrix(entry: dict[str, Any]) -> Measured:
     readings = {str(name): from_json(value, name) for name, value in entry["scalars"].items()}
     absent = {str(section): str(why) for section, why in entry["absent"].items()}
     provenance = {key: entry[key] for key in KEPT}
@@ -117,13 +101,7 @@ def _matrix(entry: dict[str, Any]) -> Measured:
 
 
 def from_json(entry: Any, name: str = "") -> RuleValue:
-    """What `to_json` wrote.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Something else.
-    """
+    """What `to_json` wrote; ValueError or TypeError for anything else."""
     scale = SCALES.get(name, ())
     if entry in scale:
         return RuleValue(float(scale.index(entry)), scale=scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from embgeo.comparison.comparison import Comparison
@@ -13,52 +13,39 @@ from embgeo.core.quantities import track as q
 from embgeo.core.values import Scalar
 from embgeo.gate.decide import Decision, State, decide
 from embgeo.gate.named_rows import name_rows
-from embgeo.gate.rule import Rule
+from embgeo.gate.rule import Rule, is_called
 from embgeo.gate.rule_value import LEVEL, VERDICT, RuleValue, deviations
 from embgeo.result.analysis import Analysis
 
-#: Checks that a `repr` shows.
+#: Checks in a `repr`.
 MOST_SHOWN = 10
-#: The family of numbers about a run as a whole.
+#: The family of quantities about a run as a whole.
 OF_RUNS = q.DUPLICATES.family
+NOT_MEASURED = "it was not measured with these options"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The numbers of one matrix, from an analysis or from a baseline file.
+    """The scalars of one matrix, or of a run, from an analysis or a baseline file."""
 
-    Attributes
-    ----------
-    provenance : dict
-        Of the analysis; of a baseline file the part of it that is kept there.
-    readings : mapping of str to RuleValue
-        Every scalar, by name.
-    others : tuple of str
-        Names of values that are not scalars.
-    absent : mapping of str to str
-        Sections that were left out, and why.
-    undecided : str
-        Why there is no verdict.
-    is_default : bool
-        Whether rules that name no tensor are about this matrix.
-    rows : mapping of str to str
-        Some of the rows, or steps, that a count is about, by its name.
-    is_run : bool
-        Whether these are the numbers of a run as a whole.
-    """
-
+    #: A baseline file keeps a part of it.
     provenance: Mapping[str, Any]
     readings: Mapping[str, RuleValue]
+    #: Names of values that are not scalars.
     others: tuple[str, ...] = ()
+    #: Sections that were left out → reason.
     absent: Mapping[str, str] = field(default_factory=dict)
-    undecided: str = "it was not measured with these options"
+    #: Why there is no verdict.
+    undecided: str = NOT_MEASURED
+    #: Whether rules without a tensor apply to this matrix.
     is_default: bool = True
+    #: Name of a count → some of the rows or steps that it counts.
     rows: Mapping[str, str] = field(default_factory=dict)
     is_run: bool = False
 
     @classmethod
     def of_track(cls, comparison: Comparison) -> list[Measured]:
-        """The run that checkpoints make up, then each of them."""
+        """The run as a whole, then each of its checkpoints."""
         track, first = comparison.track, comparison.baseline.analysis.provenance
         assert track is not None
         places = {
@@ -81,17 +68,22 @@ class Measured:
     def of(
         cls, analysis: Analysis, *, is_default: bool = True, with_verdict: bool = True
     ) -> Measured:
-        """The numbers of an analysis; `with_verdict` unless it holds but a part of them."""
+        """The scalars of an analysis; no verdict of one that holds a few sections only."""
         readings = {s.name: RuleValue.of(s) for s in analysis.scalars}
-        others = tuple(v.name for v in analysis.values() if not isinstance(v, Scalar))
-        found = cls(analysis.provenance, readings, others, analysis.absent, is_default=is_default)
-        found = replace(found, rows=name_rows(analysis))
-        if not with_verdict:
-            return found
-        verdict = RuleValue.of_verdict(analysis.verdict)
-        if verdict.value is None:
-            return replace(found, undecided=verdict.undefined)
-        return replace(found, readings=readings | {VERDICT: verdict})
+        undecided = NOT_MEASURED
+        if with_verdict:
+            verdict = RuleValue.of_verdict(analysis.verdict)
+            undecided = verdict.undefined
+            readings |= {} if verdict.value is None else {VERDICT: verdict}
+        return cls(
+            analysis.provenance,
+            readings,
+            tuple(v.name for v in analysis.values() if not isinstance(v, Scalar)),
+            analysis.absent,
+            undecided,
+            is_default,
+            name_rows(analysis),
+        )
 
     @property
     def file(self) -> str:
@@ -102,35 +94,32 @@ class Measured:
         return str(self.provenance.get("tensor") or "")
 
     def reading(self, name: str) -> RuleValue:
-        """The number of that name, or why there is none."""
+        """The value of this name, or an undefined one with the reason."""
         if name in self.readings:
             return self.readings[name]
-        if name == VERDICT:
-            return RuleValue.missing(self.undecided)
         family = name.partition(".")[0]
-        if family in self.absent:
-            return RuleValue.missing(f"the section {family} was left out: {self.absent[family]}")
-        if family not in self.provenance.get("sections", ()):
-            return RuleValue.missing(f"the section {family} was not measured")
-        return RuleValue.missing("it was not measured with these options")
-
-    def is_called(self, tensor: str) -> bool:
-        """Whether `tensor` is the name of the matrix, or what follows a dot in it."""
-        return self.tensor == tensor or self.tensor.endswith(f".{tensor}")
+        reason = NOT_MEASURED
+        if name == VERDICT:
+            reason = self.undecided
+        elif family in self.absent:
+            reason = f"the section {family} was left out: {self.absent[family]}"
+        elif family not in self.provenance.get("sections", ()):
+            reason = f"the section {family} was not measured"
+        return RuleValue.missing(reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule, the matrix it was applied to, and the decision.
+    """A rule, the matrix that it was applied to, and the decision.
 
     Attributes
     ----------
     rule : Rule
     matrix : Measured or None
-        None where no matrix of the rule's tensor was measured.
+        None if the rule's tensor was not measured.
     reading : RuleValue
     baseline : RuleValue or None
-        Of rules that compare.
+        None unless the rule compares with a baseline.
     decision : Decision
     """
 
@@ -146,21 +135,21 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """The whole statement: what was measured, and what it should have been."""
+        """What was measured and, if the rule failed, what was required."""
         return f"{self.rule.name} {self.decision.reason}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """Everything that a gate found.
+    """The result of a gate.
 
     Attributes
     ----------
     checks : tuple of Check
-        Every rule with every matrix that it is about, in the order of the rules.
+        Every rule with every matrix that it applies to, in the order of the rules.
     matrices : tuple of Measured
     level : float
-        Share of a normal distribution that the intervals of sampled values hold.
+        Confidence level of the intervals of sampled values.
     baseline : str
         Name of the baseline; empty without one.
     """
@@ -195,26 +184,7 @@ def check_rules(
     baseline_name: str = "",
     level: float = LEVEL,
 ) -> Outcome:
-    """Apply every rule to every matrix that it is about.
-
-    Parameters
-    ----------
-    rules : sequence of Rule
-    matrices : sequence of Measured
-    baseline : sequence of Measured
-        What relative rules compare with: of several matrices the one of the same tensor.
-    baseline_name : str
-        For messages.
-    level : float
-        Share of a normal distribution that the intervals of sampled values hold.
-
-    Raises
-    ------
-    BadOption
-        No rule, a rule on something other than a number, or a relative one without a baseline.
-    EmbgeoError
-        A baseline of several tensors without the one that is asked about.
-    """
+    """Apply every rule to every matrix that it is about; BadOption for a rule without meaning."""
     require_sense(rules, bool(baseline))
     z = deviations(level)
     checks = []
@@ -241,7 +211,7 @@ def check_rules(
 
 
 def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
-    """Refuse, before anything is measured, what would check nothing."""
+    """Refuse rules that would check nothing, before anything is measured."""
     if not rules:
         raise BadOption(
             "no rules, so that nothing would be checked",
@@ -260,11 +230,11 @@ def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
 def is_about(rule: Rule, matrix: Measured) -> bool:
     if matrix.is_run != (rule.family == OF_RUNS):
         return False
-    return matrix.is_called(rule.tensor) if rule.tensor else matrix.is_default
+    return is_called(matrix.tensor, rule.tensor) if rule.tensor else matrix.is_default
 
 
 def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
-    """Refuse a rule on a curve, a table or whatever else is not a single number."""
+    """Refuse a rule on a curve, a table or another value that is not a scalar."""
     for matrix in matrices:
         if rule.name in matrix.others:
             numbers = [name for name in matrix.readings if name.startswith(f"{rule.family}.")]
@@ -278,9 +248,9 @@ def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
 def counterpart(
     matrix: Measured, matrices: Sequence[Measured], baseline: Sequence[Measured], name: str
 ) -> Measured:
-    """What of the baseline `matrix` is compared with: what has its tensor, and then its file.
+    """The matrix of the baseline with the same tensor and, of several, the same file.
 
-    Where there is just one of either, they belong together whatever they are called.
+    One matrix and one baseline belong together whatever their names are.
     """
     found = [b for b in baseline if b.tensor == matrix.tensor]
     if len(found) > 1:
@@ -290,7 +260,7 @@ def counterpart(
     if len(found) != 1:
         known = ", ".join(f"{b.tensor} of {b.file}" for b in baseline)
         raise EmbgeoError(
-            f"{'several things' if found else 'nothing'} to compare {matrix.tensor} of "
+            f"{'several matrices' if found else 'no matrix'} to compare {matrix.tensor} of "
             f"{matrix.file} with",
             where=name,
             way_out=f"it holds {known}; write it again with {argument('update_baseline')}",

@@ -1,56 +1,42 @@
-"""Whether a rule holds for a value, beyond doubt."""
+"""Whether a rule holds for a value, its sampling error included."""
 
 from __future__ import annotations
 
 import math
+import operator as op
 from typing import Literal, NamedTuple
 
 from embgeo.core.values import format_number
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import RuleValue, show
 
-#: passed: it holds. failed: it does not, or this is not known. warned: the same of a rule that only
-#: warns. skipped: the value is not defined, and the rule allows that.
+#: failed: the rule does not hold, or is not known to. warned: the same of a rule that only warns.
+#: skipped: the value is undefined, which the rule allows.
 State = Literal["passed", "failed", "warned", "skipped"]
 STATES: tuple[State, ...] = ("passed", "failed", "warned", "skipped")
 
 Interval = tuple[float, float]
-_WANTED = {
-    "<=": "at most",
-    "<": "less than",
-    ">=": "at least",
-    ">": "more than",
-    "==": "exactly",
-}
-#: Relative difference from a baseline that means nothing: baselines are rounded, and the last
-#: digits of a number differ from one linear-algebra library to the next.
+_WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than", "==": "exactly"}
+_COMPARISONS = {"<=": op.le, "<": op.lt, ">=": op.ge, ">": op.gt, "==": op.eq}
+#: Relative difference from a baseline that counts as none: baselines are rounded, and the last
+#: digits of a number depend on the linear-algebra library.
 RESOLUTION = 1e-9
-#: Digits at which any two different floats look different.
+#: Enough digits to tell any two floats apart.
 _ALL_DIGITS = 17
 
 
 class Decision(NamedTuple):
-    """Whether a rule holds, and why: a clause to follow the name of the value."""
+    """Whether a rule holds, and why, as a clause that follows the name of the value."""
 
     state: State
     reason: str
 
 
 def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -> Decision:
-    """Whether a rule holds for a value, beyond doubt.
+    """Whether a rule holds for a value; only relative rules use the `baseline`.
 
-    Parameters
-    ----------
-    baseline : RuleValue or None
-        What the value is compared with; rules on the value itself do not look at it.
-    z : float
-        Standard errors that a sampled value may be off, either side.
-
-    Returns
-    -------
-    Decision
-        A pure function of the arguments. A sampled value passes only if its whole interval
-        does; of value and baseline the errors are taken as independent.
+    A sampled value passes only if its whole interval of ± `z` standard errors does. The errors of
+    value and baseline are taken as independent.
     """
     failed: State = "warned" if rule.warn else "failed"
     undefined = value.why_undefined
@@ -60,9 +46,8 @@ def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -
         elif baseline.value is None:
             undefined = f"in the baseline: {baseline.why_undefined}"
     if undefined:
-        return Decision(
-            "skipped" if rule.allow_undefined else failed, f"is not defined: {undefined}"
-        )
+        state = "skipped" if rule.allow_undefined else failed
+        return Decision(state, f"is not defined: {undefined}")
     other = baseline if rule.is_relative else None
     passed = _is_proved(rule, value, other, z)
     alone = passed or _is_proved(rule, value.as_exact(), other and other.as_exact(), z)
@@ -75,22 +60,18 @@ def _is_proved(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> bool:
 
 
 def _is_within(rule: Rule, low: float, high: float) -> bool:
-    """Whether the whole interval of what is compared with `limit` is on the right side."""
+    """Whether the whole interval satisfies the rule."""
     limit = 0.0 if rule.is_relative else rule.amount
-    if rule.op == "==":
-        return low == high == limit
-    if rule.op in ("<=", "<"):
-        return high <= limit if rule.op == "<=" else high < limit
-    return low >= limit if rule.op == ">=" else low > limit
+    compare = _COMPARISONS[rule.op]
+    return compare(low, limit) and compare(high, limit)
 
 
 def _intervals(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> list[Interval]:
-    """Intervals that all have to lie on the right side.
+    """Intervals that all have to satisfy the rule.
 
-    Of a relative rule these are of ±(x − b) − p·|b| (or minus the amount itself): linear in x
-    and b, so that their errors combine without a quotient, whatever b is. |b| is s·b, with the
-    sign s of b. |b| is never below s·b: for <= the likelier sign proves the rule whatever the
-    true one is; for >= both signs have to agree.
+    For a relative rule they are those of ±(x − b) − p·|b|, or minus the amount itself: linear in
+    x and b, so that the errors combine without a quotient. |b| = s·b with the sign s of b, and
+    |b| ≥ s·b for either sign: for <= the likelier sign proves the rule; for >= both have to.
     """
     assert x.value is not None
     if b is None:
@@ -126,18 +107,9 @@ def _scale(factor: float, slack: Interval) -> Interval:
 def describe_decision(
     rule: Rule, x: RuleValue, b: RuleValue | None, z: float, *, passed: bool, alone: bool
 ) -> str:
-    """``is 0.09125, has to be at least 0.5``: the value, and what it should have been.
+    """``is 0.09125, has to be at least 0.5``: the value, and what is required of it.
 
-    Parameters
-    ----------
-    x : RuleValue
-        With a value.
-    b : RuleValue or None
-        The baseline of a relative rule, with a value.
-    z : float
-        Standard errors either side that were allowed for.
-    alone : bool
-        Whether the rule holds for the numbers alone, without their errors.
+    `b` is the baseline of a relative rule; `alone`: the rule holds if errors are ignored.
     """
     said = describe_value(rule, x, alone) if b is None else describe_change(x, b)
     if not passed:
@@ -174,7 +146,7 @@ def describe_change(x: RuleValue, b: RuleValue) -> str:
 
 def describe_limit(rule: Rule) -> str:
     scale = () if rule.is_relative else rule.scale
-    amount = f"{_WANTED[rule.op]} {show(rule.amount, scale)}{' %' if rule.percent else ''}"
+    amount = f"{_WORDS[rule.op]} {show(rule.amount, scale)}{' %' if rule.percent else ''}"
     if rule.sense == "value":
         return f"has to be {amount}"
     verb = "is required" if rule.op in (">=", ">") else "is allowed"
@@ -182,7 +154,7 @@ def describe_limit(rule: Rule) -> str:
 
 
 def describe_doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> str:
-    """Why numbers that look right are not enough."""
+    """Why a rule fails that holds if errors are ignored."""
     assert x.value is not None
     vague = next((r for r in (x, b) if r is not None and math.isinf(max(r.slack(z)))), None)
     if vague is None and b is None:
@@ -200,12 +172,12 @@ def describe_doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> s
 
 
 def is_same(value: float, other: float) -> bool:
-    """Whether two numbers differ by nothing that means anything."""
+    """Whether two numbers are equal up to `RESOLUTION`."""
     return abs(value - other) <= RESOLUTION * max(abs(value), abs(other))
 
 
 def format_apart(value: float, other: float) -> str:
-    """`value` with as many digits as it takes to tell it from `other`."""
+    """`value` with enough digits to tell it from `other`."""
     for digits in range(4, _ALL_DIGITS + 1):
         shown = format_number(value, digits)
         if shown != format_number(other, digits):

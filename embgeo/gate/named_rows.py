@@ -1,4 +1,4 @@
-"""Which rows a count of rows is about, for the lines of rules that fail."""
+"""The rows that a count of rows is about, for the messages of failed rules."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from embgeo.core.values import Cell, Table, format_number
 from embgeo.core.visible import visible
 from embgeo.result.analysis import Analysis
 
-#: Rows that are named, at most.
+#: Rows that are named at most.
 NAMED = 5
 
-#: By the name of a count: the table that lists its rows, and states by column.
+#: Name of a count → the table that lists its rows, and the states that count, by column.
 _LISTED: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
     tokens.DAMAGED_ROWS.name: (tokens.DAMAGED.name, {"state": DAMAGED_STATES}),
     tokens.ZERO_ROWS.name: (tokens.DAMAGED.name, {"state": ("zero",)}),
@@ -27,7 +27,7 @@ _LISTED: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 
 
 def name_rows(analysis: Analysis) -> dict[str, str]:
-    """For each count of rows above 0, some of those rows: ``row 2,950 <|im_start|>, …``."""
+    """Some rows of each count above 0: ``row 2,950 <|im_start|>, …``."""
     tables = {table.name: table for table in analysis.tables}
     found = {}
     for name, (listing, states) in _LISTED.items():
@@ -44,7 +44,7 @@ def name_rows(analysis: Analysis) -> dict[str, str]:
 
 
 def find_rows(table: Table, states: dict[str, tuple[str, ...]]) -> list[tuple[Cell, Cell]]:
-    """Row and token wherever one of the columns has one of its states."""
+    """Row and token of the rows of a table with one of these states."""
     row_at, token_at = table.columns.index("row"), table.columns.index("token")
     wanted = [(table.columns.index(c), own) for c, own in states.items() if c in table.columns]
     return [

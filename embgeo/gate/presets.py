@@ -1,4 +1,4 @@
-"""Rules that answer a common question, by name."""
+"""Named sets of rules."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from embgeo.core.errors import argument
 from embgeo.core.quantities import tokens
 from embgeo.gate.rule import Rule
 
-#: Rules as a user would write them.
 PRESETS: dict[str, tuple[str, ...]] = {
-    # What a fine-tuning relies on: tokens of the chat template that were trained, no numbers that
-    # spread as NaN, a row for each token, and the matrices that the configuration promises.
+    # Fine-tuning needs trained rows for the tokens of the chat template, finite numbers, a row for
+    # each token, and the matrices that the configuration names.
     "finetune-ready": (
         f"{tokens.SPECIAL_DAMAGED_ROWS.name} == 0, allow undefined",
         f"{tokens.NONFINITE_ROWS.name} == 0",

@@ -1,16 +1,22 @@
-"""A rule about one number or about the verdict, as it is written."""
+"""A rule about a scalar or the verdict: its notation and its parsing."""
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from embgeo.core.errors import BadOption, argument
 from embgeo.gate.rule_value import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
+_SENSES: dict[str | None, Sense] = {
+    None: "value",
+    "drop": "drop",
+    "rise": "rise",
+    "change": "change",
+}
 _SHAPE = re.compile(
     r"(?:(?P<tensor>\S.*?)\s*:\s+)?"
     r"(?P<text>(?P<name>verdict(?![\w.])|[A-Za-z]\w*\.\w+)"
@@ -19,6 +25,7 @@ _SHAPE = re.compile(
     r"(?P<amount>[^\s,%]+)(?:\s*(?P<percent>%))?)\s*"
     r"(?:,(?P<more>.*))?"
 )
+_OPERATORS = ("<=", "<", ">=", ">", "==")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _SIGNS = {"≤": "<=", "≥": ">="}
 _HOW = "write NAME >= NUMBER, or NAME drop <= NUMBER or NUMBER% (also rise, change)"
@@ -26,7 +33,7 @@ _HOW = "write NAME >= NUMBER, or NAME drop <= NUMBER or NUMBER% (also rise, chan
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a rule was written: a file with a line, or an option."""
+    """Where a rule is written: in a line of a file, or in an option."""
 
     file: str = ""
     line: int | None = None
@@ -38,34 +45,32 @@ class Place:
 
     @property
     def named(self) -> str:
-        """The same for an error, which names the argument or the option."""
+        """The place for an error message, which names the argument or the option."""
         return str(self) if self.file else argument("rules")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a number has to be, alone or against a baseline.
+    """A condition on a value, alone or relative to a baseline.
 
     Attributes
     ----------
     name : str
         ``family.name`` of a scalar, or ``verdict``.
-    sense : {"value", "drop", "rise", "change"}
-        What is limited: the value itself, or its difference from the baseline (x the value, b the
-        baseline): drop b − x, rise x − b, change |x − b|.
     op : {"<=", "<", ">=", ">", "=="}
     amount : float
-        The limit; for `percent` in hundredths of |b|.
+        The limit; with `percent` in hundredths of |b|.
+    sense : {"value", "drop", "rise", "change"}
+        What is limited, for the value x and the baseline b: x, b − x, x − b or |x − b|.
     percent : bool
     tensor : str
-        Only of this tensor (its name, or what follows a dot in it); empty: of the one that is
-        analyzed anyway.
+        The tensor that the rule is about, see :func:`is_called`; empty for the analyzed one.
     warn : bool
-        Whether a failure is only reported.
+        Whether a failure is only a warning.
     allow_undefined : bool
-        Whether a value that is not defined is let through.
+        Whether an undefined value is skipped and does not fail.
     text : str
-        The rule without its additions, as it was written.
+        The rule as written, without tensor and additions.
     place : Place
     """
 
@@ -86,7 +91,7 @@ class Rule:
 
     @property
     def scale(self) -> tuple[str, ...]:
-        """The words that the value may be, the best one first; empty for numbers."""
+        """The words that the value may be, best first; empty for numbers."""
         return SCALES.get(self.name, ())
 
     @property
@@ -97,88 +102,75 @@ class Rule:
     def parse(cls, text: str, place: Place | None = None) -> Self:
         """Read ``[TENSOR: ]NAME [drop|rise|change] OP NUMBER[%][, warn][, allow undefined]``."""
         place = place or Place()
+        try:
+            return cls._read(text, place)
+        except _Fault as fault:
+            cause, way_out = fault.args
+            raise BadOption(cause, where=place.named, way_out=way_out) from None
+
+    @classmethod
+    def _read(cls, text: str, place: Place) -> Self:
         found = _SHAPE.fullmatch(text.strip())
         if found is None:
-            raise BadOption(f"cannot parse rule {text!r}", where=place.named, way_out=_HOW)
+            raise _Fault(f"cannot parse rule {text!r}", _HOW)
+        if found["sense"] not in _SENSES:
+            raise _Fault(f"{found['sense']!r} in {text!r} is unknown", _HOW)
+        additions = [] if found["more"] is None else found["more"].split(",")
+        words = [" ".join(word.split()) for word in additions]
+        for word in words:
+            if word not in ("warn", "allow undefined"):
+                raise _Fault(f"{word!r} in {text!r} is unknown", "add warn or allow undefined")
         rule = cls(
             name=found["name"],
             op=_SIGNS.get(found["op"], found["op"]),
-            amount=_amount(found, text, place),
-            sense=_sense(found["sense"], text, place),
+            amount=_read_amount(found, text),
+            sense=_SENSES[found["sense"]],
             percent=found["percent"] is not None,
             tensor=found["tensor"] or "",
+            warn="warn" in words,
+            allow_undefined="allow undefined" in words,
             text=found["text"],
             place=place,
         )
         rule._check(text)
-        for word in [] if found["more"] is None else found["more"].split(","):
-            rule = rule._with(" ".join(word.split()), text)
         return rule
 
-    def _with(self, word: str, text: str) -> Self:
-        if word == "warn":
-            return replace(self, warn=True)
-        if word == "allow undefined":
-            return replace(self, allow_undefined=True)
-        raise BadOption(
-            f"{word!r} in {text!r} means nothing",
-            where=self.place.named,
-            way_out="what may follow the comma: warn, allow undefined",
-        )
-
     def _check(self, text: str) -> None:
-        """Refuse what has a shape but no meaning."""
-        cause, way_out = "", _HOW
-        if self.op not in ("<=", "<", ">=", ">", "=="):
-            cause, way_out = f"{self.op} in {text!r} is not a comparison", "use <=, <, >=, > or =="
-        elif self.percent and self.scale:
-            cause, way_out = f"{text!r} is a percentage of a word", "write verdict rise <= 0"
-        elif self.percent and not self.is_relative:
-            cause = f"{text!r} is a percentage of nothing"
-            way_out = "a share of one is written 0.05; percentages go with drop, rise and change"
-        elif self.is_relative and self.amount < 0:
-            cause = f"{text!r} limits a {self.sense} by a negative number"
-            way_out = "a drop below zero is a rise, and the other way round"
-        elif self.is_relative and self.op == "==":
-            cause, way_out = f"{text!r} asks for an exact {self.sense}", "use <= or >="
-        elif self.sense == "change" and self.op not in ("<=", "<"):
-            cause, way_out = f"{text!r} asks for a change of either sign", "use drop >= or rise >="
-        if cause:
-            raise BadOption(cause, where=self.place.named, way_out=way_out)
+        """Refuse rules that parse and mean nothing."""
+        if self.op not in _OPERATORS:
+            raise _Fault(f"{self.op} in {text!r} is not a comparison", "use <=, <, >=, > or ==")
+        if self.percent and self.scale:
+            raise _Fault(f"{text!r} is a percentage of a word", "write verdict rise <= 0")
+        if self.percent and not self.is_relative:
+            way_out = "write a share as 0.05; percentages go with drop, rise and change"
+            raise _Fault(f"{text!r} is a percentage of nothing", way_out)
+        if self.is_relative and self.amount < 0:
+            way_out = "a negative drop is a rise, and the other way round"
+            raise _Fault(f"{text!r} limits a {self.sense} by a negative number", way_out)
+        if self.is_relative and self.op == "==":
+            raise _Fault(f"{text!r} asks for an exact {self.sense}", "use <= or >=")
+        if self.sense == "change" and self.op not in ("<=", "<"):
+            raise _Fault(f"{text!r} asks for a change of either sign", "use drop >= or rise >=")
 
 
-def _amount(found: re.Match[str], text: str, place: Place) -> float:
-    """The limit: a word of the value's scale counts as its place in it."""
-    scale = SCALES.get(found["name"], ())
-    if found["amount"] in scale:
-        return float(scale.index(found["amount"]))
+class _Fault(Exception):
+    """What is wrong with a rule, and the way out."""
+
+
+def _read_amount(found: re.Match[str], text: str) -> float:
+    """The limit; a word of a scale counts as its place in it."""
+    scale, amount = SCALES.get(found["name"], ()), found["amount"]
+    if amount in scale:
+        return float(scale.index(amount))
     if scale and found["sense"] is None:
-        raise BadOption(
-            f"{found['amount']!r} in {text!r} is not a state of the {found['name']}",
-            where=place.named,
-            way_out=f"write {', '.join(scale[:-1])} or {scale[-1]}",
-        )
-    return _number(found["amount"], text, place)
-
-
-def _number(amount: str, text: str, place: Place) -> float:
+        way_out = f"write {', '.join(scale[:-1])} or {scale[-1]}"
+        raise _Fault(f"{amount!r} in {text!r} is not a state of the {found['name']}", way_out)
     plain = amount.replace("−", "-")
-    if _NUMBER.fullmatch(plain) and math.isfinite(float(plain)):
-        return float(plain)
-    raise BadOption(
-        f"{amount!r} in {text!r} is not a number",
-        where=place.named,
-        way_out="write 0.5, 1e-3 or 40",
-    )
+    if not (_NUMBER.fullmatch(plain) and math.isfinite(float(plain))):
+        raise _Fault(f"{amount!r} in {text!r} is not a number", "write 0.5, 1e-3 or 40")
+    return float(plain)
 
 
-def _sense(word: str | None, text: str, place: Place) -> Sense:
-    known: dict[str | None, Sense] = {
-        None: "value",
-        "drop": "drop",
-        "rise": "rise",
-        "change": "change",
-    }
-    if word not in known:
-        raise BadOption(f"{word!r} in {text!r} means nothing", where=place.named, way_out=_HOW)
-    return known[word]
+def is_called(tensor: str, name: str) -> bool:
+    """Whether `name` is that of the tensor, or ends it behind a dot."""
+    return tensor == name or tensor.endswith(f".{name}")

@@ -1,4 +1,4 @@
-"""What is known of one number: its value, how far it may be off, or why there is none."""
+"""A value as a rule sees it: the number, how far it may be off, or why it is undefined."""
 
 from __future__ import annotations
 
@@ -13,48 +13,34 @@ from embgeo.core.reach import student_reach
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
 
-#: How much of a normal distribution an interval holds unless something else is asked for.
+#: Default confidence level.
 LEVEL = 0.95
 
-#: How well a number is known.
+#: "sampled": within its standard errors; "least", "most": a lower or an upper bound; "unsure":
+#: sampled without a standard error.
 Known = Literal["exact", "sampled", "least", "most", "unsure"]
 #: The name of the verdict in a rule.
 VERDICT = "verdict"
-#: By name of a value: its words, the first one best; a word counts as its place.
+#: Name of a value → its words, best first; a word counts as its place.
 SCALES: dict[str, tuple[str, ...]] = {VERDICT: ("healthy", "mild", "degenerate")}
 
 
 @dataclass(frozen=True, slots=True)
 class RuleValue:
-    """One number as a rule sees it.
-
-    Attributes
-    ----------
-    value : float or None
-        None exactly if `undefined` gives a reason.
-    standard_error : float or None
-        One standard error, where the value was sampled.
-    known : {"exact", "sampled", "least", "most", "unsure"}
-        "sampled": within its standard errors; "least", "most": a sample has only shown that it is
-        at least or at most so large; "unsure": sampled, and nobody knows how far it may be off.
-    undefined : str
-        Why there is no value.
-    title, unit, convention : str
-        As the analysis has them; empty where only the number is known.
-    scale : tuple of str
-        The words that whole numbers from 0 stand for; empty for numbers.
-    freedom : int or None
-        Degrees of freedom of the standard error, where few draws give it.
-    """
+    """A value as a rule sees it."""
 
     value: float | None
+    #: One standard error of a sampled value.
     standard_error: float | None = None
     known: Known = "exact"
+    #: Why there is no value.
     undefined: str = ""
     title: str = ""
     unit: str = ""
     convention: str = ""
+    #: The words that the numbers 0, 1, … stand for; empty for numbers.
     scale: tuple[str, ...] = ()
+    #: Degrees of freedom of the standard error, if it comes from few draws.
     freedom: int | None = None
 
     @classmethod
@@ -74,7 +60,7 @@ class RuleValue:
 
     @classmethod
     def of_verdict(cls, verdict: Verdict) -> RuleValue:
-        """The state by its place in the scale; undefined where it is undecided."""
+        """The state as its place in the scale; undefined for "undecided"."""
         if verdict.state == "undecided":
             return cls.missing(verdict.headline)
         scale = SCALES[VERDICT]
@@ -85,13 +71,13 @@ class RuleValue:
         return cls(None, undefined=reason)
 
     def as_exact(self) -> RuleValue:
-        """The same value without any doubt."""
+        """The value without its error."""
         return replace(self, standard_error=None, known="exact")
 
     def slack(self, z: float) -> tuple[float, float]:
-        """How far the true value may lie below and above `value`, at `z` standard errors.
+        """How far the true value may lie below and above, at `z` standard errors.
 
-        With few degrees of freedom at more of them, which hold as much of Student's t.
+        With few degrees of freedom, the interval of Student's t of the same confidence.
         """
         if self.known == "sampled":
             width = student_reach(z, self.freedom) * (self.standard_error or 0.0)
@@ -102,12 +88,12 @@ class RuleValue:
 
     @property
     def why_undefined(self) -> str:
-        """Empty if there is a value."""
+        """The reason; empty if there is a value."""
         return "" if self.value is not None else self.undefined or "no reason is given"
 
     @property
     def text(self) -> str:
-        """The value as people read it, with its standard error."""
+        """The value with its standard error and unit, as people read it."""
         if self.value is None:
             return "not defined"
         shown = show(self.value, self.scale)
@@ -118,7 +104,7 @@ class RuleValue:
 
 
 def find_doubt(scalar: Scalar) -> Known:
-    """The kind of doubt about a number; "unsure" where its sample gave no standard error."""
+    """How the value of a scalar is known."""
     if scalar.known == "at_least":
         return "least"
     if scalar.known == "at_most":
@@ -130,14 +116,11 @@ def find_doubt(scalar: Scalar) -> Known:
 
 
 def deviations(level: float) -> float:
-    """Standard errors either side of a value that hold `level` of a normal distribution."""
+    """Half the width, in standard errors, of a normal interval of this confidence level."""
     require_number(level, "level")
     if not 0.0 <= level < 1.0:
-        raise BadOption(
-            f"{level:g} is not a share of a distribution",
-            where="level",
-            way_out="give a number from 0 (errors are not looked at) to below 1; 0.95 is usual",
-        )
+        way_out = "give a number from 0 (errors are ignored) to below 1; 0.95 is usual"
+        raise BadOption(f"{level:g} is not a confidence level", where="level", way_out=way_out)
     return NormalDist().inv_cdf((1.0 + level) / 2.0)
 
 

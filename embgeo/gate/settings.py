@@ -26,7 +26,7 @@ _LITERAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RuleEntry:
-    """A rule as it was written, and the line it stands in."""
+    """A rule as written, and its line in the file."""
 
     text: str = field(metadata=keyed("rule"))
     line: int | None = field(default=None, metadata=UNSAVED)
@@ -37,43 +37,29 @@ class RuleEntry:
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """``[gate]``; what is not there is empty or None.
+    """The table ``[gate]``."""
 
-    Attributes
-    ----------
-    path : Path or None
-        The file; the paths in it are relative to its folder.
-    preset : str or None
-        Name of rules in addition.
-    rules : tuple of RuleEntry
-    sources : tuple of str
-        What is gated where the command line names nothing.
-    baseline : str or None
-    level : float or None
-    analyze : dict
-        Options of ``embgeo analyze`` for checkpoints, with ``_`` for ``-``.
-    """
-
+    #: The file; paths in it are relative to its folder.
     path: Path | None = field(default=None, metadata=UNSAVED)
     preset: str | None = None
     rules: tuple[RuleEntry, ...] = ()
+    #: What is checked if the command line names nothing.
     sources: tuple[str, ...] = ()
     baseline: str | None = None
     level: float | None = None
+    #: Options of ``embgeo analyze`` for checkpoints, with ``_`` for ``-``.
     analyze: Mapping[str, Any] = field(default_factory=dict)
 
     def resolve_path(self, name: str) -> Path:
-        """A path that the file names."""
+        """A path in the file, as seen from the current folder."""
         return Path(name) if self.path is None else self.path.parent / name
 
 
 def find_gate(start: Path) -> GateSettings:
-    """The settings that hold in a folder: its own, or those of the nearest folder above.
+    """The settings of a folder, or of the nearest folder above that has some.
 
-    The search ends at the root of the repository or at the home folder; elsewhere only the folder
-    itself is searched, since others may write to those above it, such as ``/tmp``.
-
-    Where a folder has both files, ``embgeo.toml`` is taken if it has the table.
+    The search ends at the root of the repository or at the home folder. Outside of both only the
+    folder itself is searched: others may write to those above it, such as ``/tmp``.
     """
     for folder in _searched(start):
         for name in (OWN_NAME, SHARED_NAME):
@@ -95,7 +81,7 @@ def _searched(start: Path) -> Sequence[Path]:
 
 
 def read_gate(path: Path) -> GateSettings:
-    """The settings of one file; without a path where it has no table for the gate."""
+    """The settings of one file; without a path if it has no table for the gate."""
     text = read_document(path)
     document = parse_document(text, path, "correct it, or ignore files of settings: --no-config")
     at = ("tool", "embgeo", "gate") if path.name == SHARED_NAME else ("gate",)
@@ -135,19 +121,11 @@ def _rule_table(rule: Any, path: Path) -> dict[str, Any]:
 
 
 def rule_lines(text: str, at: Sequence[str], rules: Sequence[str]) -> list[int | None]:
-    """The line of each rule in a TOML document, counted from 1.
+    """The line of each rule in a valid TOML document, counted from 1.
 
-    Python's parser keeps no positions. Each string that reads like a rule is replaced with its
-    number, and what then stands in the place of the rules says which strings they are.
-
-    Parameters
-    ----------
-    text : str
-        A valid document.
-    at : sequence of str
-        Keys that lead to the table which holds ``rules``.
-    rules : sequence of str
-        The rules in the order of the document.
+    Python's parser keeps no positions. Each string that equals a rule is replaced with its number;
+    the numbers that the parser then finds in the table at the keys `at` tell which strings the
+    rules are.
     """
     lines: list[int] = []
 

@@ -18,6 +18,7 @@ from embgeo.gate.outputs import junit, metrics_json, metrics_txt
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import VERDICT
 from embgeo.io import open_checkpoint
+from embgeo.io.bounded.saved import begins_as
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.skipping import skip_sphere
 from embgeo.result.analysis import Analysis, load_analysis
@@ -179,15 +180,8 @@ def loaded(source: Any) -> Any:
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a path is an analysis that was saved, and not something to be analyzed."""
-    try:
-        if path.is_dir():
-            return (path / JSON_NAME).is_file()
-        with path.open("rb") as stream:
-            start = stream.read(4096)
-    except OSError:  # stdin, a member of an archive, a missing file
-        return False
-    return start.lstrip().startswith(b"{") and f'"{FORMAT.name}"'.encode() in start
+    """Whether a path is a saved analysis, not a checkpoint."""
+    return (path / JSON_NAME).is_file() or begins_as(path, FORMAT.name)
 
 
 def is_unmeasured(baseline: Path | Analysis) -> bool:

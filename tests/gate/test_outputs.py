@@ -468,10 +468,10 @@ def test_what_of_a_baseline_belongs_to_which_matrix() -> None:
     assert rise(low, high, matrices=(low, high)) == ["passed", "passed"]
     assert rise(high, low, matrices=(low, high)) == ["passed", "passed"]
     assert rise(low, matrices=(high,)) == ["failed"]  # one and one belong together
-    with pytest.raises(EmbgeoError, match="nothing to compare b of "):
+    with pytest.raises(EmbgeoError, match="no matrix to compare b of "):
         rise(low, matrices=(low, high))
     here = measured("here.pt", cosine_mean=0.1)
     there = measured("there.pt", cosine_mean=0.2)
     assert rise(here, there, matrices=(there,)) == ["passed"]
-    with pytest.raises(EmbgeoError, match="several things to compare"):
+    with pytest.raises(EmbgeoError, match="several matrices to compare"):
         rise(here, here, matrices=(here,))

@@ -68,17 +68,11 @@ def check_to_json(check: Check, matrix: int | None) -> dict[str, Any]:
 
 
 def reading_to_json(reading: RuleValue) -> dict[str, Any]:
-    return {
-        "value": None if reading.value is None else _plain(reading.value, reading.scale),
-        "standard_error": reading.standard_error,
-        "known": reading.known,
-        "undefined": reading.undefined,
-        "title": reading.title,
-        "unit": reading.unit,
-        "convention": reading.convention,
-    }
+    names = ("standard_error", "known", "undefined", "title", "unit", "convention")
+    value = None if reading.value is None else _plain(reading.value, reading.scale)
+    return {"value": value} | {name: getattr(reading, name) for name in names}
 
 
 def _plain(amount: float, scale: tuple[str, ...]) -> float | str:
-    """A number as it is, a word of a scale as such."""
+    """A number, or the word of a scale that it stands for."""
     return show(amount, scale) if scale else amount

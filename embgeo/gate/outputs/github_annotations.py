@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from embgeo.core.visible import printable
 from embgeo.gate.check import Check, Outcome
-from embgeo.gate.text import visible
+from embgeo.gate.decide import State
 
 NAME = "github annotations"
 
@@ -16,26 +17,22 @@ MOST = 10
 def render(outcome: Outcome, path: Callable[[str], str] = str) -> str:
     """A line for each failure and each warning, as far as GitHub shows them.
 
-    Parameters
-    ----------
-    path : callable
-        Gives a rule's file as GitHub knows it: from the root of the repository.
+    `path` makes the file of a rule relative to the root of the repository.
     """
     lines = []
-    for command, checks in (
-        ("error", outcome.of_state("failed")),
-        ("warning", outcome.of_state("warned")),
-    ):
+    states: dict[str, State] = {"error": "failed", "warning": "warned"}
+    for command, state in states.items():
+        checks = outcome.of_state(state)
         shown = checks if len(checks) <= MOST else checks[: MOST - 1]
         lines += [annotation(command, check, path) for check in shown]
         if left := len(checks) - len(shown):
-            said = f"{left} more {command}s: the step's summary and its log list them all"
-            lines.append(f"::{command} title=embgeo gate::{data(said)}")
+            message = f"{left} more {command}s: the step's summary and its log list them all"
+            lines.append(f"::{command} title=embgeo gate::{data(message)}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def render_error(message: str) -> str:
-    """A run that came to no outcome."""
+    """A run without an outcome."""
     return f"::error title=embgeo gate could not run::{data(message)}\n"
 
 
@@ -46,18 +43,18 @@ def annotation(command: str, check: Check, path: Callable[[str], str]) -> str:
         properties |= {"file": path(place.file)}
         if place.line is not None:
             properties |= {"line": str(place.line)}
-    said = check.sentence
+    message = check.sentence
     if matrix is not None:
-        said += f" ({matrix.file} {matrix.tensor})"
+        message += f" ({matrix.file} {matrix.tensor})"
     shown = ",".join(f"{key}={value_of(value)}" for key, value in properties.items())
-    return f"::{command} {shown}::{data(said)}"
+    return f"::{command} {shown}::{data(message)}"
 
 
 def data(text: str) -> str:
-    """A command's message: what would end the line is encoded, as the runner decodes it."""
-    return visible(text).replace("%", "%25")
+    """The message of a command; the runner decodes percent signs."""
+    return printable(text).replace("%", "%25")
 
 
 def value_of(text: str) -> str:
-    """A property of a command: it also ends at a colon or a comma."""
+    """A property of a command, which would also end at a colon or a comma."""
     return data(text).replace(":", "%3A").replace(",", "%2C")

@@ -9,7 +9,7 @@ from embgeo.gate.outputs.table import verdict
 
 NAME = "github summary"
 
-#: GitHub takes 1 MiB a step and drops the whole summary beyond; other tools write to it too.
+#: GitHub drops a summary beyond 1 MiB a step; other tools write to it, too.
 MOST_BYTES = 900_000
 
 #: Worst first.
@@ -22,7 +22,7 @@ MARKS: dict[State, str] = {
 
 
 def render(outcome: Outcome, most: int = MOST_BYTES) -> str:
-    """The verdict and a table with a row for each check, at most `most` bytes in UTF-8."""
+    """The verdict and a table of all checks, at most `most` bytes in UTF-8."""
     head = (
         f"### embgeo {escape_markdown(verdict(outcome))}\n\n"
         "| | rule | measured | matrix | written in |\n|---|---|---|---|---|\n"
@@ -40,7 +40,7 @@ def render(outcome: Outcome, most: int = MOST_BYTES) -> str:
 
 
 def render_error(message: str) -> str:
-    """A run that came to no outcome."""
+    """A run without an outcome."""
     return f"### embgeo gate could not run\n\n{as_code(message[: MOST_BYTES // 20])}\n\n"
 
 

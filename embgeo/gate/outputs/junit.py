@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+from embgeo.core.visible import printable
 from embgeo.gate.check import Check, Outcome
-from embgeo.gate.text import visible
 
 NAME = "junit"
 
 
 def render(outcome: Outcome) -> str:
-    """A test case for each check; warnings pass and say so in ``system-out``."""
-    cases = [case(check) for check in outcome.checks]
-    return document(
-        cases, failures=len(outcome.of_state("failed")), skipped=len(outcome.of_state("skipped"))
-    )
+    """A test case for each check; warnings pass, with a note in ``system-out``."""
+    failures, skipped = (len(outcome.of_state(state)) for state in ("failed", "skipped"))
+    return document([case(c) for c in outcome.checks], failures=failures, skipped=skipped)
 
 
 def render_error(message: str) -> str:
-    """A run that came to no outcome: one test case in error, neither passed nor failed."""
+    """A run without an outcome: one test case in error, neither passed nor failed."""
     broken = ET.Element("testcase", classname="embgeo gate", name="run")
-    ET.SubElement(broken, "error", message=visible(message), type="error")
+    ET.SubElement(broken, "error", message=printable(message), type="error")
     return document([broken], errors=1)
 
 
@@ -30,44 +28,34 @@ def case(check: Check) -> ET.Element:
     names = [] if matrix is None else [matrix.file, matrix.tensor]
     found = ET.Element(
         "testcase",
-        classname=visible(" ".join(name for name in names if name) or "embgeo gate"),
-        name=visible(check.rule.text),
+        classname=printable(" ".join(name for name in names if name) or "embgeo gate"),
+        name=printable(check.rule.text),
     )
     if place.file:
-        found.set("file", visible(place.file))
+        found.set("file", printable(place.file))
     if place.line is not None:
         found.set("line", str(place.line))
-    said = visible(check.sentence)
+    sentence = printable(check.sentence)
     if check.state == "failed":
-        failure = ET.SubElement(found, "failure", message=said, type="rule")
-        failure.text = visible(details(check))
+        failure = ET.SubElement(found, "failure", message=sentence, type="rule")
+        convention = check.reading.convention
+        details = f"rule in {place}{f'; convention: {convention}' if convention else ''}"
+        failure.text = printable(details)
     elif check.state == "skipped":
-        ET.SubElement(found, "skipped", message=said)
+        ET.SubElement(found, "skipped", message=sentence)
     else:
         before = "warning: " if check.state == "warned" else ""
-        ET.SubElement(found, "system-out").text = f"{before}{said}"
+        ET.SubElement(found, "system-out").text = f"{before}{sentence}"
     return found
-
-
-def details(check: Check) -> str:
-    """Where the rule stands, and by which convention its value is measured."""
-    known = [f"rule in {check.rule.place}"]
-    if check.reading.convention:
-        known.append(f"convention: {check.reading.convention}")
-    return "; ".join(known)
 
 
 def document(
     cases: list[ET.Element], *, failures: int = 0, errors: int = 0, skipped: int = 0
 ) -> str:
-    counts = {
-        "tests": str(len(cases)),
-        "failures": str(failures),
-        "errors": str(errors),
-        "skipped": str(skipped),
-    }
-    root = ET.Element("testsuites", {"name": "embgeo gate"} | counts)
-    suite = ET.SubElement(root, "testsuite", {"name": "embgeo gate"} | counts)
+    counts = {"tests": len(cases), "failures": failures, "errors": errors, "skipped": skipped}
+    attributes = {"name": "embgeo gate"} | {key: str(count) for key, count in counts.items()}
+    root = ET.Element("testsuites", attributes)
+    suite = ET.SubElement(root, "testsuite", attributes)
     suite.extend(cases)
     ET.indent(root, " ")
     text = ET.tostring(root, encoding="unicode")

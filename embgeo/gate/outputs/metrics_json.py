@@ -1,9 +1,10 @@
-"""Every number measured as one flat JSON object, as DVC and MLflow take it."""
+"""All scalars as one flat JSON object, as DVC and MLflow read it."""
 
 from __future__ import annotations
 
 import json
 import re
+from itertools import chain, count
 
 from embgeo.gate.check import Outcome
 from embgeo.gate.decide import STATES
@@ -21,19 +22,15 @@ def render(outcome: Outcome) -> str:
         for name, reading in matrix.readings.items():
             if reading.value is not None:
                 found[prefix + name] = round_digits(reading.value)
-    for state in STATES:
-        found[f"gate.{state}"] = len(outcome.of_state(state))
+    found |= {f"gate.{state}": len(outcome.of_state(state)) for state in STATES}
     return json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def prefixes_of(names: list[str]) -> list[str]:
-    """Names in the characters that MLflow allows, distinguished by a number where they collide."""
+    """Names in the characters that MLflow allows, numbered where they collide."""
     found: list[str] = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_. -]", "_", name)
-        number, unique = 1, plain
-        while f"{unique}/" in found:
-            number += 1
-            unique = f"{plain}_{number}"
-        found.append(f"{unique}/")
+        numbered = (f"{plain}_{number}/" for number in count(2))
+        found.append(next(n for n in chain([f"{plain}/"], numbered) if n not in found))
     return found

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 
+from embgeo.core.visible import printable
 from embgeo.gate.check import Outcome
 from embgeo.gate.decide import STATES
 from embgeo.gate.rule_value import RuleValue
-from embgeo.gate.text import labels, round_digits, visible
+from embgeo.gate.text import labels, round_digits
 
 NAME = "metrics.txt"
 
 
 def render(outcome: Outcome) -> str:
-    """A gauge for each scalar that has a value, then whether the gate passed.
+    """A gauge for each scalar with a value, then the number of checks in each state.
 
-    Only what distinguishes several matrices is put into labels: GitLab compares a metric with the
-    one of the same name and labels on the target branch.
+    Labels only distinguish several matrices: GitLab compares a metric with the one of the same name
+    and labels on the target branch.
     """
     several = len(outcome.matrices) > 1
     named = list(zip(labels(outcome.matrices), outcome.matrices, strict=True))
@@ -43,7 +44,7 @@ def render(outcome: Outcome) -> str:
 
 
 def describe_title(reading: RuleValue) -> str:
-    """The title, with the words that a number stands for."""
+    """The title, with the words that the numbers stand for."""
     words = (f"{place} {word}" for place, word in enumerate(reading.scale))
     return f"{reading.title}: {', '.join(words)}" if reading.scale else reading.title
 
@@ -54,9 +55,9 @@ def metric(name: str) -> str:
 
 
 def label_value(text: str) -> str:
-    """A quoted label. GitLab takes ``#`` for a comment even there, so that it is spelled out."""
+    """A quoted label; ``#`` is encoded, which GitLab takes for a comment even there."""
     return help_text(text).replace("#", "%23")
 
 
 def help_text(text: str) -> str:
-    return visible(text).replace("\\", "\\\\").replace('"', '\\"')
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

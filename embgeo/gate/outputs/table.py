@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embgeo.core.tone import Tone, ToneLine
+from embgeo.core.visible import printable
 from embgeo.gate.check import Check, Outcome
 from embgeo.gate.decide import State
-from embgeo.gate.text import shape, visible
 
 NAME = "table"
 
-#: Failures are what a reader looks for in a long log.
 WORDS: dict[State, str] = {
     "passed": "passed",
     "failed": "FAILED",
@@ -22,7 +21,6 @@ TONES: dict[State, Tone] = {"passed": "good", "failed": "bad", "warned": "warnin
 
 
 def render(outcome: Outcome) -> str:
-    """The lines as one text."""
     return "".join(f"{line}\n" for line in lines(outcome))
 
 
@@ -33,42 +31,39 @@ def lines(outcome: Outcome) -> Iterator[str]:
         if not checks:
             continue
         if matrix is not None:
-            head = (matrix.file, matrix.tensor, shape(matrix))
-            yield "  ".join(visible(part) for part in head if part)
-        width = max(len(visible(check.rule.text)) for check in checks)
+            p = matrix.provenance
+            shape = f"{p['n']:,} × {p['d']:,}" if {"n", "d"} <= set(p) else ""
+            head = (matrix.file, matrix.tensor, shape)
+            yield "  ".join(printable(part) for part in head if part)
+        width = max(len(printable(check.rule.text)) for check in checks)
         for check in checks:
             yield ToneLine.of(line(check, width), TONES.get(check.state))
     yield ToneLine.of(verdict(outcome), "good" if outcome.passed else "bad")
 
 
 def line(check: Check, width: int) -> str:
-    word, rule = WORDS[check.state], visible(check.rule.text)
-    said = f"  {word:<7}  {rule:<{width}}  {visible(check.decision.reason)}"
+    word, rule = WORDS[check.state], printable(check.rule.text)
+    text = f"  {word:<7}  {rule:<{width}}  {printable(check.decision.reason)}"
     place = check.rule.place
     if check.state in ("failed", "warned") and place.file:
-        said += f"  ({visible(str(place))})"
-    return said
+        text += f"  ({printable(str(place))})"
+    return text
 
 
 def verdict(outcome: Outcome) -> str:
-    """``gate failed: 1 of 3 checks``, with what else there is to know."""
+    """``gate failed: 1 of 3 checks``, with the number of warnings and skipped rules."""
     total = len(outcome.checks)
     counts = {state: len(outcome.of_state(state)) for state in WORDS}
-    if outcome.passed:
-        said = f"gate passed: {counts['passed']} of {total} {plural(total, 'check')}"
-    else:
-        said = f"gate failed: {counts['failed']} of {total} {plural(total, 'check')}"
-    more = []
-    if counts["warned"]:
-        more.append(f"{counts['warned']} {plural(counts['warned'], 'warning')}")
-    if counts["skipped"]:
-        more.append(
-            f"{counts['skipped']} not defined, as the {plural(counts['skipped'], 'rule')} "
-            f"allow{'s' if counts['skipped'] == 1 else ''}"
-        )
+    state = "passed" if outcome.passed else "failed"
+    parts = [f"gate {state}: {counts[state]} of {total} {plural(total, 'check')}"]
+    if warned := counts["warned"]:
+        parts.append(f"{warned} {plural(warned, 'warning')}")
+    if skipped := counts["skipped"]:
+        allow = "rule allows" if skipped == 1 else "rules allow"
+        parts.append(f"{skipped} not defined, as the {allow}")
     if any(c.reading.known == "sampled" for c in outcome.checks):
-        more.append(f"sampled values with their {outcome.level * 100:g} % intervals")
-    return "; ".join([said, *more])
+        parts.append(f"sampled values with their {outcome.level * 100:g} % intervals")
+    return "; ".join(parts)
 
 
 def plural(count: int, word: str) -> str:

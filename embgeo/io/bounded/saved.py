@@ -76,6 +76,16 @@ def is_record(path: Path, form: str) -> bool:
     return isinstance(said, dict) and said.get("format") == form
 
 
+def begins_as(path: Path, form: str) -> bool:
+    """Whether a file begins like a JSON record whose ``format`` is `form`; it may be damaged."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4096)
+    except OSError:  # a folder, stdin, a member of an archive, a missing file
+        return False
+    return start.lstrip().startswith(b"{") and f'"{form}"'.encode() in start
+
+
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:
     r"""A table as CSV, line by line: RFC 4180 but for the line ends, which are Unix's; UTF-8.
 
