@@ -22,7 +22,7 @@ from embgeo.cli.shared import (
     print_text,
 )
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.errors import argument
 from embgeo.core.options import Options
 from embgeo.report.text.progress_bar import progress_bar
 
@@ -118,36 +118,30 @@ def gate(
         from embgeo.workflows.gate_start import start_gate
 
         others = (rule, preset, baseline, update_baseline, level, config, no_config, junit)
-        files = (metrics_json, metrics_txt, github, json_, loading, measuring)
-        refuse_if(
-            any((*others, *files)),
-            argument("init"),
-            "writes settings and measures nothing",
-            "leave other options out, and edit what it writes",
-        )
+        more = (metrics_json, metrics_txt, github, json_, loading, measuring)
+        cause, way_out = "writes settings and measures nothing", "leave the other options out"
+        refuse_if(any((*others, *more)), argument("init"), cause, way_out)
         path = start_gate(sources or ())
         print_lines(f"{path}: written; next: embgeo gate --update-baseline, then embgeo gate")
         return
     from embgeo.workflows.gate_outputs import GateOutputs
 
     def command(lines: str) -> None:
-        # The runner reads both streams; stdout is for JSON alone where that is asked for.
+        # The runner reads both streams; with --json, stdout is for JSON alone.
         print(lines, end="", file=sys.stderr if json_ else sys.stdout)
 
-    outputs = GateOutputs(
-        junit, metrics_json, metrics_txt, json_, quiet, github, command, format_ == "markdown"
-    )
+    options = {"junit": junit, "metrics_json": metrics_json, "metrics_txt": metrics_txt}
+    files = {name: path for name, path in options.items() if path is not None}
+    outputs = GateOutputs(files, command, json_, format_ == "markdown", quiet, github)
     with outputs.report_errors(one_line):
         from embgeo.workflows.check import gate_settings, plan_gate
-        from embgeo.workflows.gate import check_files, remove_earlier
 
         settings = gate_settings(config, search=not no_config)
         given = {**loading, **measuring}
         planned = plan_gate(
             rule or (), sources or (), baseline, level, given, settings, preset=preset
         )
-        check_files(outputs.files, planned.files)
-        remove_earlier(outputs.files)
+        outputs.prepare(planned.files)
         if update_baseline:
             write_baseline(planned, outputs)
             return
@@ -164,12 +158,9 @@ def write_baseline(planned: Gate, outputs: GateOutputs) -> None:
     """Replace the baseline file, and print what changed."""
     from embgeo.workflows.gate import update_baseline
 
-    if planned.baseline is not None and (outputs.files or outputs.as_json):
-        raise BadOption(
-            "checks nothing, so that there is no outcome to write",
-            where=argument("update_baseline"),
-            way_out="check in a run of its own",
-        )
+    useless = planned.baseline is not None and bool(outputs.files or outputs.as_json)
+    cause = "checks nothing, so that there is no outcome to write"
+    refuse_if(useless, argument("update_baseline"), cause, "check in a run of its own")
     with progress_bar(outputs.quiet) as progress:
         made = update_baseline(planned, command_line(), progress)
     if not outputs.quiet:

@@ -63,7 +63,7 @@ def _is_within(rule: Rule, low: float, high: float) -> bool:
     """Whether the whole interval satisfies the rule."""
     limit = 0.0 if rule.is_relative else rule.amount
     compare = _COMPARISONS[rule.op]
-    return compare(low, limit) and compare(high, limit)
+    return bool(compare(low, limit) and compare(high, limit))
 
 
 def _intervals(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> list[Interval]:

@@ -1,4 +1,4 @@
-"""Checking rules: saved analyses as they are, everything else measured as far as rules need it."""
+"""``embgeo.check``: rules about saved analyses, and about matrices that are measured for them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from embgeo.gate.settings import GateSettings, RuleEntry, find_gate, read_gate
 from embgeo.io.remote.names import is_remote
 from embgeo.result.analysis import Analysis
 from embgeo.workflows.analyze import is_path
-from embgeo.workflows.gate import Gate, is_unmeasured, loaded
+from embgeo.workflows.gate import Gate, is_unmeasured, load_saved
 from embgeo.workflows.request import AnalysisRequest, split_settings
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
 
-#: Options that add lists, which no rule is about.
+#: Options that only add tables.
 LISTS = ("asked",)
 
 
@@ -48,19 +48,19 @@ def check(
     Parameters
     ----------
     *sources : path, Analysis or whatever holds a matrix
-        Saved analyses and tracks, analyses, checkpoints, or what :func:`embgeo.analyze` takes; of
-        what is not analyzed yet only the sections that rules name are measured.
+        Saved analyses and tracks, analyses, checkpoints, or what :func:`embgeo.analyze` takes.
+        Matrices are measured in the sections that the rules name.
     rules : str or sequence of str
         Such as ``"cosine.mean <= 0.1"`` or ``"isotropy.i1 drop <= 5%, warn"`` (docs/gate.md).
     preset : str, optional
-        Name of rules in addition: "finetune-ready".
+        Name of a preset whose rules are added: "finetune-ready".
     baseline : path or Analysis, optional
-        What drop, rise and change compare with: a baseline file, a saved analysis, an analysis
-        or a checkpoint.
+        What drop, rise and change compare with: a baseline file, an analysis, saved or not, or a
+        checkpoint.
     level : float, optional
-        Confidence that a sampled value has to pass with; 0.95.
+        Confidence level at which a sampled value has to pass; 0.95 by default.
     command : str
-        Recorded in the provenance of what is measured.
+        Recorded in the provenance of new analyses.
     progress : Progress, optional
     **settings
         Arguments of :func:`embgeo.load` and fields of :class:`embgeo.Options`, for checkpoints.
@@ -73,7 +73,7 @@ def check(
     Raises
     ------
     BadOption
-        A rule that is none, is about nothing or checks nothing, or an option that does not fit.
+        If a rule cannot be parsed or checks nothing, or an option does not apply.
     EmbgeoError
         If a source cannot be read or measured.
     """
@@ -91,53 +91,45 @@ def plan_gate(
     settings: GateSettings | None = None,
     preset: str | None = None,
 ) -> Gate:
-    """What is to be checked, refused as far as that needs nothing measured.
+    """A gate from arguments and settings; nothing is measured.
 
-    `rules`: in addition to those of the settings. `sources`: in place of those of the settings.
-    `given`: options of loading and measuring that were named; they go before those of the settings.
+    Arguments add to the rules of the settings and override everything else in them.
     """
     settings, given = settings or GateSettings(), given or {}
-    parsed = [rule_of_settings(entry, settings) for entry in settings.rules]
+    parsed = [parse_entry(entry, settings) for entry in settings.rules]
     parsed += [Rule.parse(text) for text in rules]
     for name in dict.fromkeys(one for one in (settings.preset, preset) if one is not None):
         parsed += read_preset(name)
     items = [Path(one) if is_path(one) else one for one in sources]
     items = items or [settings_path(settings, name) for name in settings.sources]
     if not items:
-        raise BadOption(
-            "there is nothing to check", way_out="name a saved analysis or a checkpoint"
-        )
+        way_out = "name a saved analysis or a checkpoint"
+        raise BadOption("there is nothing to check", way_out=way_out)
     if baseline is None and settings.baseline is not None:
         baseline = settings_path(settings, settings.baseline)
     elif is_path(baseline):
         baseline = Path(baseline)
-    level = level if level is not None else settings.level
-    level = LEVEL if level is None else level
-    deviations(level)
-    request = merged_request(given, settings)
-    opened = tuple(map(loaded, items))
-    saved = [one for one in opened if isinstance(one, Analysis)]
-    measured = [one for one in opened if isinstance(one, Analysis | Comparison)]
-    if given and len(measured) == len(opened) and (baseline is None or not is_unmeasured(baseline)):
+    level = next(one for one in (level, settings.level, LEVEL) if one is not None)
+    deviations(level)  # refuses what is not a level
+    request = merge_request(given, settings)
+    opened = tuple(map(load_saved, items))
+    measured = all(isinstance(one, Analysis | Comparison) for one in opened)
+    if given and measured and (baseline is None or not is_unmeasured(baseline)):
         raise BadOption(
             "is about checkpoints, and a saved analysis is measured already",
             where=", ".join(map(argument, given)),
             way_out="name the checkpoint, or leave the option out",
         )
-    known = {
-        VERDICT,
-        *QUANTITIES,
-        *quantities_of(track),
-        *(value.name for one in saved for value in one.values()),
-    }
+    saved = {v.name for one in opened if isinstance(one, Analysis) for v in one.values()}
+    known = {VERDICT, *QUANTITIES, *quantities_of(track), *saved}
     for rule in parsed:
         require_known(rule.name, known, rule.place.named)
     files = tuple(p for p in (*items, baseline, settings.path) if isinstance(p, Path))
     return Gate(tuple(parsed), opened, baseline, level, request, files)
 
 
-def merged_request(given: Mapping[str, Any], settings: GateSettings) -> AnalysisRequest:
-    """The options that were named, over those of the settings."""
+def merge_request(given: Mapping[str, Any], settings: GateSettings) -> AnalysisRequest:
+    """The request of the named options over those of the settings."""
     table: dict[str, Any] = {}
     if settings.path is not None:
         table = read_table(settings.analyze, gate_options(), settings.path)
@@ -153,7 +145,7 @@ def gate_options() -> dict[str, OptionField]:
 
 
 def gate_settings(config: Path | None = None, search: bool = True) -> GateSettings:
-    """The settings of a file, or those that hold in the current folder."""
+    """The settings of a file, or those of the current folder."""
     if config is None:
         return find_gate(Path.cwd()) if search else GateSettings()
     if not search:
@@ -165,8 +157,8 @@ def gate_settings(config: Path | None = None, search: bool = True) -> GateSettin
     return found
 
 
-def rule_of_settings(entry: RuleEntry, settings: GateSettings) -> Rule:
-    """A rule of the settings; what its table says comes in addition to its text."""
+def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
+    """A rule of the settings; its table may add to its text."""
     place = Place("" if settings.path is None else shorten_path(settings.path), entry.line)
     rule = Rule.parse(entry.text, place)
     if rule.tensor and entry.tensor:
@@ -184,7 +176,7 @@ def settings_path(settings: GateSettings, name: str) -> Path:
 
 
 def shorten_path(path: Path) -> str:
-    """A file by its path from here, which another checkout has too."""
+    """A path relative to the current folder, the same in every checkout."""
     try:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # on another drive

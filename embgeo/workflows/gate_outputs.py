@@ -1,61 +1,55 @@
-"""What a gate writes: its table or JSON, files for CI servers, and what GitHub shows."""
+"""Where the outcome of a gate goes: stdout, files for CI servers, what GitHub shows."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError, argument, writing
 from embgeo.core.visible import defuse
 from embgeo.gate.check import Outcome
-from embgeo.gate.outputs import as_json, github_annotations, github_summary, junit, table
-from embgeo.workflows.folders import write_file
-from embgeo.workflows.gate import (
-    append_summary,
-    in_repository,
-    obstacle,
-    summary_room,
-    write_files,
+from embgeo.gate.outputs import (
+    as_json,
+    github_annotations,
+    github_summary,
+    junit,
+    metrics_json,
+    metrics_txt,
+    table,
 )
+from embgeo.workflows.folders import write_file
+
+#: Option → the output, and how an earlier file begins; no other file is replaced.
+OUTPUTS: Mapping[str, tuple[ModuleType, tuple[bytes, ...]]] = {
+    "junit": (junit, (b"<?xml", b"<testsuite")),
+    "metrics_json": (metrics_json, (b"{",)),
+    "metrics_txt": (metrics_txt, (b"#", b"embgeo_")),
+}
+#: GitHub's limit for the summary of a step.
+SUMMARY_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class GateOutputs:
-    """What is written where; None where nothing is.
+    """What is written where."""
 
-    Attributes
-    ----------
-    junit, metrics_json, metrics_txt : Path or None
-    as_json, as_markdown, quiet : bool
-        What goes to stdout: JSON, Markdown or nothing, in place of the table.
-    github : bool or None
-        Whether annotations and summary are made; None: if the environment is GitHub's.
-    command : callable
-        Hands lines to GitHub's runner.
-    """
-
-    junit: Path | None
-    metrics_json: Path | None
-    metrics_txt: Path | None
-    as_json: bool
-    quiet: bool
-    github: bool | None
+    #: Files by option, see `OUTPUTS`.
+    files: Mapping[str, Path]
+    #: Writes commands for GitHub's runner.
     command: Callable[[str], None]
+    as_json: bool = False
     as_markdown: bool = False
-
-    @property
-    def files(self) -> dict[str, Path]:
-        named = {name: getattr(self, name) for name in ("junit", "metrics_json", "metrics_txt")}
-        return {name: path for name, path in named.items() if path is not None}
+    quiet: bool = False
+    #: Whether to annotate and summarize; None: if the environment is GitHub's.
+    github: bool | None = None
 
     @property
     def annotates(self) -> bool:
-        if self.github is None:
-            return os.environ.get("GITHUB_ACTIONS") == "true"
-        return self.github
+        return os.environ.get("GITHUB_ACTIONS") == "true" if self.github is None else self.github
 
     @property
     def summary(self) -> Path | None:
@@ -63,41 +57,104 @@ class GateOutputs:
         name = os.environ.get("GITHUB_STEP_SUMMARY")
         return Path(name) if name and self.github is not False else None
 
+    def prepare(self, inputs: Sequence[Path]) -> None:
+        """Refuse to replace files that are not earlier outputs, and mark those as unfinished.
+
+        No earlier outcome may outlive a run that is killed.
+        """
+        taken = {path.resolve() for path in inputs}
+        for name, path in self.files.items():
+            where = f"{argument(name)} {path}"
+            if path.resolve() in taken:
+                raise BadOption("is read or written already", where=where)
+            taken.add(path.resolve())
+            if cause := find_obstacle(name, path):
+                raise BadOption(cause, where=where, way_out="choose another file")
+        for name, path in self.files.items():
+            if path.exists() and not path.is_file():
+                continue
+            if name == "junit":
+                write_file(path, junit.render_error("the run did not finish"))
+            elif not path.is_symlink():
+                path.unlink(missing_ok=True)
+
     def write(self, outcome: Outcome, say: Callable[[str], None]) -> None:
-        """Files first, then what people and GitHub read; `say` prints the table or JSON."""
-        write_files(self.files, outcome)
+        """Write the files, then what people and GitHub read; `say` prints a line on stdout."""
+        for name, path in self.files.items():
+            write_file(path, OUTPUTS[name][0].render(outcome))
         shown: Iterable[str] = ()
         if self.as_json:
             shown = [as_json.render(outcome).rstrip("\n")]
+        elif self.as_markdown and not self.quiet:
+            shown = github_summary.render(outcome).splitlines()
         elif not self.quiet:
-            shown = (
-                github_summary.render(outcome).splitlines()
-                if self.as_markdown
-                else table.lines(outcome)
-            )
+            shown = table.lines(outcome)
         for text in shown:
             say(defuse(text) if self.annotates else text)
         if self.annotates:
-            self.command(github_annotations.render(outcome, in_repository))
+            self.command(github_annotations.render(outcome, locate_in_repository))
         if self.summary is not None:
-            room = min(summary_room(self.summary), github_summary.MOST_BYTES)
+            room = min(measure_room(self.summary), github_summary.MOST_BYTES)
             append_summary(self.summary, github_summary.render(outcome, room))
 
     @contextlib.contextmanager
     def report_errors(self, describe: Callable[[BaseException], str]) -> Iterator[None]:
-        """Report to CI a run without an outcome as what it is: neither passed nor failed."""
+        """Report an error to CI as a run without an outcome: neither passed nor failed."""
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:
             message = describe(error)
             with contextlib.suppress(EmbgeoError, OSError):
-                self._write_error(message)
+                path = self.files.get("junit")
+                if path is not None and not find_obstacle("junit", path):
+                    write_file(path, junit.render_error(message))
+                if self.annotates:
+                    self.command(github_annotations.render_error(message))
+                if self.summary is not None:
+                    append_summary(self.summary, github_summary.render_error(message))
             raise
 
-    def _write_error(self, message: str) -> None:
-        if self.junit is not None and not obstacle("junit", self.junit):
-            write_file(self.junit, junit.render_error(message))
-        if self.annotates:
-            self.command(github_annotations.render_error(message))
-        if self.summary is not None:
-            append_summary(self.summary, github_summary.render_error(message))
+
+def find_obstacle(name: str, path: Path) -> str:
+    """Why a file must not be written to; empty for a new or empty one and an earlier output.
+
+    Devices and pipes are written to and not read.
+    """
+    try:
+        if path.is_dir():
+            return "is a folder"
+        if not path.is_file():
+            return ""
+        with path.open("rb") as stream:
+            start = stream.read(64).lstrip()
+    except OSError as error:
+        return f"cannot be used: {error.strerror}"
+    ours = not start or start.startswith(OUTPUTS[name][1])
+    return "" if ours else "exists and was not written by this option"
+
+
+def measure_room(summary: Path) -> int:
+    """Bytes left in the summary of the step; other tools may have written to it."""
+    with contextlib.suppress(OSError):
+        return SUMMARY_BYTES - summary.stat().st_size
+    return SUMMARY_BYTES
+
+
+def append_summary(summary: Path, text: str) -> None:
+    """Add to the summary of the step, unless it would become too long."""
+    if len(text.encode()) > measure_room(summary):
+        return
+    with (
+        writing(summary, f"{argument('no_github')} writes no summary"),
+        summary.open("a", encoding="utf-8", newline="\n") as stream,
+    ):
+        stream.write(text)
+
+
+def locate_in_repository(file: str) -> str:
+    """The path of a file from the root of the checkout, as annotations name it."""
+    root = os.environ.get("GITHUB_WORKSPACE")
+    path = Path(file).resolve()
+    if root and path.is_relative_to(Path(root).resolve()):
+        return path.relative_to(Path(root).resolve()).as_posix()
+    return Path(file).as_posix()

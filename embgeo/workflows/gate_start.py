@@ -1,4 +1,4 @@
-"""Settings to start a gate with: rules about what should not get worse than a baseline."""
+"""``embgeo gate --init``: settings with rules against regressions."""
 
 from __future__ import annotations
 
@@ -28,19 +28,7 @@ rules = [
 
 
 def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
-    """Write ``embgeo.toml`` with rules that compare these sources with a baseline; its path.
-
-    Parameters
-    ----------
-    sources : sequence of path
-        What the gate is about, as seen from `folder`.
-    folder : path
-
-    Raises
-    ------
-    BadOption
-        If no source is named or one is missing, or there are settings already.
-    """
+    """Write ``embgeo.toml`` into `folder`, with rules about `sources`, and return its path."""
     path = Path(folder) / OWN_NAME
     if not sources:
         way_out = "name the checkpoint, or the saved analysis"

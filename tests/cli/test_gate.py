@@ -110,7 +110,7 @@ def test_warnings_pass() -> None:
         (("round.npy", "-r", HOLDS, "--update-baseline"), "give --baseline"),
         (("round.npy", "-b", "new.json", "--update-baseline"), "no rules"),
         (("round.npy", "-r", HOLDS, "--junit", "round.npy"), "is read or written already"),
-        (("round.npy", "-r", HOLDS, "--junit", "cone.npy"), "nothing that this option writes"),
+        (("round.npy", "-r", HOLDS, "--junit", "cone.npy"), "was not written by this option"),
         (("round.npy", "-r", HOLDS, "--metrics-json", "."), "is a folder"),
         (
             ("round.npy", "-r", HOLDS, "--metrics-json", "m", "--metrics-txt", "m"),

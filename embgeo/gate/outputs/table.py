@@ -54,7 +54,7 @@ def verdict(outcome: Outcome) -> str:
     """``gate failed: 1 of 3 checks``, with the number of warnings and skipped rules."""
     total = len(outcome.checks)
     counts = {state: len(outcome.of_state(state)) for state in WORDS}
-    state = "passed" if outcome.passed else "failed"
+    state: State = "passed" if outcome.passed else "failed"
     parts = [f"gate {state}: {counts[state]} of {total} {plural(total, 'check')}"]
     if warned := counts["warned"]:
         parts.append(f"{warned} {plural(warned, 'warning')}")
