@@ -15,7 +15,7 @@ from embgeo.core.source import NO_TOKENS, Source
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import EMBEDDING, Choice, TensorRole, choose
-from embgeo.io.labels import fairseq
+from embgeo.io.labels import fairseq, run_folder
 from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
@@ -122,7 +122,11 @@ def _from_checkpoint(selection: Selection) -> Labeling | None:
 
 
 def _from_dictionary_beside(selection: Selection) -> Labeling:
-    vocabulary, notes = fairseq.find_beside(selection.checkpoint.path, selection.cut)
+    path, cut = selection.checkpoint.path, selection.cut
+    vocabulary, notes = run_folder.find_beside(path, cut)
+    if vocabulary is None:
+        vocabulary, more = fairseq.find_beside(path, cut)
+        notes += more
     if vocabulary is None:
         return Labeling(notes=notes)
     labels = lay_found(

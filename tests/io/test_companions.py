@@ -61,6 +61,14 @@ def test_a_dictionary_next_to_a_file_is_left_out(folder: Path) -> None:
     assert embgeo.load(folder / "model.safetensors").tokens is None
 
 
+def test_a_vocabulary_of_a_run_outside_its_folder_is_left_out(folder: Path) -> None:
+    outside = folder.parent / "outside"
+    outside.write_text("".join(f"{word}\t5\n" for word in SECRET), encoding="utf-8")
+    link(folder / "vocabulary.tsv", outside)
+    (folder / "run.toml").touch()
+    assert embgeo.load(folder).tokens is None
+
+
 def test_weights_that_are_a_link(folder: Path) -> None:
     """A link that the user names is followed; one in a folder that the user names is not."""
     outside = folder.parent / "outside.safetensors"

@@ -325,6 +325,36 @@ def test_a_fairseq_dictionary_beside_a_checkpoint(tmp_path: Path) -> None:
     assert ranked.frequency.kind == "rank"
 
 
+RUN = {"run.toml": "", "vocabulary.tsv": "a\t9\nb\t5\nc\t1\n"}
+
+
+def test_the_vocabulary_of_a_run_labels_and_counts_its_rows(tmp_path: Path) -> None:
+    path = model_folder(tmp_path / "run", 3, RUN)
+    for given in (path, path / "model.npy"):
+        matrix = embgeo.load(given)
+        assert matrix.tokens == ("a", "b", "c")
+        assert matrix.frequency is not None
+        assert matrix.frequency.counts.tolist() == [9, 5, 1]
+        assert "tokens from vocabulary.tsv" in matrix.origin.notes
+    assert embgeo.load(path, rows="1:3").tokens == ("b", "c")
+
+
+@pytest.mark.parametrize(
+    ("rows", "changed", "note"),
+    [
+        (4, {}, ""),
+        (3, {"vocabulary.source.tsv": "a\t1\n"}, ""),
+        (3, {"vocabulary.tsv": "a\nb\nc\n"}, "vocabulary.tsv next to it is not used: line 1 has"),
+    ],
+)
+def test_a_vocabulary_of_a_run_that_does_not_fit_is_not_used(
+    tmp_path: Path, rows: int, changed: dict[str, Any], note: str
+) -> None:
+    matrix = embgeo.load(model_folder(tmp_path / "run", rows, RUN | changed))
+    assert matrix.tokens is None
+    assert any(note in found for found in (*matrix.origin.notes, ""))
+
+
 @pytest.mark.parametrize(
     ("files", "note"),
     [

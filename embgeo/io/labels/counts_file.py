@@ -150,7 +150,7 @@ def _from_lines(lines: list[str], path: Path) -> Counts:
         counts.append(_check_count(_whole_number(text), shown, f"line {number:,}", path))
     tokens, changed = side_tables.unescape(raw)
     if changed:
-        notes += (f"backslash escapes in {changed:,} tokens of {path.name} are resolved",)
+        notes += (side_tables.note_escapes(changed, path.name),)
     if not tokens:
         raise refuse(path, "it holds no counts", "token and count a line")
     return Counts(tuple(tokens), tuple(counts), path.name, notes)

@@ -119,7 +119,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
         raw = lines
     tokens, changed = side_tables.unescape(raw)
     if changed:
-        notes.append(f"backslash escapes in {changed:,} tokens of {path.name} are resolved")
+        notes.append(side_tables.note_escapes(changed, path.name))
     if not tokens:
         raise refuse(path, "it holds no tokens", "one token a line")
     return TokenizerVocabulary(tuple(tokens), _source(path), tuple(notes), counts)

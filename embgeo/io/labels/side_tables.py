@@ -44,6 +44,12 @@ def unescape(texts: list[str]) -> tuple[list[str], int]:
     return resolved, len(marked)
 
 
+def note_escapes(changed: int, name: str) -> str:
+    """The note on tokens whose escapes were resolved."""
+    texts = "1 token" if changed == 1 else f"{changed:,} tokens"
+    return f"backslash escapes in {texts} of {name} are resolved"
+
+
 def _is_escaped(text: str) -> bool:
     rest = _ESCAPE.sub(lambda match: "" if match[1] in _MEANING else match[0], text)
     return "\\" not in rest

@@ -97,7 +97,8 @@ def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
     """What would be trained, and how long it takes."""
     corpus = plan["corpus"]
     sizes = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
-    runs = f"{len(plan['methods'])} methods × {len(plan['seeds'])} seeds"
+    methods, seeds = len(plan["methods"]), len(plan["seeds"])
+    runs = f"{methods} method{'s' * (methods > 1)} × {seeds} seed{'s' * (seeds > 1)}"
     if rates := plan["rates"]:
         runs += f", {len(rates)} learning rates tried with the first"
     lines = [
