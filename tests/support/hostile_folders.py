@@ -149,6 +149,20 @@ MODELS: dict[str, Callable[[], bytes]] = {
 #: Of these a piece is read, and what is odd about it is not.
 SOUND_MODELS = ("a piece of ten million fields", "no UTF-8")
 
+
+def source_record(**changed: object) -> bytes:
+    head = {"format": "embgeo.source", "format_version": 1, "source": "hf://a/b", "commit": "0"}
+    sizes = {"read": 1, "size": 2, "whole": False, "files": [], "tensors": []}
+    return json.dumps(head | sizes | changed).encode()
+
+
+#: What says in a model folder where its tensors are from.
+SOURCES: dict[str, Callable[[], bytes]] = {
+    "four million small objects": lambda: b"[" + b'{"":0},' * 4_700_000 + b"0]",
+    "sizes of 400 digits": lambda: source_record(read=10**400, size=10**400),
+    "a name of escapes": lambda: source_record(source="\x1b[2J\n" * 1000),
+}
+
 #: Files of tokens, counts and text that the command line may name.
 SIDE: dict[str, Callable[[], bytes]] = {
     "JSON nested 100,000 deep": lambda: JSON_DEEP,
@@ -257,6 +271,10 @@ def cases() -> list[Case]:
             opens=True,
         )
     )  # fmt: skip
+    made += [
+        Case(name, "source.json", model_with(source__json=content), opens=True)
+        for name, content in SOURCES.items()
+    ]
     return made + tokenizers() + options()
 
 

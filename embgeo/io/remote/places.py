@@ -107,7 +107,7 @@ def _expected_size(name: HubName) -> str:
         index = snapshot / "model.safetensors.index.json"
         total = read_json(index)["metadata"]["total_size"] if index.is_file() else 0
         stated = f" of {bytes_text(int(total))}" if total else ""
-    except (EmbgeoError, LookupError, TypeError, ValueError):
+    except (EmbgeoError, ArithmeticError, LookupError, TypeError, ValueError):
         return ""
     return f" (fetches about {needed}{stated})" if entries else ""
 

@@ -7,8 +7,13 @@ from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.companions import is_companion
+from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.io.bounded.saved import is_record
+from embgeo.io.bounded.saved import DAMAGE
+
+#: A record of a model in thousands of shards is smaller; strangers' folders may hold such a file.
+_MOST_BYTES = 2**20
+_MOST_SIZE = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +65,18 @@ class ReducedSource:
     @property
     def note(self) -> str:
         """What a reader should know about numbers of this folder."""
-        stated = f"from {self.source}, commit {self.commit[:12]}"
+        stated = f"from {short(self.source)}, commit {short(self.commit[:12])}"
         if self.whole:
             return stated
         return (
             f"{stated}: {bytes_text(self.read)} of {bytes_text(self.size)} were read; the SHA-256 "
             "of the files cannot be checked from a part"
         )
+
+
+def _check_sizes(record: ReducedSource) -> None:
+    if not 0 <= record.read <= record.size < _MOST_SIZE:
+        raise ValueError("sizes that no files have")
 
 
 SOURCE_RECORD = RecordFormat(
@@ -76,6 +86,7 @@ SOURCE_RECORD = RecordFormat(
     file="source.json",
     what="the source of a reduced model folder",
     again="fetch it again",
+    check=_check_sizes,
 )
 
 
@@ -91,9 +102,10 @@ def bytes_text(size: int) -> str:
 def read_source(folder: Path) -> ReducedSource | None:
     """The record of a reduced model folder; None for other folders."""
     path = folder / SOURCE_RECORD.file
-    if not is_companion(path) or not is_record(path, SOURCE_RECORD.name):
+    if not is_companion(path) or path.stat().st_size > _MOST_BYTES:
         return None
     try:
-        return SOURCE_RECORD.load(folder)
-    except UnreadableFile:
+        # Not `load`, which would read an archive of arrays next to it, of any size.
+        return SOURCE_RECORD.from_json(SOURCE_RECORD.read(path))
+    except (UnreadableFile, *DAMAGE):
         return None
