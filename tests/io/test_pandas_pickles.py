@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.pickle.frames import _columns, read_frame
+from embgeo.io.pickle.frames import _list_columns, read_frame
+from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.objects import Stub
 
 pd = pytest.importorskip("pandas")
@@ -111,9 +113,24 @@ def arrow_texts(
     return stub("ArrowStringArray", state={"_pa_array": chunks})
 
 
+def holding_itself() -> Stub:
+    held: list[object] = []
+    held.append(stub("chunked_array", held))
+    return stub("ArrowStringArray", state={"_pa_array": held[0]})
+
+
+@pytest.mark.parametrize("array", [arrow_texts(), np.array([b"a", b"b"])])
+def test_blocks_that_repeat_an_array_are_refused(array: object) -> None:
+    """Two hundred kilobytes could name three hundred times the same fifty thousand words."""
+    if isinstance(array, np.ndarray):
+        array = load(memoryview(pickle.dumps(array)))
+    with pytest.raises(Damaged, match="implausibly many entries"):
+        list(_list_columns([array] * 20_000))
+
+
 def test_words_of_arrow_are_those_between_the_ends() -> None:
-    assert _columns(arrow_texts()) == [["a", "\u00e9"]]
-    assert _columns(arrow_texts(length=1, offset=1)) == [["\u00e9"]]
+    assert list(_list_columns([arrow_texts()])) == [["a", "\u00e9"]]
+    assert list(_list_columns([arrow_texts(length=1, offset=1)])) == [["\u00e9"]]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +140,8 @@ def test_words_of_arrow_are_those_between_the_ends() -> None:
         arrow_texts(kind=7),
         arrow_texts(length="2"),
         arrow_texts(length=3),
+        arrow_texts(length=-1),
+        holding_itself(),
         arrow_texts(offset=-1),
         arrow_texts(valid=stub("py_buffer", b"\x01")),
         arrow_texts(text=3),
@@ -136,4 +155,4 @@ def test_words_of_arrow_are_those_between_the_ends() -> None:
     ],
 )
 def test_texts_of_arrow_that_contradict_themselves_are_left_out(array: object) -> None:
-    assert _columns(array) == []
+    assert list(_list_columns([array])) == []

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.maps import Array
+from embgeo.io.bounded.maps import Array, count
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.labels.word_lists import word_list
+from embgeo.io.labels.word_lists import MOST_WORDS, word_list
 from embgeo.io.pickle.numpy_arrays import PickledArray
 from embgeo.io.pickle.objects import Stub
 
@@ -21,6 +22,11 @@ _SERIES = ("pandas.Series", "pandas.core.series.Series")
 _MANAGERS = ("_mgr", "_data")
 #: Under which name the state of a manager lists its blocks, next to what older versions read.
 _LISTED = "0.14.1"
+#: Bytes of the numbers that end the texts of pyarrow's types.
+_ARROW_WIDTHS = {"string": "<i4", "utf8": "<i4", "large_string": "<i8", "large_utf8": "<i8"}
+#: What a block counts for besides its entries, of which no frame may have more than `MOST_WORDS`.
+_BLOCK_COST = 1000
+_MOST_LAYERS = 8
 SAVE_FRAME = "save the matrix with numpy.save(…, frame.to_numpy())"
 
 
@@ -53,7 +59,7 @@ def read_frame(root: object) -> Frame | None:
     if not blocks or not axes:
         raise Damaged("it is a pandas frame of an unknown version", SAVE_FRAME)
     numbers = [b for b in blocks if isinstance(b, PickledArray) and b.dtype.startswith("float")]
-    columns = [column for block in blocks for column in _columns(block)]
+    columns = list(_list_columns(blocks))
     texts = (word_list(column) for column in columns)
     words = next((found for found in texts if found), None) or _index_words(axes[-1])
     if len(numbers) == 1 and len(numbers[0].shape) == 2:
@@ -92,48 +98,66 @@ def _matrix(block: PickledArray) -> Tensor:
     return Tensor("values", (rows, columns), block.dtype, transpose)
 
 
-def _columns(block: object) -> list[list[object]]:
-    """The columns of objects or texts."""
-    if isinstance(block, PickledArray):
-        texts = block.texts()
-        return block.objects() if texts is None else [[*texts]]
-    found = _arrow_texts(block)
-    return [] if found is None else [found]
+def _list_columns(blocks: Iterable[object]) -> Iterator[list[object]]:
+    """The columns of objects or texts, bounded: blocks may share an array or a buffer."""
+    left = MOST_WORDS
+    for block in blocks:
+        array = block if isinstance(block, PickledArray) else _find_arrow(block)
+        if array is None:
+            continue
+        if isinstance(array, _ArrowTexts):
+            entries = array.length
+        else:
+            entries = count(array.shape) if array.unread else 0
+        left -= _BLOCK_COST + entries
+        if left < 0:
+            raise Damaged("its columns have implausibly many entries", SAVE_FRAME)
+        yield from array.columns()
 
 
 def _index_words(index: object) -> tuple[str, ...] | None:
     """The words of an index of texts; None of one of numbers."""
     if not isinstance(index, Stub) or len(index.args) < 2 or not isinstance(index.args[1], dict):
         return None
-    columns = _columns(index.args[1].get("data"))
-    return word_list(columns[0]) if columns else None
+    first = next(_list_columns([index.args[1].get("data")]), None)
+    return None if first is None else word_list(first)
 
 
-def _arrow_texts(array: object) -> list[object] | None:
+@dataclass(frozen=True, slots=True)
+class _ArrowTexts:
+    """A string array of pyarrow in one chunk: its texts lie in `text`, between the `ends`."""
+
+    length: int
+    offset: int
+    ends: memoryview | bytes
+    width: np.dtype[Any]
+    text: memoryview | bytes
+
+    def columns(self) -> list[list[object]]:
+        """The texts as one column; none where the numbers or bytes contradict each other."""
+        last = self.offset + self.length
+        if self.offset < 0 or self.length < 0 or (last + 1) * self.width.itemsize > len(self.ends):
+            return []
+        start = self.offset * self.width.itemsize
+        bounds = np.frombuffer(self.ends, self.width, self.length + 1, start).tolist()
+        if sorted(bounds) != bounds or bounds[0] < 0 or bounds[-1] > len(self.text):
+            return []
+        try:
+            return [[str(self.text[a:b], "utf-8") for a, b in pairwise(bounds)]]
+        except UnicodeDecodeError:
+            return []
+
+
+def _find_arrow(array: object) -> _ArrowTexts | None:
     """The texts of a string array of pandas 3, in one chunk of pyarrow without missing entries."""
-    found = _find_arrow(array)
-    if found is None:
-        return None
-    length, offset, ends, text = found
-    if offset < 0 or len(ends) < offset + length + 1:
-        return None
-    bounds = ends[offset : offset + length + 1].tolist()
-    if sorted(bounds) != bounds or bounds[0] < 0 or bounds[-1] > len(text):
-        return None
-    try:
-        return [text[a:b].decode() for a, b in pairwise(bounds)]
-    except UnicodeDecodeError:
-        return None
-
-
-def _find_arrow(array: object) -> tuple[int, int, npt.NDArray[np.int64], bytes] | None:
-    """Length, offset, ends and bytes of the texts."""
     if not isinstance(array, Stub) or not array.states or not isinstance(array.states[0], dict):
         return None
     stored = array.states[0].get("_pa_array")
-    while isinstance(stored, Stub) and len(stored.args) >= 1:
-        inner = stored.args[0]
-        stored = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
+    # A chunked array of one array; an object of a hostile file may hold itself.
+    for _ in range(_MOST_LAYERS):
+        if isinstance(stored, Stub) and stored.args:
+            inner = stored.args[0]
+            stored = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
     if not isinstance(stored, tuple) or len(stored) != 7:
         return None
     kind, length, _, offset, buffers = stored[:5]
@@ -142,11 +166,8 @@ def _find_arrow(array: object) -> tuple[int, int, npt.NDArray[np.int64], bytes] 
     if len(buffers) != 3 or buffers[0] is not None:
         return None
     held = [b.args[0] for b in buffers[1:] if isinstance(b, Stub) and len(b.args) == 1]
-    raw = [bytes(part) for part in held if isinstance(part, (bytes, memoryview))]
+    raw = [part for part in held if isinstance(part, (bytes, memoryview))]
     alias = kind.args[0] if isinstance(kind, Stub) and kind.args else None
-    width = {"string": "<i4", "utf8": "<i4", "large_string": "<i8", "large_utf8": "<i8"}
-    if len(raw) != 2 or not isinstance(alias, str) or alias not in width:
+    if len(raw) != 2 or not isinstance(alias, str) or alias not in _ARROW_WIDTHS:
         return None
-    ends, text = raw
-    whole = len(ends) // np.dtype(width[alias]).itemsize
-    return length, offset, np.frombuffer(ends, width[alias], whole).astype(np.int64), text
+    return _ArrowTexts(length, offset, raw[0], np.dtype(_ARROW_WIDTHS[alias]), raw[1])

@@ -136,8 +136,11 @@ class PickledArray(Leaf, Buildable):
         self.check()
         return text_entries(self._array(dtype))
 
-    def objects(self) -> list[list[object]]:
-        """The entries of a table of Python objects by rows, of a vector as one; else nothing."""
+    def columns(self) -> list[list[object]]:
+        """The rows of a table of objects, which are a frame's columns, or a vector of texts."""
+        texts = self.texts()
+        if texts is not None:
+            return [[*texts]]
         entries, shape = self._data, self._shape
         if self._dtype is None or not self._dtype.name.startswith("O") or len(shape) not in (1, 2):
             return []
