@@ -133,16 +133,16 @@ def choose(
     UnreadableFile
         The embedding matrix has no rows or no columns.
     """
-    every = _groups(checkpoint)
-    if tensor is not None:
-        chosen = find_named(checkpoint, tensor, role.argument)
-        reason = "named with --tensor"
-        groups = _alike(every, next(g.kind for g in every if chosen in g.members))
-    else:
-        groups = _alike(every, min((g.kind for g in every), default=0))
+    named = None if tensor is None else find_named(checkpoint, tensor, role.argument)
+    every = _groups(checkpoint, named)
+    kind = min((g.kind for g in every if named is None or named in g.members), default=0)
+    groups = [group for group in every if group.kind == kind]
+    if named is None:
         chosen, reason = _find_input(checkpoint, groups, role)
+    else:
+        chosen, reason = named, "named with --tensor"
     if 0 in chosen.shape:
-        which = f"tensor {chosen.name!r}" if chosen.name else "the matrix"
+        which = f"tensor {short(chosen.name)!r}" if chosen.name else "the matrix"
         raise refuse(
             checkpoint.path,
             f"{which} is empty ({shape_text(chosen)})",
@@ -160,7 +160,7 @@ def choose(
         reason=reason,
         candidates=tuple(group.members[0] for group in groups),
         tied_by=tied_by,
-        notes=(*notes, *_averaged_copies(every, groups, chosen)),
+        notes=(*notes, *_averaged_copies(every, kind, chosen)),
     )
 
 
@@ -203,11 +203,15 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     return chosen
 
 
-def _groups(checkpoint: Checkpoint) -> list[_NameGroup]:
-    """Matrices of real numbers, those in shared storage together, in the order of the file."""
+def _groups(checkpoint: Checkpoint, named: Tensor | None) -> list[_NameGroup]:
+    """Matrices of real numbers, those in shared storage together, in the order of the file.
+
+    Matrices of adapters are left out unless the user named one.
+    """
     by_root: dict[str, _NameGroup] = {}
     for t in checkpoint.tensors:
-        if len(t.shape) == 2 and is_real(t.dtype) and not names.is_adapter(t.name):
+        is_left_out = names.is_adapter(t.name) and t is not named
+        if len(t.shape) == 2 and is_real(t.dtype) and not is_left_out:
             by_root.setdefault(t.alias_of or t.name, _NameGroup()).members.append(t)
     for group in by_root.values():
         # The optimizer's list of parameters may come before the model: its names come last.
@@ -215,19 +219,11 @@ def _groups(checkpoint: Checkpoint) -> list[_NameGroup]:
     return list(by_root.values())
 
 
-def _alike(groups: list[_NameGroup], kind: int) -> list[_NameGroup]:
-    return [group for group in groups if group.kind == kind]
-
-
-def _averaged_copies(
-    every: list[_NameGroup], groups: list[_NameGroup], chosen: Tensor
-) -> tuple[str, ...]:
-    """A note on averaged copies of the chosen matrix, where the model's own was taken."""
-    copies = [
-        group.members[0].name
-        for group in every
-        if group.kind == 1 and group not in groups and group.shape == chosen.shape
-    ]
+def _averaged_copies(every: list[_NameGroup], kind: int, chosen: Tensor) -> tuple[str, ...]:
+    """A note on averaged copies of the chosen matrix, where it is of another kind."""
+    if kind == 1:
+        return ()
+    copies = [g.members[0].name for g in every if g.kind == 1 and g.shape == chosen.shape]
     layer = ".".join(chosen.name.split(".")[-2:])  # ``embed_tokens.weight``
     named_alike = [name for name in copies if name.endswith(layer)]
     if not (named_alike or copies):
@@ -281,7 +277,7 @@ def _input_by_shape(groups: list[_NameGroup]) -> tuple[Tensor, str] | None:
         return None
     if others and tallest < CLEARLY_LARGER * max(others):
         return None
-    mirror = f", and tensor {wide[0].members[0].name!r} mirrors its shape" if wide else ""
+    mirror = f", and tensor {short(wide[0].members[0].name)!r} mirrors its shape" if wide else ""
     return tall[0].members[0], f"by shape: by far the most rows ({tallest:,}){mirror}"
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+#: Of longer names the end is looked at: a pattern may take time with the square of the length.
+_LONGEST = 1000
 _SEPARATORS = re.compile(r"[./:]+")
 #: What TensorFlow and Keras 3 put behind the name of a variable.
 _VARIABLE_ENDING = re.compile(r":\d+$|[./]vars[./]\d+$")
@@ -73,22 +75,26 @@ _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|
 
 def is_other_embedding(name: str) -> bool:
     """Whether `name` is that of position, type or language embeddings."""
-    return bool(_OTHER.search(name.lower()))
+    return _matches(_OTHER, name)
 
 
 def is_adapter(name: str) -> bool:
     """Whether `name` is that of a matrix that an adapter adds to a layer."""
-    return bool(_ADAPTER.search(name.lower()))
+    return _matches(_ADAPTER, name)
 
 
 def is_optimizer_state(name: str) -> bool:
     """Whether `name` is that of something an optimizer keeps for a parameter."""
-    return bool(_OPTIMIZER.search(name.lower()))
+    return _matches(_OPTIMIZER, name)
 
 
 def is_averaged_copy(name: str) -> bool:
     """Whether `name` is that of a running average of a weight (EMA, SWA)."""
-    return bool(_AVERAGED.search(name.lower()))
+    return _matches(_AVERAGED, name)
+
+
+def _matches(pattern: re.Pattern[str], name: str) -> bool:
+    return pattern.search(name[-_LONGEST:].lower()) is not None
 
 
 def input_rank(name: str) -> int | None:

@@ -398,6 +398,32 @@ def test_an_empty_matrix_is_refused(shape: tuple[int, int]) -> None:
         choose(checkpoint({"embedding.weight": shape}))
 
 
+def test_a_long_name_is_cut_in_the_message() -> None:
+    with pytest.raises(UnreadableFile) as caught:
+        choose(checkpoint({f"{'x' * 10**6}.embedding": (0, D)}))
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["_visual" * 200_000 + "-.wte", "wte." + "_visual" * 200_000])
+def test_a_long_name_takes_no_time(name: str) -> None:
+    """A pattern would take minutes for it."""
+    assert choose(checkpoint({name: (N, D), "bias": (D,)})).input.name == name
+
+
+def test_very_many_averaged_copies_take_no_time() -> None:
+    """Comparing each with each would take minutes."""
+    copies: dict[str, Entry] = {f"ema.{k}": (2, 2) for k in range(20_000)}
+    layers: dict[str, Entry] = {f"w{k}": (2, 2) for k in range(20_000)}
+    choice = choose(checkpoint({**copies, **layers}), tensor="w1")
+    assert "ema.0 is a running average" in choice.notes[0]
+
+
+def test_an_adapter_that_is_named_is_taken() -> None:
+    entries: dict[str, Entry] = {"q.lora_A.weight": (N, D), "wte.weight": (N, D)}
+    assert choose(checkpoint(entries), tensor="lora_A.weight").input.name == "q.lora_A.weight"
+    assert choose(checkpoint(entries)).input.name == "wte.weight"
+
+
 @pytest.mark.parametrize("shape", [(10, 4), (1, 4), (10, 1), (1, 1)])
 def test_small_matrices_are_fine(shape: tuple[int, int]) -> None:
     assert choose(checkpoint({"embedding.weight": shape})).input.shape == shape

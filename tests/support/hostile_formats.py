@@ -104,6 +104,10 @@ HEADERS: dict[str, dict[str, Callable[[], bytes]]] = {
         "a million entries": lambda: safetensors(
             b"{" + b",".join(b'"%d":[]' % k for k in range(1_000_000)) + b"}"
         ),
+        "a name that a pattern is slow for": lambda: safetensors(
+            b'{"a":{"dtype":"F32","shape":[0,2],"data_offsets":[0,0]},"' + b"_visual" * 100_000
+            + b'-.wte":{"dtype":"F32","shape":[0,2],"data_offsets":[0,0]}}'
+        ),
         "empty lists": lambda: safetensors(b'{"w":[' + b"[]," * 8_000_000 + b"[]]}"),
         "an integer of a million digits": lambda: safetensors(b'{"w":' + b"9" * 1_000_000 + b"}"),
     },
