@@ -23,7 +23,7 @@ from safetensors.numpy import save as safetensors_bytes
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import containers, open_checkpoint
-from embgeo.io.bounded import compressed, tar_members
+from embgeo.io.bounded import compressed, scratch, tar_members
 from embgeo.io.bounded.guard import Damaged
 
 W = np.arange(18, dtype=np.float32).reshape(6, 3) + 1
@@ -386,6 +386,26 @@ def pax(records: bytes, size: int | None = None) -> bytes:
     header[156:157] = b"x"
     padded = records + bytes(-len(records) % 512)
     return with_checksum(header) + padded + tar_of({"a": b"1"}, tarfile.USTAR_FORMAT)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_full_disk_is_named_when_little_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = SimpleNamespace(path=Path("/dev/full"), remove=lambda: None)
+    monkeypatch.setattr(scratch, "ScratchFile", lambda: full)
+    with pytest.raises(Damaged, match="no room for it in ") as caught:
+        scratch.write_scratch([b"x"], "it")
+    assert "TMPDIR" in caught.value.way_out
+
+
+def test_sparse_members_of_posix_archives_are_left_out() -> None:
+    """GNU tar writes them as regular files whose bytes begin with a map of the holes."""
+    member = tarfile.TarInfo("sparse.npy")
+    member.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(member)
+        archive.addfile(tarfile.TarInfo("whole"))
+    assert [name for name, *_ in listed(out.getvalue())] == ["whole"]
 
 
 @pytest.mark.parametrize(

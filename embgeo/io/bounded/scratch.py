@@ -7,9 +7,10 @@ import math
 import os
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +26,11 @@ def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDAr
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if size <= MEMORY_BYTES:
         return np.empty(shape, dtype=dtype)
-    try:
-        with tempfile.TemporaryFile() as file:
-            # Reserve the blocks now: a full disk behind a map ends the process with SIGBUS.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
-    except OSError as error:
-        raise _no_room(f"{size / 2**20:,.0f} MiB of vectors", error) from error
+    with _find_room(f"{size / 2**20:,.0f} MiB of vectors"), tempfile.TemporaryFile() as file:
+        # Reserve the blocks now: a full disk behind a map ends the process with SIGBUS.
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
 
 def fill_rows(
@@ -84,29 +82,31 @@ def write_scratch(pieces: Iterable[bytes], what: str) -> ScratchFile:
     what : str
         What they are, in words.
     """
-    scratch = ScratchFile()
+    with _find_room(what):
+        scratch = ScratchFile()
     try:
         with scratch.path.open("wb") as target:
             for piece in pieces:
-                _write(target, piece, what)
+                # Flushed here: closing the file would raise an error without a way out.
+                with _find_room(what):
+                    target.write(piece)
+                    target.flush()
     except BaseException:
         scratch.remove()
         raise
     return scratch
 
 
-def _write(target: BinaryIO, piece: bytes, what: str) -> None:
+@contextmanager
+def _find_room(what: str) -> Iterator[None]:
+    """Turn what a full disk raises into an error that names the folder for temporary files."""
     try:
-        target.write(piece)
+        yield
     except OSError as error:
-        raise _no_room(what, error) from error
-
-
-def _no_room(what: str, error: OSError) -> Damaged:
-    return Damaged(
-        f"no room for {what} in {tempfile.gettempdir()} ({error.strerror or error})",
-        "free some space or let TMPDIR name a folder with more of it",
-    )
+        raise Damaged(
+            f"no room for {what} in {tempfile.gettempdir()} ({error.strerror or error})",
+            "free some space or let TMPDIR name a folder with more of it",
+        ) from error
 
 
 def _remove(path: Path) -> None:

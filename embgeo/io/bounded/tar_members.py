@@ -39,7 +39,7 @@ def members(data: Bytes) -> Iterator[TarMember]:
 
     Links, devices, folders and sparse files are left out.
     """
-    position, long_name, wide_size, seen = 0, "", None, 0
+    position, long_name, wide_size, is_sparse, seen = 0, "", None, False, 0
     while position + _BLOCK <= len(data):
         header = data[position : position + _BLOCK].tobytes()
         if not any(header):
@@ -61,12 +61,13 @@ def members(data: Bytes) -> Iterator[TarMember]:
             facts = _pax(_extension(data, start, size))
             long_name = facts.get("path", long_name)
             wide_size = int(facts["size"]) if "size" in facts else None
+            is_sparse = any(key.startswith("GNU.sparse.") for key in facts)
         elif kind in (b"K", b"g"):
             continue
         else:
-            if kind in _REGULAR:
+            if kind in _REGULAR and not is_sparse:
                 yield TarMember(long_name or _name(header), start, size)
-            long_name, wide_size = "", None
+            long_name, wide_size, is_sparse = "", None, False
     if not seen:
         raise Damaged("the tar archive is cut off")
 
