@@ -78,6 +78,10 @@ class FilePart:
     stop: int
     at: int
 
+    @property
+    def size(self) -> int:
+        return self.stop - self.start
+
     def pieces(self) -> Iterator[FilePart]:
         """The part in pieces of one request each."""
         for start in range(self.start, self.stop, PIECE_BYTES):
@@ -119,7 +123,8 @@ def download(
 ) -> None:
     """Write parts of remote files into `target`, several at a time.
 
-    What an earlier call has written, as the list next to `target` says, is not fetched again.
+    What an earlier call has written is not fetched again: pieces in the list next to `target`, or a
+    file of the full length that has no such list.
 
     Raises
     ------
@@ -129,9 +134,15 @@ def download(
         The disk is full, for instance.
     """
     list_path = target.with_name(f"{target.name}.pieces")
-    there = set(list_path.read_text().split()) if list_path.is_file() and target.exists() else set()
     pieces = [piece for part in parts for piece in part.pieces()]
-    total = sum(piece.stop - piece.start for piece in pieces)
+    total = sum(piece.size for piece in pieces)
+    there: set[str] = set()
+    if target.is_file() and list_path.is_file():
+        there = set(list_path.read_text().split())
+    elif target.is_file() and target.stat().st_size == max(
+        (piece.at + piece.size for piece in pieces), default=0
+    ):
+        return
     lock, stopped = threading.Lock(), threading.Event()
     with target.open("r+b" if there else "wb") as out, list_path.open("a" if there else "w") as log:
         done = 0
@@ -152,7 +163,7 @@ def download(
                 os.fsync(out.fileno())
                 log.write(f"{piece.at}\n")
                 log.flush()
-                done += piece.stop - piece.start
+                done += piece.size
                 if report is not None:
                     report(done, total)
 
