@@ -338,6 +338,12 @@ def refused_fetch(name: str, **options: Any) -> str:
     return str(caught.value)
 
 
+def test_names_that_leave_the_folder_are_not_listed(store: Any) -> None:
+    store.pipe("/run/model.safetensors", save(TENSORS))
+    store.pipe("/run/..\\..\\config.json", b"{}")
+    assert list(StoreFolder("memory://run").files) == ["model.safetensors"]
+
+
 def test_a_large_side_file_is_refused(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store.pipe("/run/model.safetensors", save(TENSORS))
     store.pipe("/run/config.json", b" " * 101)

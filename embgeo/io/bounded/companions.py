@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from embgeo.io.bounded.guard import refuse
 
 FOREIGN_LINK = "is a link that leads out of the folder"
 COPY_IT = "put the file itself into the folder"
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether `name`, from an index or a listing, names a file in its own folder on any system."""
+    is_whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
+    return is_whole and name not in ("", ".", "..") and name.isprintable()
 
 
 def is_foreign_link(path: Path) -> bool:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 
 from embgeo.io.bounded import scratch
-from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
+from embgeo.io.bounded.companions import (
+    COPY_IT,
+    FOREIGN_LINK,
+    is_foreign_link,
+    is_plain_name,
+)
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 
@@ -85,8 +90,7 @@ class SideFiles:
 
 def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
     """The file `name` of `folder`, as an index or other metadata next to it names it."""
-    whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
-    if not whole or name in ("", ".", "..") or not name.isprintable():
+    if not is_plain_name(name):
         raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
     shard = folder / name
     if not shard.is_file():

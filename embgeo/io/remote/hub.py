@@ -18,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.version import VERSION
+from embgeo.io.bounded.companions import is_plain_name
 from embgeo.io.bounded.guard import Damaged, refuse, short
 from embgeo.io.bounded.small_files import JSON_BYTES
 from embgeo.io.remote import ranges
@@ -109,9 +110,7 @@ class HubFolder:
             rest: file
             for path, file in found.items()
             if path.startswith(self._prefix)
-            and (rest := path.removeprefix(self._prefix)).isprintable()
-            and not set(rest) & set("/\\")
-            and rest not in ("", ".", "..")
+            and is_plain_name(rest := path.removeprefix(self._prefix))
         }
         if not self.files:
             raise refuse(self.name, f"there is no file or folder {name.path!r}", "check the name")

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from embgeo.io.bounded.companions import is_foreign_link
 from embgeo.io.remote.names import HubName
 from embgeo.io.remote.ranges import PIECE_BYTES, RemoteFile
 
@@ -28,7 +29,7 @@ class SnapshotFolder:
         self.files: dict[str, RemoteFile] = {
             file.name: RemoteFile(file.stat().st_size)
             for file in self._folder.iterdir()
-            if file.is_file()
+            if file.is_file() and not is_foreign_link(file)
         }
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:

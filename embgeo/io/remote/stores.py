@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import EmbgeoError
+from embgeo.io.bounded.companions import is_plain_name
 from embgeo.io.bounded.guard import Damaged, refuse, short
 from embgeo.io.bounded.small_files import JSON_BYTES
 from embgeo.io.remote.ranges import RemoteFile, read_range
@@ -50,7 +51,7 @@ class StoreFolder:
         versions = []
         for one in entries:
             size, file = one.get("size"), _file_name(str(one["name"]))
-            if one["type"] == "file" and isinstance(size, int) and size > 0 and file.isprintable():
+            if one["type"] == "file" and isinstance(size, int) and size > 0 and is_plain_name(file):
                 self.files[file] = RemoteFile(size)
                 stated = [f"{key}={one[key]}" for key in _VERSIONS if one.get(key)]
                 versions.append(f"{file} {size} {' '.join(stated)}")
