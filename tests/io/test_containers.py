@@ -23,7 +23,8 @@ from safetensors.numpy import save as safetensors_bytes
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import containers, open_checkpoint
-from embgeo.io.bounded import compressed, scratch, tar_members
+from embgeo.io.bounded import compressed, tar_members
+from embgeo.io.bounded import scratch as scratch_files
 from embgeo.io.bounded.guard import Damaged
 
 W = np.arange(18, dtype=np.float32).reshape(6, 3) + 1
@@ -391,9 +392,9 @@ def pax(records: bytes, size: int | None = None) -> bytes:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
 def test_a_full_disk_is_named_when_little_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     full = SimpleNamespace(path=Path("/dev/full"), remove=lambda: None)
-    monkeypatch.setattr(scratch, "ScratchFile", lambda: full)
+    monkeypatch.setattr(scratch_files, "ScratchFile", lambda: full)
     with pytest.raises(Damaged, match="no room for it in ") as caught:
-        scratch.write_scratch([b"x"], "it")
+        scratch_files.write_scratch([b"x"], "it")
     assert "TMPDIR" in caught.value.way_out
 
 
