@@ -85,12 +85,13 @@ def write_scratch(pieces: Iterable[bytes], what: str) -> ScratchFile:
     with _find_room(what):
         scratch = ScratchFile()
     try:
-        with scratch.path.open("wb") as target:
+        # Without a buffer, whose last bytes would fail when the file is closed.
+        with scratch.path.open("wb", buffering=0) as target:
             for piece in pieces:
-                # Flushed here: closing the file would raise an error without a way out.
-                with _find_room(what):
-                    target.write(piece)
-                    target.flush()
+                left = memoryview(piece)
+                while left:
+                    with _find_room(what):
+                        left = left[target.write(left) :]
     except BaseException:
         scratch.remove()
         raise
