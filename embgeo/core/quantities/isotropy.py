@@ -45,8 +45,8 @@ I1_UNIT_MEAN_SIGN, I2_UNIT_MEAN_SIGN = _pair(
 I1_UNIT_ROWS, I2_UNIT_ROWS = _pair(
     "_unit_rows",
     ", unit rows",
-    "With every row divided by its norm, so that only directions count: a few long rows cannot "
-    "change it.",
+    "With every row divided by its norm; E stays that of W as stored, so that long rows count only "
+    "as far as they turn E.",
 )
 I1_CENTERED, I2_CENTERED = _pair("_centered", ", centered", "After the mean row is subtracted.")
 I1_SAMPLED, I2_SAMPLED = _pair("_sampled", ", mean over samples", "Mean over samples of the rows.")
