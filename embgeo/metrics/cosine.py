@@ -1,4 +1,4 @@
-"""Pairwise cosine of the rows: is there a cone, and how narrow (definitions, section 3).
+"""Cosines of pairs of rows: is there a cone, and how narrow is it? (definitions, section 3)
 
 Examples
 --------
@@ -13,41 +13,36 @@ Examples
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
-from embgeo.core.values import Column, Histogram, Influence, Scalar, Series, Table, Value
+from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.pair_errors import errors_of_mean, list_caveats
+from embgeo.metrics.pair_errors import error_of_mean
 from embgeo.metrics.pairs import compute_pair_values, list_pair_rows, sample_pairs_ahead
+from embgeo.metrics.row_sample import add_row_errors
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.stats import AngleTo, Moments, Norms
+from embgeo.numerics.pair_errors import LEAST_ROWS
+from embgeo.numerics.row_errors import RowError
+from embgeo.stats import Moments
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "cosine"
-
-
-CONE_QUANTILES = (
-    (q.CONE_HALF_ANGLE_MAX, 1.0),
-    (q.CONE_HALF_ANGLE_P99, 0.99),
-    (q.CONE_HALF_ANGLE_P95, 0.95),
-    (q.CONE_HALF_ANGLE_MEDIAN, 0.5),
-)
+FIRST = ("norms", "unit moments")
+CONE_QUANTILES = {
+    q.CONE_HALF_ANGLE_MAX: 1.0,
+    q.CONE_HALF_ANGLE_P99: 0.99,
+    q.CONE_HALF_ANGLE_P95: 0.95,
+    q.CONE_HALF_ANGLE_MEDIAN: 0.5,
+}
 ONE_ROW = "a single row has no pairs"
 
 
-def first(facts: Facts) -> list[Statistic]:
-    return [Moments(facts.d, of="unit"), Norms()]
-
-
 def second(shared: SharedStatistics) -> list[Statistic]:
-    direction = shared.mean_direction
-    return [] if direction is None else [AngleTo("mean", direction)]
+    return shared.request_mean_angles()
 
 
 def ahead(
@@ -63,49 +58,37 @@ def rows_read(facts: Facts, options: Options) -> IntArray:
 def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
-    mean, std, cosreg = compute_exact_values(shared.unit_moments)
-    spread = (mean.value or 0.0, std.value or 0.0)
+    exact = compute_exact_values(shared.unit_moments)
+    spread = (exact[0].value or 0.0, exact[1].value or 0.0)
     pairs, errors = compute_pair_values(
         facts, options, reader, shared.norms, spread, shared.statistics.get("PairSample")
     )
-    exact = add_mean_errors(facts, shared, mean, cosreg, spread[1])
-    return [
-        exact[0],
-        replace(std, population_error=errors.error(q.STD), caveats=errors.caveats(q.STD)),
-        *exact[1:],
+    values: list[Value] = [
+        *add_row_errors(exact, find_mean_errors(facts, shared, *spread), facts.listed),
         *compute_cone_values(facts, shared),
         *pairs,
         *compute_dimension_values(shared),
-        *errors.influences(),
     ]
+    return add_row_errors(values, errors.by_quantity, errors.places)
 
 
-def add_mean_errors(
-    facts: Facts, shared: SharedStatistics, mean: Scalar, cosreg: Scalar, std: float
-) -> list[Value]:
-    """Mean cosine and regularizer with their errors over tokens, and their influences."""
-    moments, key = shared.unit_moments, ("angle to", "mean")
-    if mean.value is None or key not in shared.statistics:
-        return [mean, cosreg]
+def find_mean_errors(
+    facts: Facts, shared: SharedStatistics, mean: float, std: float
+) -> dict[Quantity, RowError]:
+    """Errors over tokens of the mean cosine and of the regularizer, which is (M − 1)/M times it."""
+    moments, angles = shared.unit_moments, shared.mean_angles
+    if angles is None or facts.m < LEAST_ROWS:
+        return {}
     length = moments.n * float(np.linalg.norm(moments.mean))
-    angles = facts.take_listed(shared.find(AngleTo, key).values())
-    found = errors_of_mean(angles, length, mean.value, std, facts.m)
-    if found is None:
-        return [mean, cosreg]
-    share, caveats = (moments.n - 1.0) / moments.n, list_caveats(found)
-    return [
-        replace(mean, population_error=found.error, caveats=caveats),
-        replace(cosreg, population_error=share * found.error, caveats=caveats),
-        Influence.of(q.MEAN, found.influence, facts.listed),
-        Influence.of(q.COSREG_VALUE, share * found.influence, facts.listed),
-    ]
+    found = error_of_mean(facts.take_listed(angles), length, mean, std, facts.m)
+    return {q.MEAN: found, q.COSREG_VALUE: found.times((moments.n - 1.0) / moments.n)}
 
 
 def compute_exact_values(moments: Moments) -> list[Scalar]:
-    """Mean, spread and regularizer over all ordered pairs i ≠ j, from sums over rows.
+    """Mean, standard deviation and regularizer over ordered pairs i ≠ j, from sums over rows.
 
-    The variance is formed from the centered scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =
-    2M·ūᵀCū + ‖C‖_F², which does not cancel where all cosines are close to 1.
+    The variance comes from the centered scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =
+    2M·ūᵀCū + ‖C‖_F², which does not cancel if all cosines are close to 1.
     """
     m = moments.n
     squared = float(np.square(moments.mean * m).sum())
@@ -124,28 +107,24 @@ def compute_exact_values(moments: Moments) -> list[Scalar]:
 
 
 def compute_cone_values(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    key = ("angle to", "mean")
-    if key not in shared.statistics:
+    if shared.mean_angles is None:
         reason = "the unit rows cancel, there is no common direction"
-        return [quantity.undefined(reason) for quantity, _ in CONE_QUANTILES]
-    angles = np.degrees(shared.find(AngleTo, key).values())
+        return [quantity.undefined(reason) for quantity in CONE_QUANTILES]
+    angles = np.degrees(shared.mean_angles)
     low, high = round_range(float(angles.min()), float(angles.max()), 0.0, 180.0)
     counts, edges = np.histogram(angles, bins=60, range=(low, high))
     column = Column(q.ANGLE_TO_MEAN, facts.take_listed(angles), "angle to mean (°)")
-    levels = [level for _, level in CONE_QUANTILES]
+    quantities, levels = CONE_QUANTILES.keys(), [*CONE_QUANTILES.values()]
     quantiles = np.quantile(angles, levels, overwrite_input=facts.listed is not None)
     return [
-        *(
-            quantity.measured(value)
-            for (quantity, _), value in zip(CONE_QUANTILES, quantiles.tolist(), strict=True)
-        ),
+        *(one.measured(value) for one, value in zip(quantities, quantiles.tolist(), strict=True)),
         Histogram(q.CONE_ANGLES, edges, counts.astype(np.float64), "angle (°)", "tokens"),
         column,
     ]
 
 
 def round_range(low: float, high: float, least: float, most: float) -> tuple[float, float]:
-    """The range widened to round numbers of about a twentieth of it, within [least, most]."""
+    """The range widened to round numbers, in steps of about a twentieth, within [least, most]."""
     span = max(high - low, 1e-9 * max(1.0, abs(high), abs(low)))
     step = 10.0 ** np.floor(np.log10(span)) / 2.0
     wide_low = max(least, float(np.floor(low / step) * step))

@@ -1,4 +1,4 @@
-"""What is known of a matrix besides its entries."""
+"""The facts about a matrix other than its entries."""
 
 from __future__ import annotations
 
@@ -21,51 +21,13 @@ NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Facts:
-    """Shape, labels and companions of a matrix, and which of its rows are kept.
-
-    Attributes
-    ----------
-    n, d : int
-        Shape of the matrix.
-    tokens : sequence of str or None
-        One label for each of the N rows.
-    frequency : Frequency or None
-        How often the tokens occur, or in which order.
-    output_width : int or None
-        Columns of the output projection, where the model is untied.
-    output_absent : str
-        Why there is no output projection.
-    final_norm : FinalNorm or None
-        The model's final LayerNorm.
-    special : tuple of SpecialToken
-        Tokens that the tokenizer or a chat template names.
-    vocabulary_size : int or None
-        Tokens of the tokenizer.
-    tied_as_configured : bool or None
-        Whether the file is tied exactly if the model's configuration says so.
-    unreachable : tuple of int, str or None
-        Rows of tokens that no text leads to; why they are not known; None where nobody asked.
-    rounding : float
-        Distance of 1 to the next larger number of the stored type.
-    masked : mapping of str to int array
-        Rows left out by request, by reason.
-    n_masked : int
-        Number of rows left out by request.
-    zero, nonfinite, small : int array
-        Rows left out, ascending: exactly zero, with a non-finite entry, far shorter than all
-        others. Known after the first pass, as are the next ones.
-    small_norms : float64 array
-        Norms of the last.
-    flat : int array
-        Rows whose entries are nearly equal.
-    kept : int array, shape (M,)
-        Rows that take part, ascending. Known after the first pass; empty before.
-    """
+    """Shape, labels and companions of a matrix, and which of its rows are kept."""
 
     n: int
     d: int
     tokens: Sequence[str] | None = None
     frequency: Frequency | None = None
+    #: Columns of the output projection of an untied model, or why there is none.
     output_width: int | None = None
     output_absent: str = ""
     final_norm: FinalNorm | None = None
@@ -73,9 +35,13 @@ class Facts:
     vocabulary_size: int | None = None
     tied_as_configured: bool | None = None
     unreachable: tuple[int, ...] | str | None = None
+    #: Distance of 1 to the next larger number of the stored type.
     rounding: float = 0.0
+    #: Rows left out on request, by reason.
     masked: Mapping[str, IntArray] = field(default_factory=dict)
     n_masked: int = 0
+    # Known after the first pass: rows left out because they are zero, have a non-finite entry or
+    # are far shorter than all others; rows of nearly equal entries; and kept rows. All ascending.
     zero: IntArray = field(default_factory=lambda: NO_ROWS)
     nonfinite: IntArray = field(default_factory=lambda: NO_ROWS)
     small: IntArray = field(default_factory=lambda: NO_ROWS)
@@ -85,7 +51,8 @@ class Facts:
 
     @classmethod
     def of(cls, matrix: Matrix) -> Self:
-        """What is known before any row was read."""
+        """The facts before any row is read."""
+        finfo: Callable[[Any], Any] = ml_dtypes.finfo
         masked = np.concatenate([NO_ROWS, *matrix.masked.values()])
         return cls(
             n=matrix.n,
@@ -99,13 +66,13 @@ class Facts:
             vocabulary_size=matrix.vocabulary_size,
             tied_as_configured=matrix.tied_as_configured,
             unreachable=matrix.unreachable,
-            rounding=find_rounding(matrix),
+            rounding=float(finfo(matrix.data.dtype).eps),
             masked=matrix.masked,
             n_masked=len(np.unique(masked)),
         )
 
     def after_sifting(self, rows: RowReader) -> Self:
-        """With the rows that the first pass kept and left out."""
+        """The facts after the first pass has sorted the rows."""
         census = rows.census
         return replace(
             self,
@@ -124,22 +91,22 @@ class Facts:
 
     @cached_property
     def listed(self) -> IntArray | None:
-        """Places among the kept rows of those that the result lists; None where it lists all."""
+        """Positions among the kept rows that the result lists; None if it lists all."""
         bound = choose_bound(self.m)
         return None if bound is None else find_listed(self.kept, bound)
 
     def take_listed(self, values: FloatArray) -> FloatArray:
-        """Those of the listed rows, of an array with one for each kept row."""
+        """The entries of the listed rows, from an array with one entry for each kept row."""
         return values if self.listed is None else values[self.listed]
 
     @property
     def damaged(self) -> IntArray:
-        """Rows of the vocabulary that no statistic sees, ascending."""
+        """Damaged rows, ascending."""
         return np.sort(np.concatenate([self.zero, self.nonfinite, self.small]))
 
     @property
     def vocabulary(self) -> IntArray:
-        """Rows that a token belongs to, ascending: kept and damaged ones."""
+        """Rows that have a token, ascending: kept and damaged rows."""
         return np.sort(np.concatenate([self.kept, self.damaged]))
 
     @cached_property
@@ -147,7 +114,7 @@ class Facts:
         return frozenset(one.row for one in self.special if "pad" in one.roles)
 
     def is_padding(self, row: int) -> bool:
-        """Whether a row is that of a padding token, by its task or by its spelling."""
+        """Whether a row belongs to a padding token, by its role or its spelling."""
         if row in self._padding:
             return True
         return self.tokens is not None and is_padding(self.tokens[row])
@@ -164,33 +131,36 @@ class Facts:
 
     @property
     def counts(self) -> FloatArray | None:
-        """Occurrences of the N tokens; None where they are unknown or only their order is known."""
+        """Occurrences of the N tokens; None if they are unknown or only their order is known."""
         if self.frequency is None or self.frequency.kind == "rank":
             return None
         return self.frequency.counts
 
     def count(self, row: int) -> int | None:
-        """Occurrences of a token; None where they are unknown."""
+        """Occurrences of a token; None if unknown."""
         return None if self.counts is None else int(self.counts[row])
 
     def token(self, row: int) -> str:
-        """The label of a row, or its number where there are no labels."""
+        """The label of a row, or its number if there are no labels."""
         return f"row {row}" if self.tokens is None else self.tokens[row]
+
+    def identify(self, row: int) -> tuple[int, str, int | None]:
+        """Number, token and count of a row: the first three cells of a table of rows."""
+        return row, self.token(row), self.count(row)
+
+    def list_examples(self, rows: IntArray, shown: int = 5) -> str:
+        """The first tokens of these rows, in one text."""
+        more = " …" if len(rows) > shown else ""
+        return " · ".join(self.token(row) for row in rows[:shown].tolist()) + more
 
 
 def is_padding(token: str) -> bool:
-    """Whether a token is spelled as padding, whose row a model may set to zero.
+    """Whether a token is spelled like padding, whose row a model may set to zero.
 
     >>> is_padding("<pad>"), is_padding("[PAD]"), is_padding("pads")
     (True, True, False)
     """
     return token.strip("<>[]|_").lower() in ("pad", "padding", "blank")
-
-
-def find_rounding(matrix: Matrix) -> float:
-    """Distance of 1 to the next larger number of the stored type."""
-    finfo: Callable[[Any], Any] = ml_dtypes.finfo
-    return float(finfo(matrix.data.dtype).eps)
 
 
 def explain_no_output(matrix: Matrix) -> str:

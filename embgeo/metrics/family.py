@@ -1,4 +1,4 @@
-"""What a module of `metrics` has to offer, and how it is asked."""
+"""The interface of a module of `metrics`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from embgeo.core.values import Value
 from embgeo.metrics.facts import NO_ROWS
+from embgeo.metrics.shared import FIRST_PASS
 
 
 class Family(Protocol):
@@ -17,19 +18,22 @@ class Family(Protocol):
     A family has `FAMILY`, the name that ``--sections`` and the values' names use, and `compute`,
     which gives the values in the order in which they are shown. It may have
 
+    FIRST
+        Names of the statistics of the first pass that it uses, from
+        :data:`embgeo.metrics.shared.FIRST_PASS`.
     absent
         Why the family is left out; empty if it is not.
-    first, second
-        Statistics of the first pass, and of the second one, which may depend on the first.
-        A statistic that several families need is computed once, by key.
+    second
+        Statistics of the second pass, which may depend on the first. Statistics of equal key are
+        computed once for all families.
     ahead
         Statistics that it gathers itself after the first pass, while matrices are decomposed.
         The values must not depend on whether it was called.
     rows_read
-        Rows that `second` and `compute` read one by one, known after the first pass. Where a
-        matrix is measured in parts, they are gathered from the parts that hold them.
+        Rows that `second` and `compute` read one by one, known after the first pass. If a matrix
+        is measured in parts, these rows are gathered from the parts.
 
-    Each of them declares what it needs by the names of its parameters:
+    The functions take what they need by the names of their parameters:
 
     facts : Facts
         Shape, labels and companions of the matrix; its kept rows after the first pass.
@@ -37,7 +41,7 @@ class Family(Protocol):
     reader : RowReader
         After the first pass.
     shared : SharedStatistics
-        The statistics of the passes that are over.
+        The statistics of the finished passes.
     hidden : HiddenStates or None
     """
 
@@ -47,7 +51,7 @@ class Family(Protocol):
     def compute(self) -> Callable[..., list[Value]]: ...
 
 
-#: The functions of a family and what those that it does not have would answer.
+#: The functions of a family with their defaults.
 QUESTIONS: dict[str, Callable[[], Any]] = {
     "absent": str,
     "first": list,
@@ -58,24 +62,21 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
 }
 
 
-def ask(family: Family, question: str, source: object) -> Any:
-    """Call a function of a family with what its parameters name, taken from `source`.
+def ask(family: Family, question: str, source: Any) -> Any:
+    """Call a function of a family with the attributes of `source` that its parameters name.
 
-    Parameters
-    ----------
-    family : Family
-    question : str
-        One of `QUESTIONS`.
-    source : object
-        Has an attribute for each parameter.
+    "first" gives the statistics that `FIRST` names.
     """
+    if question == "first":
+        names = getattr(family, "FIRST", ())
+        return [FIRST_PASS[name](source.facts, source.options) for name in names]
     function = getattr(family, question, QUESTIONS[question])
     if function is QUESTIONS[question]:
         return function()
-    return function(**{name: getattr(source, name) for name in list_parameters(function)})
+    return function(**{name: getattr(source, name) for name in _list_parameters(function)})
 
 
 @cache
-def list_parameters(function: Callable[..., object]) -> tuple[str, ...]:
-    """The names of a function's parameters, which take time to look up."""
+def _list_parameters(function: Callable[..., object]) -> tuple[str, ...]:
+    # Cached, because looking a signature up is slow.
     return tuple(signature(function).parameters)

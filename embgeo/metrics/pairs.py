@@ -39,15 +39,10 @@ def compute_pair_values(
     spread: tuple[float, float],
     ready: Statistic | None = None,
 ) -> tuple[list[Value], PairErrors]:
-    """From every pair or from a sample of pairs, and how far they would move with other tokens.
+    """Values over all pairs or a sample of pairs, and their errors over tokens.
 
-    Parameters
-    ----------
-    norms : float64 array, shape (M,)
-    spread : tuple of two floats
-        Mean and standard deviation of the cosine over all pairs.
-    ready : Statistic or None
-        The sample, where it was drawn ahead.
+    `spread` is the mean and standard deviation of the cosine over all pairs; `ready` is the sample
+    if it was drawn ahead.
     """
     if facts.m < 2 or options.pairs == 0:
         reason = "a single row has no pairs" if facts.m < 2 else "no pairs were asked for"
@@ -60,11 +55,11 @@ def compute_pair_values(
     if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
         errors = errors_of_all(facts, options, reader, *spread)
         sample = visit_all_pairs(facts, reader, PairSample())
-        return summarize_sample(sample, f"all {pairs:,} pairs", errors, exact=True), errors
+        return summarize_sample(sample, f"all {pairs:,} pairs", exact=True), errors
     if wanted is None:
         errors = errors_of_all(facts, options, reader, *spread)
         counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
-        return summarize_histogram(counted, f"all {pairs:,} pairs", errors), errors
+        return summarize_histogram(counted, f"all {pairs:,} pairs"), errors
     sample = (
         ready
         if isinstance(ready, PairSample)
@@ -73,13 +68,13 @@ def compute_pair_values(
     drawn = draw_pairs(facts, options, wanted)
     errors = errors_of_sample(drawn, sample.in_order(), facts.m, *spread)
     looked_at = f"{wanted:,} of {pairs:,} pairs, drawn uniformly"
-    return summarize_sample(sample, looked_at, errors, exact=False), errors
+    return summarize_sample(sample, looked_at, exact=False), errors
 
 
 def sample_pairs_ahead(
     facts: Facts, options: Options, reader: RowReader, norms: FloatArray
 ) -> list[Statistic]:
-    """The sample of `pair_values`, if there is one and it is small."""
+    """The sample of `compute_pair_values`, if it takes a small one."""
     wanted = options.pairs
     if not wanted or wanted > MOST_AHEAD or wanted >= facts.pairs:
         return []
@@ -87,7 +82,7 @@ def sample_pairs_ahead(
 
 
 def list_pair_rows(facts: Facts, options: Options) -> IntArray:
-    """Rows that `pair_values` looks at."""
+    """Rows that `compute_pair_values` reads."""
     if facts.m < 2 or options.pairs == 0:
         return NO_ROWS
     wanted = options.pairs
@@ -111,7 +106,7 @@ def sample_pairs(
     """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, options, count)
     step = max(1, 2**18 // facts.d)  # rows that stay in the cache
-    # Products of rows can neither overflow nor vanish.
+    # Whether products of rows neither overflow nor vanish.
     ordinary = norms.min() > 1e-75 and norms.max() < 1e75
 
     def part(number: int) -> FloatArray:
@@ -129,10 +124,7 @@ def sample_pairs(
 
 
 def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
-    """Every pair i < j, a block of rows against another at a time, on all threads.
-
-    In float64 where every cosine is kept, else in the precision of the stored rows.
-    """
+    """Feed every pair i < j to a statistic, two blocks of rows at a time, on all threads."""
     step = max(64, min(BLOCK_ROWS, BLOCK_ENTRIES // facts.d))
     blocks = -(-facts.m // step)
 
@@ -143,7 +135,8 @@ def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
     def against_others(number: int) -> P:
         found = statistic.blank()
         left = rows(number)
-        # Each block meets the half of the others that follow it, round and round: all alike.
+        # Each block is paired with the half of the blocks that follows it, cyclically, so that
+        # all threads have the same work.
         for ahead in range(blocks // 2 + 1):
             other = (number + ahead) % blocks
             if 2 * ahead == blocks and number >= other:
@@ -156,32 +149,27 @@ def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
     return statistic
 
 
-def summarize_sample(
-    sample: PairSample, looked_at: str, errors: PairErrors, *, exact: bool
-) -> list[Value]:
-    """Values from the cosines themselves, with standard errors unless every pair is there."""
+def summarize_sample(sample: PairSample, looked_at: str, *, exact: bool) -> list[Value]:
+    """Values from single cosines, with standard errors unless they are all."""
     cosines = sample.values()
     n = len(cosines)
     positive = float(np.count_nonzero(cosines > 0)) / n
     mean_exp, exp_error = _mean_exp(cosines)
-    of_share, of_log = (0.0, 0.0) if exact else (share_error(positive, n), exp_error / mean_exp)
     note = "" if exact else looked_at
     low, high = _range(float(cosines[0]), float(cosines[-1]))
     counts, edges = np.histogram(cosines, bins=80, range=(low, high))
     return [
         q.POSITIVE_SHARE.measured(
             positive,
-            standard_error=None if exact else of_share,
+            standard_error=None if exact else share_error(positive, n),
             error_kind="monte_carlo",
-            population_error=errors.error(q.POSITIVE_SHARE, of_share),
             sample=note,
         ),
         measure_aperture(float(cosines[0]), looked_at, exact),
         q.UNIFORMITY.measured(
             np.log(mean_exp),
-            standard_error=None if exact else of_log,
+            standard_error=None if exact else exp_error / mean_exp,
             error_kind="monte_carlo",
-            population_error=errors.error(q.UNIFORMITY, of_log),
             sample=note,
             convention="t = 2",
         ),
@@ -198,8 +186,8 @@ def summarize_sample(
     ]
 
 
-def summarize_histogram(pairs: PairHistogram, looked_at: str, errors: PairErrors) -> list[Value]:
-    """Values over every pair, quantiles to the width of a fine bin."""
+def summarize_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
+    """Values over every pair, with quantiles to the width of a fine bin."""
     low, high = _range(pairs.lowest, pairs.highest)
     centers = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
     used = pairs.counts > 0
@@ -210,15 +198,9 @@ def summarize_histogram(pairs: PairHistogram, looked_at: str, errors: PairErrors
         weights=pairs.counts[used].astype(np.float64),
     )
     return [
-        q.POSITIVE_SHARE.measured(
-            pairs.positive / pairs.n, population_error=errors.error(q.POSITIVE_SHARE)
-        ),
+        q.POSITIVE_SHARE.measured(pairs.positive / pairs.n),
         measure_aperture(pairs.lowest, looked_at, True),
-        q.UNIFORMITY.measured(
-            float(np.log(pairs.exp_sum / pairs.n)),
-            population_error=errors.error(q.UNIFORMITY),
-            convention="t = 2",
-        ),
+        q.UNIFORMITY.measured(float(np.log(pairs.exp_sum / pairs.n)), convention="t = 2"),
         Table(
             q.QUANTILES,
             ("quantile", "cosine", "standard error"),
@@ -239,7 +221,7 @@ def measure_aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
-    """Limits of the drawn histogram: outward to twentieths, or a hair around a point."""
+    """Limits of the histogram: rounded outward to twentieths, or a small margin around a point."""
     wide = (max(-1.0, np.floor(low * 20) / 20), min(1.0, np.ceil(high * 20) / 20))
     if high - low > 0.05:
         return wide

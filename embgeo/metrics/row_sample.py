@@ -1,7 +1,7 @@
-"""Rows that errors over tokens are estimated from, for numbers made of sums over all rows.
+"""A sample of rows for errors over tokens of numbers that are made of sums over all rows.
 
-How much a row adds to such a number is seen when the sums are complete, and some hundreds of rows,
-drawn uniformly, say how much that varies.
+The influence of a row on such a number is known once the sums are complete; a few hundred uniformly
+drawn rows estimate how much it varies.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from embgeo.numerics.row_errors import RowError, RowsOfSpectrum
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats.reader import RowReader
 
-#: Rows that are looked at: this many entries at most, within bounds.
+#: Size of the sample: this many entries at most, within bounds.
 ENTRIES = 2**18
 ROWS = (300, 500)
-#: Rows for each dimension without which eigenvalues move by more than their derivatives say.
+#: With fewer rows for each dimension, eigenvalues move by more than their derivatives say.
 ROWS_PER_DIMENSION = 3
-#: Rows of the sample that hold the fourth powers of norms, on average over samples, at least.
+#: Least effective number of rows of the sample by fourth powers of norms, averaged over samples.
 LEAST_EFFECTIVE = 20.0
 
 
 def choose_rows(facts: Facts, options: Options) -> IntArray:
-    """Places among the kept rows; none where they are too few for their dimensions."""
+    """Positions of the sample among the kept rows; none if these are too few for d."""
     if not options.row_errors or facts.m < ROWS_PER_DIMENSION * facts.d:
         return NO_ROWS
     low, high = ROWS
@@ -41,17 +41,7 @@ def choose_rows(facts: Facts, options: Options) -> IntArray:
 
 @dataclass(frozen=True)
 class RowSample:
-    """Some rows of a matrix, with what the errors of several numbers are made of.
-
-    Attributes
-    ----------
-    places : int array, shape (r,)
-        Among the kept rows.
-    rows : float64 array, shape (r, d)
-    m : int
-        Kept rows.
-    shared : SharedStatistics
-    """
+    """Some rows, shape (r, d), at positions `places` among m kept rows, and their coordinates."""
 
     places: IntArray
     rows: FloatArray
@@ -71,7 +61,7 @@ class RowSample:
 
     @cached_property
     def centered(self) -> RowsOfSpectrum | None:
-        """The centered rows in the spectrum of the covariance; None where nothing is left."""
+        """The centered rows in the spectrum of the covariance; None if all rows are equal."""
         eigen = self.shared.eigen_centered
         rank = eigen.rank(self.m)
         if not rank or self.shared.all_rows_equal:
@@ -83,7 +73,7 @@ class RowSample:
 def take_sample(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> RowSample | None:
-    """None where the rows are too few, or a few long ones decide whether the sample has them."""
+    """The sample; None if rows are too few, or if a few long rows would dominate it."""
     places = choose_rows(facts, options)
     if not len(places):
         return None
@@ -96,14 +86,16 @@ def take_sample(
 
 
 def add_row_errors(
-    values: Sequence[Value], found: Mapping[Quantity, RowError | None], places: IntArray
+    values: Sequence[Value], found: Mapping[Quantity, RowError | None], places: IntArray | None
 ) -> list[Value]:
-    """The values with errors over tokens, which include sampling errors, and the influences."""
-    by_name = {quantity.name: error for quantity, error in found.items() if error is not None}
+    """The values with errors over tokens, which include sampling errors, and the influences.
+
+    `places` are the positions of the sampled rows among the kept rows (None: all).
+    """
     changed: list[Value] = []
     influences: list[Value] = []
     for value in values:
-        error = by_name.get(value.name)
+        error = found.get(value.quantity)
         if not isinstance(value, Scalar) or value.value is None or error is None:
             changed.append(value)
             continue

@@ -1,8 +1,8 @@
-"""Statistics that several families use, and what is derived from them once."""
+"""Statistics that several families share, and what is derived from them once."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import Literal, TypeVar
 
@@ -15,49 +15,57 @@ from embgeo.metrics.facts import Facts
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
 from embgeo.numerics.eigen import Eigen, Eigh, eigenvalues, signed_eigen
 from embgeo.numerics.rank_one import add_rank_one
-from embgeo.stats import LogPartition, Moments, Norms, OutputNorms, StackedQR
+from embgeo.stats import (
+    AngleTo,
+    DistanceTo,
+    LogPartition,
+    Moments,
+    Norms,
+    OutputNorms,
+    RowHashes,
+    StackedQR,
+)
 from embgeo.stats.per_row import PerRow
 from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S")
 Spectrum = Literal["uncentered", "centered", "unit"]
-#: A mean row this many times as long as the rows' deviations from it would take four of their
-#: digits in a sum of squares.
+#: A mean row this many times longer than the deviations costs them four digits in sums of squares.
 LONG_MEAN = 100.0
-#: Key of the moments of the unit rows.
 UNIT_MOMENTS = ("moments", "unit")
 
 
 def row_moments(facts: Facts, options: Options) -> Moments:
-    """Mean and scatter of the rows, in the precision that was asked for."""
+    """Mean and scatter of the rows, in the requested precision."""
     return Moments(facts.d, single=options.precision == "float32")
 
 
+#: The statistics of the first pass that families share, by the names in their `FIRST`.
+FIRST_PASS: dict[str, Callable[[Facts, Options], Statistic]] = {
+    "norms": lambda _facts, _options: Norms(),
+    "hashes": lambda facts, _options: RowHashes(facts.d),
+    "moments": row_moments,
+    "unit moments": lambda facts, _options: Moments(facts.d, of="unit"),
+}
+
+
 class SharedStatistics:
-    """The statistics after their passes, by key, with what several families derive from them.
+    """The statistics of finished passes by key, with what several families derive from them.
 
-    Parameters
-    ----------
-    eigh : callable, optional
-        Eigendecompositions on a device.
-    frugal : bool
-        Scatter matrices and directions are released once they are used.
-
-    Attributes
-    ----------
-    nearest : NearestRows or None
-        Of the rows whose neighbors a family has searched.
+    `eigh` decomposes on a device. If `frugal`, scatter matrices and directions are released after
+    their last use.
     """
 
     def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
         self.statistics: dict[Hashable, Statistic] = {}
+        #: Neighbors of the rows that a family has searched.
         self.nearest: NearestRows | None = None
         self._singular_values: dict[Spectrum, FloatArray] = {}
         self._eigh = eigh
         self._frugal = frugal and eigh is None
 
     def add(self, statistics: Iterable[Statistic]) -> None:
-        """Add the statistics of a pass that is over."""
+        """Add the statistics of a finished pass."""
         for statistic in statistics:
             self.statistics[statistic.key] = statistic
             if self._frugal and statistic.key == UNIT_MOMENTS:
@@ -67,7 +75,7 @@ class SharedStatistics:
                 statistic.forget_directions()
 
     def forget_rows(self) -> None:
-        """Release what has an entry for each row and is not used after the families' values."""
+        """Release statistics with an entry for each row that nothing after the families reads."""
         if self._frugal:
             self.statistics = {
                 key: statistic
@@ -76,13 +84,7 @@ class SharedStatistics:
             }
 
     def find(self, kind: type[S], key: Hashable) -> S:
-        """The statistic of a key.
-
-        Raises
-        ------
-        TypeError
-            If it is of another kind.
-        """
+        """The statistic of a key; TypeError if it is of another kind."""
         statistic = self.statistics[key]
         if not isinstance(statistic, kind):
             raise TypeError(f"{key!r} is {type(statistic).__name__}, not {kind.__name__}")
@@ -100,7 +102,7 @@ class SharedStatistics:
 
     @cached_property
     def unit_eigenvalues(self) -> FloatArray:
-        """Of ŴᵀŴ, the largest first, shape (d,)."""
+        """Eigenvalues of ŴᵀŴ, falling, shape (d,)."""
         return eigenvalues(self.unit_moments.gram(), self.unit_moments.n)
 
     @property
@@ -109,15 +111,39 @@ class SharedStatistics:
         return np.asarray(self.find(Norms, "Norms").values())
 
     @property
+    def hashes(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        """Hashes of the kept rows, shape (M,)."""
+        return self.find(RowHashes, "RowHashes").values()
+
+    @property
     def mean_direction(self) -> FloatArray | None:
-        """Σŵ_i as a unit vector; None where the unit rows cancel but for rounding."""
+        """Σŵ_i as a unit vector; None if the unit rows cancel up to rounding."""
         mean = self.unit_moments.mean
         length = float(np.linalg.norm(mean))
         return None if length < 1e-13 else mean / length
 
+    def request_mean_angles(self) -> list[Statistic]:
+        """The statistic of the second pass that `mean_angles` reads."""
+        return [] if self.mean_direction is None else [AngleTo("mean", self.mean_direction)]
+
+    @property
+    def mean_angles(self) -> FloatArray | None:
+        """Angles of the kept rows to the mean direction in radians; None if there is none."""
+        key = ("angle to", "mean")
+        return self.find(AngleTo, key).values() if key in self.statistics else None
+
+    def request_mean_distances(self) -> list[Statistic]:
+        """The statistic of the second pass that `mean_distances` reads."""
+        return [DistanceTo("mean row", self.moments.mean)]
+
+    @property
+    def mean_distances(self) -> FloatArray:
+        """Distances of the kept rows to the mean row, shape (M,)."""
+        return self.find(DistanceTo, ("distance to", "mean row")).values()
+
     @cached_property
     def all_rows_equal(self) -> str:
-        """A reason if nothing but rounding is left once the mean row is subtracted, else empty."""
+        """Why centered values do not exist: all rows equal their mean; empty if they differ."""
         left = self.moments.trace()
         total = left + self.moments.n * float(np.square(self.moments.mean).sum())
         if left > total * 1e-28:
@@ -126,23 +152,23 @@ class SharedStatistics:
 
     @cached_property
     def mean_is_long(self) -> bool:
-        """Whether the rows vary by less than a hundredth of their mean row's length."""
+        """Whether the mean row is a hundred times longer than the deviations from it."""
         level = float(np.linalg.norm(self.moments.mean))
         return level > LONG_MEAN * float(np.sqrt(self.moments.trace() / self.moments.n))
 
     @property
     def eigen(self) -> Eigen:
-        """Of WᵀW; signs so that ⟨mean row, v⟩ ≥ 0."""
+        """Eigenpairs of WᵀW, with signs such that ⟨mean row, v⟩ ≥ 0."""
         return self._uncentered[0]
 
     @property
     def rotation(self) -> BlockRotation | None:
-        """What turns the centered eigenvectors into those of WᵀW, where a product gains by it."""
+        """Rotates the centered eigenvectors into those of WᵀW; None if it would not save work."""
         return self._uncentered[1]
 
     @cached_property
     def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
-        """WᵀW is the centered scatter and n·μμᵀ."""
+        """Eigenpairs of the centered scatter plus n·μμᵀ, which is WᵀW."""
         rows, mean = self.moments.n, self.moments.mean
         if (self._eigh is not None or 2 * rows <= len(mean)) and not self.mean_is_long:
             return signed_eigen(self.moments.gram(), mean, self._eigh, rows), None
@@ -155,13 +181,7 @@ class SharedStatistics:
         return Eigen(values, known.vectors @ q, float(scale)), block_rotation(q)
 
     def singular_values(self, of: Spectrum) -> FloatArray:
-        """σ_1 … σ_d: from the QR factor where one was requested, else from the Gram matrix.
-
-        Parameters
-        ----------
-        of : {"uncentered", "centered", "unit"}
-            The rows, the rows without their mean, or the rows divided by their norms.
-        """
+        """σ_1 … σ_d: from the QR factor if one was requested, else from the Gram matrix."""
         if of not in self._singular_values:
             self._singular_values[of] = self._decompose(of)
         return self._singular_values[of]
@@ -176,7 +196,7 @@ class SharedStatistics:
         return np.sqrt((self.eigen if of == "uncentered" else self.eigen_centered).values)
 
     def directions_without(self, coordinates: IntArray) -> FloatArray:
-        """Eigenvectors of WᵀW once these coordinates are zeroed in W, shape (d, d − count)."""
+        """Eigenvectors of WᵀW with these coordinates of W set to zero, shape (d, d − count)."""
         whole = self.eigen
         left = np.setdiff1d(np.arange(len(whole.values)), coordinates)
         rows = whole.vectors[left]
@@ -187,7 +207,7 @@ class SharedStatistics:
 
     @cached_property
     def eigen_centered(self) -> Eigen:
-        """Of the centered scatter; signs so that the entry of largest magnitude is positive."""
+        """Eigenpairs of the centered scatter, with the entry of largest magnitude positive."""
         scatter = self.moments.scatter
         if self._frugal:
             self.moments.forget_scatter()

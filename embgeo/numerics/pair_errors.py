@@ -1,4 +1,4 @@
-"""How far a mean over pairs of rows would move with other rows.
+"""Standard errors over rows of a mean over pairs of rows.
 
 The mean U of a symmetric kernel over the pairs of m independent rows is a U-statistic (Hoeffding
 1948). With ζ₂ the variance of the kernel and ζ₁ the covariance of two pairs that share a row,
@@ -6,48 +6,25 @@ The mean U of a symmetric kernel over the pairs of m independent rows is a U-sta
     var U = (4(m − 2)·ζ₁ + 2·ζ₂) / (m(m − 1)),
 
 because two pairs without a common row are independent. ζ₁ is estimated from products of deviations
-of pairs that share a row and never from a pair with itself, so that the noise of row means does
-not pass for a spread between rows. Where ζ₁ vanishes, as for isotropic rows, ζ₂ alone is left: the
-variance is never set below that.
+of pairs that share a row, never from a pair with itself, so that the noise of row means is not
+counted as a spread between rows. If ζ₁ vanishes, as for isotropic rows, only ζ₂ is left: the
+variance is never set below its share.
 
-The squares of the parts of rows hold each pair with itself, twice what it adds to the variance.
-Where every pair gets a sign, half of them +1 and half of them −1, products of unlike pairs cancel
-in the squares of the signed parts, and the pairs with themselves are left. They are the noise to
-be subtracted, from the squares of differences as well.
+The sum of squared influences of rows includes the product of each pair with itself, twice what it
+adds to the variance. If half of the pairs get the sign +1 and half −1, products of different pairs
+cancel in the squares of the signed sums, and only the products of pairs with themselves are left.
+They are the noise to subtract, from squares of differences as well.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.numerics.row_errors import RowError
 
-#: Rows without which the variance of a mean over their pairs cannot be estimated.
+#: With fewer rows the variance of a mean over their pairs cannot be estimated.
 LEAST_ROWS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class PairError:
-    """Standard error of a mean over all pairs, and the part of each row in its deviation.
-
-    Attributes
-    ----------
-    error : float
-    influence : float64 array
-        Of the rows that were looked at.
-    noise : float64 array or None
-        Of the same rows: its sum of squares is what that of `influence` has too much.
-    conservative : bool
-        Whether no part of single rows is seen. Then the error is rather too large: that of a mean
-        that is 0 rises with it, and one small enough for that would be too small for a faint mean.
-    """
-
-    error: float
-    influence: FloatArray
-    noise: FloatArray | None = None
-    conservative: bool = False
 
 
 def error_from_row_means(
@@ -56,21 +33,22 @@ def error_from_row_means(
     spread: float,
     m: int,
     signed_means: FloatArray | None = None,
-) -> PairError:
-    """From the mean kernel of some or all rows with all others.
+) -> RowError:
+    """The error from the mean kernel of some or all rows with all others.
 
-    For all rows the squared error is unbiased.
+    With all rows the squared error is unbiased. A conservative error is too large if the mean is
+    0, whose deviation grows with it; a smaller one would be too small for a faint mean.
 
     Parameters
     ----------
     row_means : float64 array, shape (r,)
-        Of all m rows or of a uniform sample of them.
+        Mean kernel of each row with the others, for all m rows or a uniform sample of them.
     mean : float
-        Over all pairs.
+        Mean kernel over all pairs.
     spread : float
         Standard deviation of the kernel over all pairs.
     m : int
-        Rows, 4 at least.
+        Number of rows, at least 4.
     signed_means : float64 array, shape (r,), optional
         Mean of the kernel minus `mean`, each pair with a random sign.
 
@@ -91,7 +69,7 @@ def error_from_row_means(
     factor = 2.0 / np.sqrt(m * len(away))
     noise = None if signed_means is None else factor / np.sqrt(2.0) * signed_means
     error = float(np.sqrt(max(variance, least)))
-    return PairError(error, factor * away, noise, bool(variance < 2.0 * least))
+    return RowError(error, factor * away, bool(variance < 2.0 * least), noise)
 
 
 class DrawnPairs:
@@ -103,14 +81,14 @@ class DrawnPairs:
     Parameters
     ----------
     first, second : int arrays, shape (n,)
-        The rows of each pair, unlike.
+        The two different rows of each pair.
     m : int
-        Rows, of which these are some.
+        Number of rows that the pairs were drawn from.
 
     Attributes
     ----------
     rows : int array, shape (r,)
-        Those that are in a pair, ascending: no other has a part in an error.
+        The rows in the pairs, ascending. Other rows have no influence.
     """
 
     def __init__(self, first: IntArray, second: IntArray, m: int) -> None:
@@ -125,13 +103,13 @@ class DrawnPairs:
         self.products = float(np.square(often).sum()) - 2.0 * float(self.times.sum())
 
     def _sum(self, parts: FloatArray) -> FloatArray:
-        """Of each row in a pair, the sum over its pairs."""
+        """Sums over the pairs of each row."""
         r = len(self.rows)
         sums = np.bincount(self.first, parts, r) + np.bincount(self.second, parts, r)
         return np.asarray(sums, dtype=np.float64)
 
-    def find_error(self, kernel: FloatArray) -> PairError:
-        """The error of the mean of a kernel, from its values at the pairs, shape (n,)."""
+    def find_error(self, kernel: FloatArray) -> RowError:
+        """The error of a mean kernel, from the kernel of each pair, shape (n,)."""
         n, m = len(kernel), self.m
         away = kernel - kernel.mean()
         sums = self._sum(away)
@@ -142,6 +120,6 @@ class DrawnPairs:
         zeta_one = max(shared / products, 0.0) if products > 0 else 0.0
         variance = (4.0 * (m - 2.0) * zeta_one + 2.0 * zeta_two) / (m * (m - 1.0))
         unseen = max(2.0 / (m - 2.0) / 4.0, np.sqrt(8.0 / max(products, 1.0))) * zeta_two
-        # Of n drawn pairs, n²/m² are drawn twice to either sign, and do not cancel.
+        # Of n drawn pairs, n²/m² are drawn twice with either sign and do not cancel.
         noise *= np.sqrt(0.5 + n / m**2) / n
-        return PairError(float(np.sqrt(variance)), sums / n, noise, bool(zeta_one < unseen))
+        return RowError(float(np.sqrt(variance)), sums / n, bool(zeta_one < unseen), noise)
