@@ -1,9 +1,9 @@
-"""Do some rows lie together, apart from all others? By second modes of angle and of norm.
+"""Clumps: rows that lie together and apart from all others, by second modes of angle and norm.
 
-Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4), so
-that they gather around it with norms of their own: in the histograms of the angle to the mean
-direction and of the norm they are a second mode. Where there is none, the angles to the direction
-that most rows of a sample are near to are looked at, whatever the norms.
+Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4). They
+gather around it with norms of their own, and form a second mode both of the angles to the mean
+direction and of the norms. Without such a mode, the angles to the densest direction of a sample of
+rows are tested for a second mode, regardless of norms.
 
 Examples
 --------
@@ -30,7 +30,7 @@ from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.neighborhoods import find_distinct_rows
 from embgeo.metrics.script_table import tabulate_scripts
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.metrics.token_groups import find_unused_rows, list_examples
+from embgeo.metrics.token_groups import find_unused_rows
 from embgeo.metrics.token_kinds import find_kinds
 from embgeo.numerics.clumps import (
     Clump,
@@ -40,26 +40,31 @@ from embgeo.numerics.clumps import (
 )
 from embgeo.numerics.excess_mass import LEAST, find_critical_excess
 from embgeo.numerics.sampling import generator, sample_rows
-from embgeo.stats import AngleTo, Moments, Norms, RowHashes
+from embgeo.stats import AngleTo
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
-#: Rows that are listed.
+FIRST = ("norms", "hashes", "unit moments")
 SHOWN = 20
-#: Rows that a dense direction is searched for among: this many entries at most, within bounds.
+#: Sample in which a dense direction is searched: this many entries at most, within bounds.
 SAMPLE_ENTRIES = 2**22
 SAMPLE = (600, 2000)
 FEW_ROWS = f"fewer than {LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows lie together apart from the others"
 NO_DENSE = "no direction has many rows near it and few opposite to it"
-ANGLE_KEY = ("angle to", "mean")
 DENSE_KEY = ("angle to", "dense")
-
-
-def first(facts: Facts) -> list[Statistic]:
-    return [Norms(), RowHashes(facts.d), Moments(facts.d, of="unit")]
+TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS, q.DENSE_EXCESS)
+OF_CLUMP = (
+    q.CLUMP_ROWS,
+    q.CLUMP_SHARE,
+    q.CLUMP_ANGLE,
+    q.CLUMP_MEAN_COSINE,
+    q.CLUMP_TILT,
+    q.SCATTERED_ROWS,
+    q.MEAN_COSINE_GATHERED,
+)
 
 
 def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
@@ -68,7 +73,7 @@ def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntAr
         return NO_ROWS
     low, high = SAMPLE
     size = max(low, min(high, SAMPLE_ENTRIES // facts.d))
-    return np.sort(sample_rows(rows, size, generator(options.seed, "dense direction")))
+    return sample_rows(rows, size, generator(options.seed, "dense direction"))
 
 
 def second(
@@ -78,22 +83,21 @@ def second(
         return []
     rows = rows_read(facts, options, shared)
     dense = find_dense_direction(reader.take_unit(rows)) if len(rows) else None
-    around = [AngleTo("mean", shared.mean_direction)]
-    return [*around, *([] if dense is None else [AngleTo("dense", dense)])]
+    return [*shared.request_mean_angles(), *([] if dense is None else [AngleTo("dense", dense)])]
 
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    if ANGLE_KEY not in shared.statistics:
+    angles, norms = shared.mean_angles, shared.norms
+    if angles is None:
         return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
-    angles, norms = shared.find(AngleTo, ANGLE_KEY).values(), shared.norms
     has_dense = DENSE_KEY in shared.statistics
     dense = shared.find(AngleTo, DENSE_KEY).values() if has_dense else None
-    clump = find_clump(angles, norms, shared.find(RowHashes, "RowHashes").values(), dense)
+    clump = find_clump(angles, norms, shared.hashes, dense)
     kinds = find_kinds(facts, facts.kept)
-    rows = None if clump is None else clump.rows
-    scripts = (
-        [tabulate_scripts(facts, kinds, norms, angles, rows)] if facts.tokens is not None else []
-    )
+    scripts = []
+    if facts.tokens is not None:
+        rows = None if clump is None else clump.rows
+        scripts.append(tabulate_scripts(facts, kinds, norms, angles, rows))
     if clump is None:
         return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
     around = dense if clump.is_own and dense is not None else angles
@@ -108,28 +112,15 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         values.append(tabulate_rows(facts, q.SCATTERED, clump.scattered, kinds, -angles, norms))
     if not clump.rows.any():
         return values
-    return [
-        *values,
+    values += [
         *count_unused(facts, clump),
         tabulate_kinds(facts, clump, kinds),
         tabulate_rows(facts, q.CLUMP, clump.rows, kinds, around, norms),
-        *(
-            [Column(q.ANGLE_TO_CLUMP, np.degrees(facts.take_listed(around)), "angle to the clump")]
-            * clump.is_own
-        ),
     ]
-
-
-TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS, q.DENSE_EXCESS)
-OF_CLUMP = (
-    q.CLUMP_ROWS,
-    q.CLUMP_SHARE,
-    q.CLUMP_ANGLE,
-    q.CLUMP_MEAN_COSINE,
-    q.CLUMP_TILT,
-    q.SCATTERED_ROWS,
-    q.MEAN_COSINE_GATHERED,
-)
+    if clump.is_own:
+        column = np.degrees(facts.take_listed(around))
+        values.append(Column(q.ANGLE_TO_CLUMP, column, "angle to the clump"))
+    return values
 
 
 def describe_modes(clump: Clump) -> list[Scalar]:
@@ -151,11 +142,7 @@ def describe_modes(clump: Clump) -> list[Scalar]:
 
 
 def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
-    """How many rows, and how near to each other.
-
-    Unit rows have a mean at least as long as its part along the direction; that gives the bound.
-    `angles` are those to the direction of the clump.
-    """
+    """Size and width of the clump, and its mean cosine; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
     counted = [q.CLUMP_ROWS.measured(count), q.CLUMP_SHARE.measured(count / len(rows))]
     if not count:
@@ -178,7 +165,7 @@ def describe_tilt(clump: Clump, shared: SharedStatistics) -> Scalar:
 
 
 def describe_scattered(clump: Clump, angles: FloatArray) -> list[Scalar]:
-    """How many rows, and the mean cosine of the others."""
+    """The number of scattered rows, and the mean cosine of the others."""
     count = q.SCATTERED_ROWS.measured(int(clump.scattered.sum()))
     if not clump.scattered.any():
         return [count, q.MEAN_COSINE_GATHERED.undefined("no rows are scattered")]
@@ -186,14 +173,17 @@ def describe_scattered(clump: Clump, angles: FloatArray) -> list[Scalar]:
 
 
 def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
-    """A lower bound of the mean cosine of rows with these angles to one direction."""
+    """A lower bound of the mean cosine of rows, from their angles to one direction.
+
+    The mean of unit rows is at least as long as its part along the direction.
+    """
     count = len(angles)
     bound = (float(np.cos(angles).sum()) ** 2 - count) / (count * (count - 1.0))
     return quantity.measured(bound, known="at_least")
 
 
 def count_unused(facts: Facts, clump: Clump) -> list[Scalar]:
-    """Which share of the tokens that are known to be unused; nothing where none is."""
+    """The share of tokens known to be unused that lie in the clump; empty if none are known."""
     unused, said = find_unused_rows(facts)
     if not len(unused):
         return []
@@ -214,15 +204,13 @@ def tabulate_kinds(facts: Facts, clump: Clump, kinds: list[str]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for kind, positions in group_positions(clump.rows, kinds).items():
         share = len(positions) / kinds.count(kind)
-        rows.append((kind, len(positions), share, list_examples(facts, facts.kept[positions])))
+        rows.append((kind, len(positions), share, facts.list_examples(facts.kept[positions])))
     if facts.counts is not None:
         never = facts.counts[facts.kept] == 0
         both = np.flatnonzero(clump.rows & never)
         if len(both):
-            share = len(both) / int(never.sum())
-            rows.append(
-                ("never in the counts", len(both), share, list_examples(facts, facts.kept[both]))
-            )
+            share, examples = len(both) / int(never.sum()), facts.list_examples(facts.kept[both])
+            rows.append(("never in the counts", len(both), share, examples))
     return Table(q.CLUMP_KINDS, ("kind", "rows", "share of the kind", "tokens"), tuple(rows))
 
 
@@ -234,7 +222,7 @@ def tabulate_rows(
     angles: FloatArray,
     norms: FloatArray,
 ) -> Table:
-    """Rows of least angle, which has a minus where the largest come first; kinds in turn."""
+    """Rows of smallest angle, one kind in turn; negated angles give the largest first."""
     groups = [
         positions[np.argsort(angles[positions], kind="stable")]
         for positions in group_positions(members, kinds).values()
@@ -242,8 +230,9 @@ def tabulate_rows(
     turns = chain.from_iterable(zip_longest(*(group[:SHOWN].tolist() for group in groups)))
     rows: list[tuple[Cell, ...]] = []
     for at in [at for at in turns if at is not None][:SHOWN]:
-        row, angle = int(facts.kept[at]), float(np.degrees(abs(angles[at])))
-        rows.append((row, facts.token(row), facts.count(row), kinds[at], angle, float(norms[at])))
+        angle = float(np.degrees(abs(angles[at])))
+        identity = facts.identify(int(facts.kept[at]))
+        rows.append((*identity, kinds[at], angle, float(norms[at])))
     columns = ("row", "token", "count", "kind", "angle (°)", "‖w‖")
     note = f"{int(members.sum()):,} rows, {SHOWN} are shown" if members.sum() > SHOWN else ""
     return Table(quantity, columns, tuple(rows), note=note)

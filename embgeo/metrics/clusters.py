@@ -1,4 +1,4 @@
-"""Clusters of directions, and what is left of the cone and of isotropy within them.
+"""Clusters of directions, and the cone and isotropy within them.
 
 Rows in a few tight clusters have a mean cosine and an uneven partition function without a cone
 (Cai et al. 2021; Mickus et al. 2024). A sample of unit rows is clustered, and measured again after
@@ -30,14 +30,13 @@ from embgeo.stats.reader import RowReader
 
 FAMILY = "cosine"
 
-#: Rows that are clustered; all of them where there are no more.
+#: At most this many rows are clustered, and no fewer than `LEAST`.
 SAMPLE = 600
-#: Fewer rows are not clustered.
 LEAST = 20
-#: Numbers of clusters that are tried.
+#: Candidate numbers of clusters.
 TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 16)
-#: Mean silhouette from which clusters count. Kaufman & Rousseeuw 1990 call 0.5 a reasonable and
-#: 0.7 a strong structure; even directions in a plane, cut into arcs, reach 0.55.
+#: Least mean silhouette of clusters. Kaufman & Rousseeuw 1990 call 0.5 a reasonable and 0.7 a
+#: strong structure; uniform directions in a plane, cut into arcs, reach 0.55.
 REASONABLE = 0.6
 REFERENCE_NOTE = "isotropic rows in clusters of the same sizes"
 
@@ -47,9 +46,7 @@ ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_WITHIN_CLUSTERS, q.I1_WITHIN_CLUSTERS)
 def rows_read(facts: Facts, options: Options) -> IntArray:
     if facts.m < LEAST or facts.d < 2:
         return NO_ROWS
-    return np.sort(
-        sample_rows(facts.kept, min(SAMPLE, facts.m), generator(options.seed, "clusters"))
-    )
+    return sample_rows(facts.kept, SAMPLE, generator(options.seed, "clusters"))
 
 
 def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
@@ -63,35 +60,39 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     partial = len(rows) < facts.m
     starts = f"{STARTS} random starts"
     sample = f"{len(rows):,} of {facts.m:,} rows, {starts}" if partial else starts
-    # Of rows drawn without replacement.
+    # For rows drawn without replacement.
     shrink = float(np.sqrt((1.0 - len(rows) / facts.m) / len(rows)))
     convention = f"spherical k-means, k among {', '.join(map(str, TRIED))} of largest silhouette"
     values: list[Value] = [
-        q.CLUSTERS.measured(k, sample=sample,
-                            convention=f"{convention}; 1 below a silhouette of {REASONABLE}"),
-        q.SILHOUETTE.measured(
-            float(scores.mean()),
-            # Its spread over seeds is that of the search for clusters, ten times that of the rows.
-            sample=sample, convention=convention,
+        q.CLUSTERS.measured(
+            k, sample=sample, convention=f"{convention}; 1 below a silhouette of {REASONABLE}"
         ),
-    ]  # fmt: skip
-    if k == 1:
-        reason = "no clusters were found"
-        return [*values, *(x.undefined(reason) for x in ALL[2:])]
+        # Without an error: its spread over seeds comes from the search for clusters, and is ten
+        # times the spread over rows.
+        q.SILHOUETTE.measured(float(scores.mean()), sample=sample, convention=convention),
+    ]
     rest = subtract_centers(unit, labels)
-    if not len(rest):
-        reason = "the rows of each cluster are equal"
-        return [*values, *(x.undefined(reason) for x in ALL[2:])]
-    even = draw_even(len(unit), facts.d, generator(options.seed, "isotropic clusters"))
+    if k == 1 or not len(rest):
+        reason = "no clusters were found" if k == 1 else "the rows of each cluster are equal"
+        return [*values, *(quantity.undefined(reason) for quantity in ALL[2:])]
+    even = generator(options.seed, "isotropic clusters").standard_normal(unit.shape)
+    even /= np.linalg.norm(even, axis=1)[:, None]
     return [
         *values,
         measure_mean(rest, shrink, sample),
-        measure_i1(rest, subtract_centers(even, labels), sample),
+        q.I1_WITHIN_CLUSTERS.measured(
+            compute_i1(rest),
+            sample=sample,
+            convention="E = right singular vectors of the sample, v and −v",
+            reference=compute_i1(subtract_centers(even, labels)),
+            reference_kind="isotropic",
+            reference_note=REFERENCE_NOTE,
+        ),
     ]
 
 
 def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Labels and silhouettes for the best k; a single label where none is reasonable."""
+    """Labels and silhouettes of the best k; a single label if no clustering is reasonable."""
     best, best_scores = np.zeros(len(unit), dtype=np.int64), np.full(len(unit), -1.0)
     cosines = unit @ unit.T
     distances = measure_distances(cosines)
@@ -108,7 +109,7 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
 
 
 def subtract_centers(unit: FloatArray, labels: IntArray) -> FloatArray:
-    """Unit rows of what is left once each row's cluster mean is subtracted; others are dropped."""
+    """Rows minus their cluster means, scaled to norm 1; rows equal to their mean are dropped."""
     belongs = members(labels, int(labels.max()) + 1)
     means = (belongs.T @ unit) / belongs.sum(axis=0)[:, None]
     rest = unit - means[labels]
@@ -118,7 +119,7 @@ def subtract_centers(unit: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def measure_mean(rest: FloatArray, shrink: float, sample: str) -> Scalar:
-    """Mean cosine over pairs; its error from the mean cosine of each row with all others."""
+    """Mean cosine over pairs, with its error from the mean cosine of each row with the others."""
     n = len(rest)
     if n < 2:
         return q.MEAN_WITHIN_CLUSTERS.undefined("a single row has no pairs")
@@ -129,25 +130,8 @@ def measure_mean(rest: FloatArray, shrink: float, sample: str) -> Scalar:
         standard_error=2.0 * float(by_row.std(ddof=1)) * shrink if shrink else None,
         error_kind="monte_carlo",
         sample=sample,
-        # What is left of the rows of a cluster sums to 0, whatever its size: Σ_(j≠i) cos_ij = −1.
+        # The centered rows of a cluster sum to 0, whatever its size: Σ_(j≠i) cos_ij = −1.
         reference=-1.0 / (n - 1.0),
-        reference_kind="isotropic",
-        reference_note=REFERENCE_NOTE,
-    )
-
-
-def draw_even(count: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Isotropic unit rows."""
-    rows = rng.standard_normal((count, d))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
-
-
-def measure_i1(rest: FloatArray, even: FloatArray, sample: str) -> Scalar:
-    return q.I1_WITHIN_CLUSTERS.measured(
-        compute_i1(rest),
-        sample=sample,
-        convention="E = right singular vectors of the sample, v and −v",
-        reference=compute_i1(even),
         reference_kind="isotropic",
         reference_note=REFERENCE_NOTE,
     )

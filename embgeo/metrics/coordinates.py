@@ -1,8 +1,8 @@
 """Rogue coordinates: a few that hold more than their share (definitions, section 13).
 
 Coordinates are ranked by their energy Σ_i w_ik², which a large mean and a large variance both
-raise. The mean cosine is also given after the largest of them are set to zero; I1, which costs a
-decomposition each, only where one stands out.
+raise. The mean cosine is repeated with the largest coordinates set to zero; I1, which takes a
+decomposition each, only if a coordinate stands out.
 
 Examples
 --------
@@ -21,39 +21,34 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import coordinates as q
 from embgeo.core.values import Scalar, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.isotropy import compute_i1_i2
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import LogPartition, Moments, ReducedSums
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "coordinates"
-
-#: How many coordinates are zeroed.
-COUNTS = (1, 3, 5)
-#: Energy of the largest coordinate, as a multiple of the median one, from which I1 is computed
-#: without it.
+FIRST = ("moments", "unit moments")
+#: Numbers of coordinates set to zero, with the quantities measured without them.
+WITHOUT = (
+    (1, q.MEAN_COSINE_WITHOUT_1, q.I1_WITHOUT_1),
+    (3, q.MEAN_COSINE_WITHOUT_3, q.I1_WITHOUT_3),
+    (5, q.MEAN_COSINE_WITHOUT_5, q.I1_WITHOUT_5),
+)
+#: I1 is computed if the largest energy of a coordinate is at least this many times the median one.
 STANDS_OUT = 10.0
-#: Up to this many dimensions: beyond it, three further decompositions take too long.
+#: In more dimensions three further decompositions take too long.
 MOST_DIMENSIONS = 1024
 #: Rows of the table.
 SHOWN = 10
-
-MEAN_COSINES = (q.MEAN_COSINE_WITHOUT_1, q.MEAN_COSINE_WITHOUT_3, q.MEAN_COSINE_WITHOUT_5)
-I1S = (q.I1_WITHOUT_1, q.I1_WITHOUT_3, q.I1_WITHOUT_5)
 CONVENTION = "coordinates ranked by energy"
-
-
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [row_moments(facts, options), Moments(facts.d, of="unit")]
 
 
 def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     order = rank_by_energy(shared.moments)
-    counts = tuple(count for count in COUNTS if count < facts.d)
+    counts = tuple(count for count, _, _ in WITHOUT if count < facts.d)
     if not counts:
         return []
     wanted: list[Statistic] = [ReducedSums(order[: counts[-1]], counts, facts.d)]
@@ -91,12 +86,12 @@ def energies(moments: Moments) -> FloatArray:
 
 
 def rank_by_energy(moments: Moments) -> IntArray:
-    """Coordinates, that of largest energy first."""
+    """Coordinates by falling energy."""
     return np.argsort(-energies(moments), kind="stable")
 
 
 def explain_no_i1(facts: Facts, moments: Moments) -> str:
-    """Why I1 is not computed without the largest coordinates; empty where it is."""
+    """Why I1 is not computed without the largest coordinates; empty if it is."""
     energy = energies(moments)
     if energy.max() < STANDS_OUT * np.median(energy):
         return f"no coordinate has {STANDS_OUT:g} times the energy of the median one"
@@ -118,9 +113,9 @@ def measure_variances(variance: FloatArray, all_rows_equal: str) -> list[Scalar]
 
 
 def measure_mean_cosines(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
-    """(‖Σŵ‖² − M)/(M(M−1)) of what is left of the rows."""
+    """(‖Σŵ‖² − M)/(M(M−1)) of the rows without the largest coordinates."""
     values: list[Scalar] = []
-    for at, (count, quantity) in enumerate(zip(COUNTS, MEAN_COSINES, strict=True)):
+    for at, (count, quantity, _) in enumerate(WITHOUT):
         if count >= facts.d:
             values.append(quantity.undefined(f"there are only {facts.d} coordinates"))
             continue
@@ -137,7 +132,7 @@ def measure_mean_cosines(facts: Facts, shared: SharedStatistics) -> list[Scalar]
 def measure_i1s(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
     reason = explain_no_i1(facts, shared.moments)
     values: list[Scalar] = []
-    for at, (count, quantity) in enumerate(zip(COUNTS, I1S, strict=True)):
+    for at, (count, _, quantity) in enumerate(WITHOUT):
         if count >= facts.d:
             values.append(quantity.undefined(f"there are only {facts.d} coordinates"))
         elif reason:

@@ -1,4 +1,4 @@
-"""Decays that spectrum control prescribes, fitted to the singular values (Wang et al. 2020, §4.2).
+"""Fits of the decays of spectrum control to the singular values (Wang et al. 2020, §4.2).
 
 Examples
 --------

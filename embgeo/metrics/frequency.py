@@ -1,4 +1,4 @@
-"""Rare against popular tokens: where they lie and how long they are (definitions, section 5).
+"""Rare and popular tokens: where their rows lie and how long they are (definitions, section 5).
 
 Examples
 --------
@@ -26,23 +26,15 @@ from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import BINS, Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.ranking import spearman
-from embgeo.stats import GroupMoments, Moments, Norms
+from embgeo.stats import GroupMoments
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "frequency"
-
-
-def absent(facts: Facts) -> str:
-    return explain_absence(facts)
-
-
-def first(facts: Facts) -> list[Statistic]:
-    return [Norms(), Moments(facts.d, of="unit")]
+FIRST = ("norms", "unit moments")
+absent = explain_absence
 
 
 def second(facts: Facts, options: Options) -> list[Statistic]:
-    if explain_absence(facts):
-        return []
     known = rank_by_frequency(facts, options)
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
@@ -64,7 +56,7 @@ def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Va
 
 
 def compare_centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
-    """Cosine and distance of the class means, with what two random classes of these sizes give.
+    """Cosine and distance of the class means, compared with random classes of the same sizes.
 
     Random classes differ by sampling alone: E‖μ_p − μ_r‖² = s²(1/n_p + 1/n_r).
     """
@@ -88,7 +80,7 @@ def compare_centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
                 reference_note=chance,
             )
         )
-    # Rounding of the means alone leaves about 1e-32 of their squares.
+    # Rounding of the means leaves about 1e-32 of their squares.
     if pooled <= 1e-28 * float(np.square(lengths).max()):
         reason = "within each class all rows are equal, there is no spread to measure in"
         return [*values, q.CENTROID_DISTANCE.undefined(reason)]

@@ -1,7 +1,7 @@
 """Hidden states: is there a uniformly negative direction? (definitions, section 7)
 
-By Theorem 2 of Gao et al. there is one exactly if the convex hull of the hidden states misses the
-origin; rows of tokens that never occur are then pushed along it without end.
+By Theorem 2 of Gao et al. there is one exactly if the convex hull of the hidden states does not
+contain the origin. Training then pushes rows of tokens that never occur along it without limit.
 
 Examples
 --------
@@ -48,7 +48,7 @@ def compute(facts: Facts, hidden: HiddenStates | None) -> list[Value]:
 
 
 def describe_hull(hull: Hull, rounding: float) -> list[Value]:
-    """The finding with its certificate; without one it is undecided, never a guess."""
+    """The position of the origin with its certificate; undecided without one."""
     convention = {
         "outside": "origin outside the hull: a uniformly negative direction exists; certified by "
         "its margin",

@@ -42,14 +42,11 @@ from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("hashes",)
 #: Parts of the queries that are left out in turn for the error.
 PARTS = 20
 SHOWN = 10
 ASK_ALL = "only some of the rows are queries; --neighbors-of all takes every row"
-
-
-def first(facts: Facts) -> list[Statistic]:
-    return [RowHashes(facts.d)]
 
 
 def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:

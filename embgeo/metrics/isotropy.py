@@ -38,32 +38,32 @@ from embgeo.numerics.row_errors import RowError
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.numerics.spectra import compute_isoscore, compute_symmetry
-from embgeo.stats import LogPartition, Norms
+from embgeo.stats import LogPartition
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "isotropy"
+FIRST = ("norms", "moments")
 
-#: Below this relative gap, rounding the entries to float32 (6e-8) can turn two neighboring
+#: Below this relative gap, rounding the entries to float32 (6e-8) can rotate two neighboring
 #: eigenvectors into each other by about a tenth of a radian.
 SAFE_GAP = 1e-6
-#: Norms from this on have products with unit vectors that float32 holds to all digits.
+#: Products of rows of at least this norm with unit vectors have all digits in float32.
 SHORTEST_SINGLE = 1e-30
-#: Rows shorter than this on average, or around a mean this many times as long, need float64.
+#: Rows shorter than this on average, or around a mean this many times longer, need float64.
 SHORT, LONG_MEAN = 0.25, 10.0
 #: Rounding of the mean of rows, relative to their norms.
 ROUNDING = 1e-13
-#: Pairs of a random direction and its negative, which one product serves: 1,000 directions.
+#: Pairs of a random direction and its negative, which share a product: 1,000 directions.
 RANDOM_PAIRS = 500
-#: The variance of Z over random directions has an error where at least this many pairs hold it (the
-#: squared sum over the sum of squares): with fewer, 95 % intervals hold less than 92 %.
+#: Least effective number of pairs (squared sum over sum of squares) for an error of the variance of
+#: Z over random directions: with fewer, 95 % intervals cover less than 92 %.
 LEAST_PAIRS = 60
 #: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
 SPHERE_LIMIT = 10**8
 
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
-
 
 RAW = (q.I1, q.I2)
 RAW_SIGNED = (q.I1_MEAN_SIGN, q.I2_MEAN_SIGN)
@@ -73,10 +73,6 @@ UNIT_SIGNED = (q.I1_UNIT_MEAN_SIGN, q.I2_UNIT_MEAN_SIGN)
 CENTERED = (q.I1_CENTERED, q.I2_CENTERED)
 SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
 SAMPLED_SIGNED = (q.I1_SAMPLED_MEAN_SIGN, q.I2_SAMPLED_MEAN_SIGN)
-
-
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [row_moments(facts, options), Norms()]
 
 
 def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Statistic]:
@@ -110,11 +106,11 @@ def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Sta
 
 
 def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -> float:
-    """The largest |⟨w − shift, a⟩| there can be; infinite where float32 would not do.
+    """An upper bound of |⟨w − shift, a⟩|; infinite if float32 is not precise enough.
 
-    Of short rows Z is N but for a small part, which is all that I2 sees. Measured against float64,
-    float32 errs by less than 1e-6 of I2 from a length of 0.25 on, by 5e-6 at 0.1, and by no more
-    where the mean that is subtracted is ten times as long.
+    For short rows Z is N plus a small part, and I2 depends on that part alone. Compared with
+    float64, the error of float32 is less than 1e-6 of I2 for rows of length 0.25 and more, also if
+    the subtracted mean is ten times longer; it is 5e-6 for a length of 0.1.
     """
     longest, level = float(shared.norms.max()), 0.0
     typical = float(shared.norms.mean())
@@ -145,8 +141,7 @@ def compute(
 ) -> list[Value]:
     eigenvectors = shared.find(LogPartition, ("log partition", "eigenvectors"))
     raw = eigenvectors.log_z(1.0)
-    norms = shared.norms
-    unit = eigenvectors.log_z(1.0 / float(norms.mean()))
+    unit = eigenvectors.log_z(1.0 / float(shared.norms.mean()))
     gap, unsafe = measure_eigengap(shared.eigen, facts.m)
     unsigned = find_unsigned(shared, facts.m)
     values: list[Value] = [
@@ -177,7 +172,6 @@ def compute(
 def find_errors(
     facts: Facts, options: Options, sample: RowSample
 ) -> dict[Quantity, RowError | None]:
-    """Errors over tokens."""
     shared, found = sample.shared, find_covariance_errors(sample)
     partition = shared.find(LogPartition, ("log partition", "eigenvectors"))
     norms = np.linalg.norm(sample.rows, axis=1)
@@ -207,7 +201,7 @@ def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:
 
 
 def by_basis(convention: str, unsafe: bool, unsigned: bool = False) -> dict[str, Any]:
-    """Convention and caveats of a value that is taken at eigenvectors."""
+    """Convention and caveats of a value at eigenvectors."""
     caveats: tuple[Caveat, ...] = ()
     if unsafe:
         caveats += ("basis_dependent",)
@@ -219,7 +213,7 @@ def by_basis(convention: str, unsafe: bool, unsigned: bool = False) -> dict[str,
 
 
 def find_unsigned(shared: SharedStatistics, rows: int) -> bool:
-    """Whether rounding decides the sign of an eigenvector along which the matrix reaches."""
+    """Whether rounding decides the sign of an eigenvector within the numerical rank."""
     inside = shared.eigen.vectors[:, : shared.eigen.rank(rows)]
     side = np.abs(shared.moments.mean @ inside)
     return bool((side <= ROUNDING * float(shared.norms.mean())).any())
@@ -234,16 +228,11 @@ def measure_pair(
 ) -> list[Scalar]:
     i1, i2 = compute_i1_i2(log_z)
     facts = by_basis(convention, unsafe, unsigned)
+    first = quantities[0].measured(i1, **facts)
     if i1 == 0.0:
         reason = "smaller than the smallest floating-point number, see isotropy.log_i1"
-        return [
-            quantities[0].undefined(reason, convention=facts["convention"]),
-            quantities[1].measured(i2, **facts),
-        ]
-    return [
-        quantity.measured(value, **facts)
-        for quantity, value in zip(quantities, (i1, i2), strict=True)
-    ]
+        first = quantities[0].undefined(reason, convention=facts["convention"])
+    return [first, quantities[1].measured(i2, **facts)]
 
 
 def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
@@ -258,7 +247,7 @@ def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar
 def measure_eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
     """The smallest relative gap, and whether the eigenvectors depend on the choice of a basis.
 
-    Directions beyond the numerical rank do not count: Z is N at each of them, whatever the basis.
+    Directions beyond the numerical rank do not count: Z is N there in any basis.
     """
     inside = eigen.values[: eigen.rank(rows)]
     if len(inside) < 2:
@@ -291,16 +280,11 @@ def measure_random_directions(shared: SharedStatistics) -> list[Scalar]:
 
 
 def spread_error(relative: FloatArray, spread: float) -> float | None:
-    """Standard error of the deviation of Z over random directions, relative to its mean.
+    """Standard error of the relative standard deviation s of Z over random directions.
 
-    To first order the deviation s of a relative Z moves with a draw z by
-    ((z − 1)² − s²)/(2s) − s(z − 1). A direction and its negative are one draw. Where a few of them
-    hold nearly all of the variance, a sample does not show how large it is, nor how far off.
-
-    Parameters
-    ----------
-    relative : float64 array, shape (2, pairs)
-    spread : float
+    To first order s changes with a draw z by ((z − 1)² − s²)/(2s) − s(z − 1). A direction and its
+    negative are one draw: `relative` has the shape (2, pairs). If a few pairs hold nearly all of
+    the variance, a sample shows neither its size nor its error.
     """
     if not spread > 0:
         return 0.0
@@ -342,14 +326,14 @@ def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:
 
 
 def samples(facts: Facts, options: Options, rows: int) -> Iterator[IntArray]:
-    """The rows of each run."""
+    """The rows of each sample."""
     rng = generator(options.seed, "isotropy runs")
     for _ in range(options.isotropy_runs):
         yield sample_rows(facts.kept, rows, rng)
 
 
 def measure_samples(facts: Facts, options: Options, reader: RowReader, rows: int) -> list[Value]:
-    """Wang's protocol: isotropy of uniform samples of rows, E recomputed for each."""
+    """Wang's protocol: isotropy of uniform samples of rows, with E recomputed for each."""
     table: list[tuple[float, float, float, float]] = []
     for run, chosen in enumerate(samples(facts, options, rows), 1):
         reader.announce(f"isotropy of samples, {run} of {options.isotropy_runs}", 2 * rows)

@@ -1,8 +1,8 @@
-"""How far numbers of the partition function would move with other tokens (definitions, section 12).
+"""Errors over tokens of numbers of the partition function (definitions, section 12).
 
-A row adds exp⟨w, a⟩ to Z(a), and turns the eigenvectors: with p = Vᵀw the weight of the row moves
-v_k by Σ_{l≠k} p_k p_l/(λ_k − λ_l)·v_l. I2 looks at all eigenvectors, most of which lie close to
-others and turn freely; it has no error, nor have the extremes over random directions.
+A row adds exp⟨w, a⟩ to Z(a) and rotates the eigenvectors: with p = Vᵀw, v_k changes with the weight
+of the row by Σ_{l≠k} p_k p_l/(λ_k − λ_l)·v_l. I2 depends on all eigenvectors, most of which have
+close neighbors and rotate freely: it has no error. Neither have extremes over random directions.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from embgeo.core.values import Quantity
 from embgeo.metrics.row_sample import RowSample
 from embgeo.numerics.row_errors import RowError, combine, entropy, participation_ratio
 
-#: Of some of the rows it is not known how much the longest add to Z; none may add more than this.
+#: A sample may miss the longest rows: no row may add more than this share to Z.
 LARGEST_SHARE = 0.01
-#: Standard errors of log I1 between the smallest Z and the next, from which on its eigenvector
-#: stands out; it may be any one of isotropic rows, with Z a third of an error apart.
+#: An eigenvector is distinct if its Z is this many standard errors of log I1 from the next. It is
+#: about a third for isotropic rows, where any eigenvector may have the smallest Z.
 APART = 1.0
-#: A mean row shorter than this share of its own noise was subtracted.
+#: If the mean row is shorter than this share of its own noise, the mean was subtracted.
 LEAST_MEAN = 0.1
 
 
 def find_covariance_errors(sample: RowSample) -> dict[Quantity, RowError | None]:
-    """Of IsoScore, which is (r − 1)/(d − 1) for the participation ratio r, and of the symmetry."""
+    """Errors of both symmetries and of IsoScore, (r − 1)/(d − 1) with the participation ratio r."""
     d = sample.rows.shape[1]
     if d < 2:
         return {}
@@ -39,7 +39,7 @@ def find_covariance_errors(sample: RowSample) -> dict[Quantity, RowError | None]
 
 
 def find_symmetry_error(sample: RowSample) -> RowError | None:
-    """Of 1 − ‖μ‖/E‖w‖. Across μ, a deviation of the mean adds to its length as a square."""
+    """Error of 1 − ‖μ‖/E‖w‖; a deviation orthogonal to μ changes ‖μ‖ to second order only."""
     shared, m = sample.shared, sample.m
     mean, level = shared.moments.mean, float(shared.norms.mean())
     length = float(np.linalg.norm(mean))
@@ -60,19 +60,19 @@ def find_symmetry_error(sample: RowSample) -> RowError | None:
 def find_ratio_error(
     sample: RowSample, log_z: FloatArray, factors: FloatArray, longest: float, slope: float = 0.0
 ) -> RowError | None:
-    """Of log I1, where the eigenvectors of the smallest and of the largest Z stand out.
+    """Error of log I1; None unless the eigenvectors of the smallest and largest Z are distinct.
 
     Parameters
     ----------
     sample : RowSample
     log_z : float64 array, shape (2, d)
-        At the eigenvectors, and at their negatives.
+        log Z at the eigenvectors and at their negatives.
     factors : float64 array, shape (r,)
-        What the rows of the sample are multiplied by in Z.
+        Factors of the sampled rows in Z.
     longest : float
-        Norm of the longest row, so multiplied.
+        Norm of the longest row, multiplied by its factor.
     slope : float
-        How fast the logarithm of all factors falls with the mean norm.
+        Rate at which the logarithm of all factors falls with the mean norm.
     """
     m, r, p = sample.m, len(sample.rows), sample.along
     if r < m and longest - float(log_z.min()) > np.log(LARGEST_SHARE):
@@ -100,13 +100,9 @@ def find_ratio_error(
 def find_random_error(
     sample: RowSample, log_z: FloatArray, directions: FloatArray
 ) -> RowError | None:
-    """Of the relative deviation s of Z over given directions; its square is quadratic in the rows.
+    """Error of the relative standard deviation s of Z over k directions and their negatives.
 
-    Parameters
-    ----------
-    log_z : float64 array, shape (2, k)
-        At the directions, and at their negatives.
-    directions : float64 array, shape (d, k)
+    s² is quadratic in the weights of the rows. `log_z` has the shape (2, k), `directions` (d, k).
     """
     m, r = sample.m, len(sample.rows)
     longest = float(sample.shared.norms.max())

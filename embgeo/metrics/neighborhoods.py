@@ -22,7 +22,7 @@ from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Influence, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.hubness import TIE
 from embgeo.numerics.local_dimension import USED, compute_inverse_dimensions, fit_two_nn
 from embgeo.numerics.sampling import generator, sample_rows
@@ -32,6 +32,7 @@ from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("hashes", "moments")
 #: Queries of the intrinsic dimension, against every row: this many entries at most, within
 #: bounds.
 QUERY_ENTRIES = 2**18
@@ -44,10 +45,6 @@ LEAST_TRIMMED = 10
 RESAMPLES = 100
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 EVERY = (q.INTRINSIC_DIMENSION, q.INTRINSIC_DIMENSION_TRIMMED, q.LOCAL_DIMENSION)
-
-
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [RowHashes(facts.d), row_moments(facts, options)]
 
 
 def second(

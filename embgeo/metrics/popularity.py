@@ -1,4 +1,4 @@
-"""Which tokens are popular and which are rare, and why that may be undecidable."""
+"""Which tokens are popular and which are rare."""
 
 from __future__ import annotations
 
@@ -13,42 +13,32 @@ from embgeo.metrics.facts import Facts
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
 BINS = 10
-#: Part of the smaller class by which the edge between the classes is moved to see what it does.
+#: The edge between the classes is moved by the smaller class divided by this, to see its influence.
 EDGE_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Popularity:
-    """The kept rows by falling frequency; equal counts are ordered by row number.
+    """The M kept rows by falling frequency; rows of equal counts in the order of their numbers."""
 
-    Attributes
-    ----------
-    order : int array, shape (M,)
-        Positions among the kept rows, most frequent first.
-    popular : bool array, shape (M,)
-    counts : float64 array, shape (M,)
-    log_count : float64 array, shape (M,)
-        ln(1 + count), or −ln(rank) where only the order is known.
-    convention : str
-        Printed with every value that depends on it.
-    """
-
+    #: Positions among the kept rows, the most frequent first.
     order: IntArray
     popular: npt.NDArray[np.bool_]
     counts: FloatArray
+    #: ln(1 + count), or −ln(rank) if only the order is known.
     log_count: FloatArray
     convention: str
 
     @property
     def rank(self) -> IntArray:
-        """Place of each kept row by falling frequency, from 0; shape (M,)."""
+        """Rank of each kept row by falling frequency, from 0."""
         rank = np.empty(len(self.order), dtype=np.int64)
         rank[self.order] = np.arange(len(self.order))
         return rank
 
     @property
     def edge_step(self) -> int:
-        """How many tokens change their class where the edge is moved; 0 where a class is small."""
+        """How many tokens change class if the edge is moved; 0 if a class is small."""
         edge = int(self.popular.sum())
         return min(edge, len(self.order) - edge) // EDGE_PART
 
@@ -67,7 +57,7 @@ class Popularity:
 
 
 def explain_absence(facts: Facts) -> str:
-    """Why nothing can be said about rare and popular tokens; empty if something can."""
+    """Why rare and popular tokens are not known; empty if they are."""
     if facts.frequency is None:
         return (
             "no token frequencies: give --counts FILE, --corpus FILE, or --rank-order if the rows "
@@ -81,7 +71,7 @@ def explain_absence(facts: Facts) -> str:
 
 
 def rank_by_frequency(facts: Facts, options: Options) -> Popularity:
-    """Call after `why_absent` found no reason."""
+    """Call only if `explain_absence` gives no reason."""
     if facts.frequency is None:
         raise ValueError("no counts")
     counts = facts.frequency.counts[facts.kept]

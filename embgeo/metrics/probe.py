@@ -1,6 +1,6 @@
 """Can a linear probe tell rare from popular tokens? (definitions, section 5)
 
-FRAGE's discriminator used as a meter: always a fresh probe, always judged out of fold.
+The discriminator of FRAGE as a measurement: a new probe for each matrix, scored out of fold.
 
 Examples
 --------
@@ -45,18 +45,15 @@ from embgeo.numerics.scores import (
 from embgeo.stats.reader import RowReader
 
 FAMILY = "frequency"
+absent = explain_absence
 MAX_ROWS = 6_000
 MAX_ENTRIES = 2_500_000
 MIN_ROWS = 1_000
 
-#: Ridge penalties to choose from, on standardized columns.
+#: Candidate ridge penalties, on standardized columns.
 PENALTIES = np.logspace(-2, 5, 15)
 
 BoolArray = npt.NDArray[np.bool_]
-
-
-def absent(facts: Facts) -> str:
-    return explain_absence(facts)
 
 
 def rows_read(facts: Facts, options: Options) -> IntArray:
@@ -72,7 +69,7 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     classes, lines = deal_class_folds(options, popular), deal_line_folds(options, len(rows))
 
     def fit(number: int) -> Any:
-        """One fold of the probe, or one of the regression: all of them share the threads."""
+        """One fold of the probe or of the regression; all folds share the threads."""
         if number < len(classes):
             train, test = classes[number]
             return log_odds(rows[train], ~popular[train], rows[test])
@@ -88,21 +85,21 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
 
 
 def deal_class_folds(options: Options, popular: BoolArray) -> list[Fold]:
-    """Folds with the same share of popular rows; none where a class is too small."""
+    """Folds with the same share of popular rows; none if a class is too small."""
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         return []
     return list(deal_folds(generator(options.seed, "folds"), ~popular))
 
 
 def deal_line_folds(options: Options, rows: int) -> list[Fold]:
-    """Folds of the regression; none where there are too few rows."""
+    """Folds of the regression; none if there are too few rows."""
     if rows < 2 * FOLDS:
         return []
     return list(deal_folds(generator(options.seed, "ridge folds"), np.zeros(rows, dtype=bool)))
 
 
 def join_folds(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray:
-    """What was found for each row by the fit that did not see it."""
+    """The prediction for each row by the fit that did not include it."""
     whole = np.empty(sum(len(test) for _, test in dealt))
     for (_, test), part in zip(dealt, found, strict=True):
         whole[test] = part
@@ -110,7 +107,7 @@ def join_folds(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray
 
 
 def choose_probe_rows(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, str]:
-    """Positions among the kept rows: all, or a sample that keeps the classes' shares."""
+    """Positions among the kept rows (all, or a sample with the same class shares), and a note."""
     m = len(known.order)
     most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // facts.d))
     if m <= most:
@@ -158,7 +155,7 @@ def measure_probe(
     unsettled: tuple[Caveat, ...] = () if settled else ("not_converged",)
     caveats: dict[str, tuple[Caveat, ...]] = {}
     if judged[1][0] - chance[1] <= 2.0 * error_of(judged[1][1]):
-        # What the noise of a fit does to the scores changes few classes: `with_fit` is a bound.
+        # The noise of a fit changes few predicted classes: `with_fit` is an upper bound.
         caveats[q.PROBE_ACCURACY.name] = (*unsettled, "conservative_error")
     return influences + [
         quantity.measured(
@@ -182,10 +179,10 @@ def influence_of_edge(
     known: Popularity,
     at: IntArray,
 ) -> FloatArray:
-    """The part of tokens in where the edge between rare and popular ones lies.
+    """Influence of each token through the edge between rare and popular tokens.
 
-    The share of popular tokens is fixed: a token that is popular makes another one rare. How fast
-    the number moves with the edge is seen from the same scores with the edge to either side.
+    The share of popular tokens is fixed: a popular token makes another one rare. The slope of the
+    number over the edge is measured with the same scores and the edge moved to either side.
     """
     m, edge, step = len(known.order), int(known.popular.sum()), known.edge_step
     sides = [known.rank[at] >= moved for moved in (edge - step, edge + step)]
@@ -198,14 +195,14 @@ def influence_of_edge(
 
 
 def with_fit(influence: FloatArray, noise: float) -> FloatArray:
-    """The parts of tokens that are scored by fits to the others.
+    """Influence of tokens both as observations and through the fits to the others.
 
-    Every two tokens of different folds meet twice, each once in the fit: a number out of fold is a
-    U-statistic T of their pairs. With z_i what token i adds to the fit, the squared length of the
-    fit is T + b, of which b is noise, the variance of T over tokens is (4T + 2b)/n (Hoeffding
-    1948), and the number goes as T/√(T + b). By the delta method its variance is that of the
-    tokens as observations alone, (1 + u)²·(1 − u/2) times, with u = b/(T + b): once where nothing
-    of the fit is noise, twice where all of it is.
+    Any two tokens of different folds meet twice, each once in the fit: an out-of-fold number is a
+    U-statistic T of pairs of tokens. Let z_i be the contribution of token i to the fit. The squared
+    length of the fit is T + b, where b is noise; the variance of T over tokens is (4T + 2b)/n
+    (Hoeffding 1948), and the number is proportional to T/√(T + b). By the delta method its variance
+    is (1 + u)²·(1 − u/2) times the variance of the tokens as observations, with u = b/(T + b): a
+    factor of 1 if nothing of the fit is noise, 2 if all of it is.
     """
     return np.asarray((1.0 + noise) * np.sqrt(1.0 - noise / 2.0) * influence)
 
@@ -227,9 +224,9 @@ def measure_ridge(
     noise = (1.0 - max(r2, 0.0)) * facts.d / ((FOLDS - 1) / FOLDS * len(target))
     parts = with_fit(parts, share_of_noise(max(r2, 0.0), noise))
     if r2 <= 0.0 < error_of(parts):
-        # The terms say how far the penalty shrinks the fit, and not how far R² = 2cT − c²(T + b)
-        # moves: T has the variance 2d/n² around 0, b is d/n, and the factor c that the folds choose
-        # is max(T, 0)/b, so that the variance of 2cT is 4·½·(2d/n²)²/b² = 8/n².
+        # The terms show how far the penalty shrinks the fit, not how far R² = 2cT − c²(T + b)
+        # varies: T has the variance 2d/n² around 0, b is d/n, and the folds choose the factor
+        # c = max(T, 0)/b, so that the variance of 2cT is 4·½·(2d/n²)²/b² = 8/n².
         parts *= np.sqrt(8.0) / len(target) / error_of(parts)
     what = "−ln(rank)" if facts.is_ranked else "ln(1 + count)"
     error = widen(error_of(parts), parts)
@@ -245,5 +242,5 @@ def measure_ridge(
         reference_kind="chance",
         reference_note="chance",
     )
-    # Near 0 the parts of tokens in the fit are most of what moves, and not those of the terms.
+    # Near 0 most of the variance comes from the fit, which these influences do not show.
     return [scalar] if by_chance else [scalar, Influence.of(q.FREQUENCY_R2, parts, at)]

@@ -16,23 +16,19 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.listed_rows import choose_bound
-from embgeo.core.options import Options
 from embgeo.core.quantities import projection as q
 from embgeo.core.values import Points, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import Projection2
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "projection"
+FIRST = ("moments",)
 
 
 def absent(facts: Facts) -> str:
     return "a plane needs at least two columns" if facts.d < 2 else ""
-
-
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [row_moments(facts, options)]
 
 
 def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:

@@ -1,4 +1,4 @@
-"""How long the rows are, on the input and on the output side (definitions, section 10).
+"""Norms of the input and output rows (definitions, section 10).
 
 Examples
 --------
@@ -23,10 +23,11 @@ from embgeo.core.values import Quantity, Scalar, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.row_sides import Side, find_input_side, find_output_side
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.stats import Norms, OutputNorms
+from embgeo.stats import OutputNorms
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("norms",)
 INPUT = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_SPREAD)
 OUTPUT = (
     q.OUTPUT_NORM_MIN,
@@ -38,10 +39,6 @@ OUTPUT = (
 #: Chance that the longest of lognormal rows counts as long.
 CHANCE = 1e-3
 FEW_ROWS = "fewer than 20 rows, of which 5 % is not one"
-
-
-def first() -> list[Statistic]:
-    return [Norms()]
 
 
 def second(facts: Facts) -> list[Statistic]:
@@ -96,7 +93,7 @@ def measure_long_rows(norms: FloatArray, d: int) -> list[Scalar]:
 
 
 def divide(high: float, low: float) -> float:
-    """The ratio; infinite where a floating-point number does not hold it."""
+    """The ratio; infinite if it overflows."""
     with np.errstate(over="ignore"):
         return float(np.divide(high, low))
 

@@ -1,4 +1,4 @@
-"""Norms and damage of all rows of the vocabulary, on the input and on the output side."""
+"""Norms and damage of the rows of the vocabulary, in the input and the output matrix."""
 
 from __future__ import annotations
 
@@ -17,16 +17,7 @@ from embgeo.stats import OutputNorms
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The rows of the vocabulary in one matrix.
-
-    Attributes
-    ----------
-    rows : int array, shape (V,)
-        Ascending.
-    norms : float64 array, shape (V,)
-        Not finite where an entry is not.
-    damaged : bool array, shape (V,)
-    """
+    """The rows of the vocabulary in one matrix, ascending, with their norms."""
 
     rows: IntArray
     norms: FloatArray
@@ -38,14 +29,14 @@ class Side:
 
     @property
     def known_norms(self) -> FloatArray:
-        """Those that are finite."""
+        """Finite norms."""
         return self.norms[np.isfinite(self.norms)]
 
     @property
     def decades(self) -> float | None:
-        """Between damaged and other norms; where none is small, the widest gap; None without one.
+        """Decades between damaged and other norms, or the widest gap if no row is damaged.
 
-        Zero norms are infinitely many decades away, and do not count.
+        Zero norms, infinitely many decades away, do not count. None without a gap.
         """
         small = self.norms[self.damaged & np.isfinite(self.norms) & (self.norms > 0)]
         if len(small) and len(self.healthy_norms):
@@ -54,17 +45,22 @@ class Side:
         return None if gap is None else gap.decades
 
     def state(self, at: int) -> RowState:
-        """What the norm says of a row, by its position."""
+        """The state of the row at a position, by its norm."""
         if not self.damaged[at]:
             return "healthy"
         if not np.isfinite(self.norms[at]):
             return "non-finite"
         return "damaged" if self.norms[at] else "zero"
 
+    def finite_norm(self, at: int) -> float | None:
+        """The norm at a position; None if it is not finite."""
+        norm = float(self.norms[at])
+        return norm if np.isfinite(norm) else None
+
     def rank(self, at: int) -> float | None:
-        """Percentile of a row's norm among all of them; None where it is not finite."""
-        norm, known = self.norms[at], self.known_norms
-        return 100.0 * float((known <= norm).mean()) if np.isfinite(norm) else None
+        """Percentile of the norm at a position among finite norms; None if it is not finite."""
+        norm = self.finite_norm(at)
+        return None if norm is None else 100.0 * float((self.known_norms <= norm).mean())
 
 
 def find_input_side(facts: Facts, shared: SharedStatistics) -> Side:
@@ -79,7 +75,7 @@ def find_input_side(facts: Facts, shared: SharedStatistics) -> Side:
 
 
 def find_output_side(facts: Facts, options: Options, shared: SharedStatistics) -> Side | None:
-    """The rows of the output matrix; None where the model is tied or has none."""
+    """The rows of the output matrix; None if the model is tied or has none."""
     found = shared.statistics.get("OutputNorms")
     if not isinstance(found, OutputNorms):
         return None
@@ -91,7 +87,7 @@ def find_output_side(facts: Facts, options: Options, shared: SharedStatistics) -
 
 
 def find_dead_output_rows(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
-    """Kept rows whose output row is not zero and finite, but damaged; none of a tied model."""
+    """Kept rows whose output row is damaged, but neither zero nor non-finite."""
     output = find_output_side(facts, options, shared)
     if output is None:
         return NO_ROWS

@@ -1,4 +1,4 @@
-"""Are rows damaged? Damaged, constant and mean-initialized rows (definitions, section 10).
+"""Damaged, constant and mean-initialized rows (definitions, section 10).
 
 Examples
 --------
@@ -26,35 +26,26 @@ from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.row_norms import root_mean_square
 from embgeo.metrics.row_sides import Side, find_input_side, find_output_side
-from embgeo.metrics.shared import SharedStatistics, row_moments
-from embgeo.stats import DistanceTo, Norms, OutputNorms
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.stats import OutputNorms
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("norms", "moments")
 SHOWN = 100
-#: Spread of a constant row's entries, as a share of its norm.
+#: Largest standard deviation of a constant row's entries, as a share of its norm.
 CONSTANT = 1e-8
-#: How much nearer to the mean row a row has to be than the median one.
+#: Largest distance of a mean-initialized row to the mean row, as a share of the median distance.
 NEARER = 0.1
-#: Rows that are looked at at once.
+#: Rows read at once.
 STEP = 1024
 ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
-MEAN_KEY = ("distance to", "mean row")
 
 
 @dataclass(frozen=True, slots=True)
 class RowStates:
-    """What the rows of the vocabulary look like.
-
-    Attributes
-    ----------
-    facts : Facts
-    input : Side
-    output : Side or None
-    constant, mean : frozenset of int
-        Rows that are not damaged.
-    """
+    """The states of the rows of the vocabulary."""
 
     facts: Facts
     input: Side
@@ -63,7 +54,7 @@ class RowStates:
     mean: frozenset[int]
 
     def state(self, row: int) -> RowState:
-        """Of a row of the embedding; duplicates are not looked for."""
+        """The state of an input row; duplicates are not searched."""
         found = self.find_side_state(self.input, row)
         if found != "healthy":
             return found
@@ -75,12 +66,12 @@ class RowStates:
         return None if self.output is None else self.find_side_state(self.output, row)
 
     def find_side_state(self, side: Side, row: int) -> RowState:
-        """What the norm says of a row on one side; the zero row of padding is as intended."""
+        """The state by the norm on one side; a zero row of a padding token is intended."""
         found = side.state(self.find(row))
         return "padding" if found == "zero" and self.facts.is_padding(row) else found
 
     def is_damaged(self, row: int) -> bool:
-        """Whether something is wrong with a row on either side."""
+        """Whether a row is damaged on either side."""
         return self.state(row) in DAMAGED_STATES or self.output_state(row) in DAMAGED_STATES
 
     def find(self, row: int) -> int:
@@ -96,7 +87,7 @@ class RowStates:
 
     @property
     def notable(self) -> IntArray:
-        """Rows with which something is wrong on either side, or that were never trained."""
+        """Rows that are damaged on either side, constant or mean-initialized."""
         damaged = self.input.damaged
         if self.output is not None:
             damaged = damaged | self.output.damaged
@@ -104,13 +95,13 @@ class RowStates:
         return np.array(sorted(wrong | self.constant | self.mean), dtype=np.int64)
 
 
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [Norms(), row_moments(facts, options)]
+def request_states(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
+    """The statistics of the second pass that `find_states` reads."""
+    output = [OutputNorms()] if facts.output_width else []
+    return [*shared.request_mean_distances(), *output]
 
 
-def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
-    wanted: list[Statistic] = [DistanceTo("mean row", shared.moments.mean)]
-    return [*wanted, OutputNorms()] if facts.output_width else wanted
+second = request_states
 
 
 def rows_read(facts: Facts) -> IntArray:
@@ -135,7 +126,7 @@ def compute(
 def find_states(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> RowStates:
-    """What the rows of the vocabulary look like, after both passes."""
+    """The states of the rows of the vocabulary, after both passes."""
     return RowStates(
         facts,
         find_input_side(facts, shared),
@@ -146,7 +137,7 @@ def find_states(
 
 
 def find_constant_rows(facts: Facts, reader: RowReader) -> IntArray:
-    """Kept rows of equal entries; a row of one entry is none."""
+    """Kept rows of equal entries, if they have more than one."""
     rows = np.intersect1d(rows_read(facts), facts.kept)
     found = [NO_ROWS]
     for start in range(0, len(rows), STEP):
@@ -158,18 +149,18 @@ def find_constant_rows(facts: Facts, reader: RowReader) -> IntArray:
 
 
 def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """Kept rows that equal the mean row but for rounding: that of a sum over rows when it was made.
+    """Kept rows that equal the mean row up to the rounding of the stored type.
 
-    In a narrow cone all rows may: only those count that are far nearer to it than others.
+    In a narrow cone all rows may be that near: only rows far nearer than the others count.
     """
-    distances = shared.find(DistanceTo, MEAN_KEY).values()
+    distances = shared.mean_distances
     rounding = facts.rounding * root_mean_square(shared.norms)
     near = (distances <= rounding) & (distances < NEARER * np.median(distances))
     return np.asarray(facts.kept[near])
 
 
 def tabulate(facts: Facts, found: RowStates) -> Table:
-    """Rows that are not healthy: special tokens first, the gravest first."""
+    """Rows that are not healthy: special tokens first, then the gravest state."""
     special = {one.row for one in facts.special}
     rows = sorted(
         found.notable.tolist(), key=lambda row: (row not in special, ORDER[found.state(row)], row)
@@ -184,14 +175,7 @@ def tabulate(facts: Facts, found: RowStates) -> Table:
 
 def list_cells(facts: Facts, found: RowStates, row: int) -> tuple[Cell, ...]:
     at = found.find(row)
-    cells: tuple[Cell, ...] = (row, facts.token(row), facts.count(row), found.state(row))
-    cells = (*cells, format_norm(found.input, at))
+    cells = (*facts.identify(row), found.state(row), found.input.finite_norm(at))
     if found.output is None:
         return cells
-    return (*cells, found.output_state(row), format_norm(found.output, at))
-
-
-def format_norm(side: Side, at: int) -> float | None:
-    """The norm where it is finite."""
-    norm = float(side.norms[at])
-    return norm if np.isfinite(norm) else None
+    return (*cells, found.output_state(row), found.output.finite_norm(at))

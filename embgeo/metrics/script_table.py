@@ -27,16 +27,9 @@ COLUMNS = (
 def tabulate_scripts(
     facts: Facts, kinds: list[str], norms: FloatArray, angles: FloatArray, clump: Mask | None
 ) -> Table:
-    """A row for each script or other kind of token, the largest first.
+    """A line for each script or other kind of token, the largest first.
 
-    Parameters
-    ----------
-    facts : Facts
-    kinds : list of str
-        One for each kept row.
-    norms, angles : float64 array, shape (M,)
-        Angles to the mean direction, in radians.
-    clump : bool array, shape (M,), or None
+    All arguments have an entry for each kept row; `angles` are in radians to the mean direction.
     """
     damaged = Counter(find_kinds(facts, facts.damaged))
     every = Counter(kinds) + damaged

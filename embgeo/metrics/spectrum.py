@@ -21,39 +21,29 @@ from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Quantity, Scalar, Series, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.row_errors import RowError, participation_ratio, root_entropy, top_share
 from embgeo.numerics.spectra import compute_effective_rank, compute_entropy
-from embgeo.stats import Moments, StackedQR
+from embgeo.stats import StackedQR
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "spectrum"
-
-#: Above this ratio λ_1/λ_d the Gram matrix no longer gives σ_d to nine digits (its error is about
-#: ε·λ_1/λ_d), and a QR pass does.
+FIRST = ("norms", "moments", "unit moments")
+#: Above this ratio λ_1/λ_d the error of the Gram matrix, about ε·λ_1/λ_d, leaves fewer than nine
+#: digits of σ_d, and a QR pass is made.
 GRAM_IS_ENOUGH = 1e6
-
-
-ENERGY = (q.ENERGY_50, q.ENERGY_90, q.ENERGY_95, q.ENERGY_99)
-
-
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [row_moments(facts, options), Moments(facts.d, of="unit")]
+ENERGY = ((q.ENERGY_50, 0.5), (q.ENERGY_90, 0.9), (q.ENERGY_95, 0.95), (q.ENERGY_99, 0.99))
 
 
 def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
-    wanted: list[Statistic] = []
-    for name, values, shift in (
-        ("uncentered", shared.eigen.values, None),
-        ("centered", shared.eigen_centered.values, shared.moments.mean),
-    ):
-        if values[-1] * GRAM_IS_ENOUGH < values[0]:
-            wanted.append(StackedQR(name, facts.d, shift=shift))
-    unit = shared.unit_eigenvalues
-    if unit[-1] * GRAM_IS_ENOUGH < unit[0]:
-        wanted.append(StackedQR("unit", facts.d, of="unit"))
-    return wanted
+    d, mean = facts.d, shared.moments.mean
+    choices = (
+        (shared.eigen.values, StackedQR("uncentered", d)),
+        (shared.eigen_centered.values, StackedQR("centered", d, shift=mean)),
+        (shared.unit_eigenvalues, StackedQR("unit", d, of="unit")),
+    )
+    return [qr for values, qr in choices if values[-1] * GRAM_IS_ENOUGH < values[0]]
 
 
 def rows_read(facts: Facts, options: Options) -> IntArray:
@@ -65,45 +55,44 @@ def compute(
 ) -> list[Value]:
     sigma = shared.singular_values("uncentered")
     centered = shared.singular_values("centered")
-    k = np.arange(1, facts.d + 1, dtype=np.float64)
+    effective_rank, *others = summarize_spectrum(facts, sigma)
+    if shared.all_rows_equal:
+        after_centering = q.EFFECTIVE_RANK_CENTERED.undefined(shared.all_rows_equal)
+    else:
+        after_centering = q.EFFECTIVE_RANK_CENTERED.measured(
+            compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
+        )
+    offset = np.linalg.norm(shared.moments.mean) / shared.norms.mean()
     values: list[Value] = [
         Series(
             q.SINGULAR_VALUES,
-            k,
+            np.arange(1, facts.d + 1, dtype=np.float64),
             {"uncentered": sigma / sigma[0], "centered": centered / sigma[0]},
             "index k",
             "σ_k / σ₁",
             log_y=True,
             note=f"σ₁ = {sigma[0]:.6g}",
-        )
+        ),
+        effective_rank,
+        after_centering,
+        q.EFFECTIVE_RANK_UNIT.measured(
+            compute_effective_rank(shared.singular_values("unit")),
+            convention="σ, not σ²; uncentered",
+        ),
+        *others,
+        q.MEAN_NORM_RATIO.measured(float(offset)),
     ]
-    values += summarize_spectrum(facts, sigma)
-    offset = np.linalg.norm(shared.moments.mean) / shared.norms.mean()
-    values.append(q.MEAN_NORM_RATIO.measured(float(offset)))
-    if shared.all_rows_equal:
-        after = q.EFFECTIVE_RANK_CENTERED.undefined(shared.all_rows_equal)
-    else:
-        after = q.EFFECTIVE_RANK_CENTERED.measured(
-            compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
-        )
-    unit = shared.singular_values("unit")
-    after_scaling = q.EFFECTIVE_RANK_UNIT.measured(
-        compute_effective_rank(unit), convention="σ, not σ²; uncentered"
-    )
-    values[2:2] = [after, after_scaling]
     sample = take_sample(facts, options, reader, shared)
-    return (
-        values
-        if sample is None
-        else add_row_errors(values, find_errors(sample, values), sample.places)
-    )
+    if sample is None:
+        return values
+    return add_row_errors(values, find_errors(sample, values), sample.places)
 
 
 def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, RowError | None]:
-    """Errors over tokens of what is a smooth function of the eigenvalues.
+    """Errors over tokens of the smooth functions of the eigenvalues.
 
-    The strongest direction is one where it is well apart from the next; dimensions are counted,
-    and the weakest direction is an extreme.
+    The strongest eigenvalue is smooth only if it is well above the next. Counts of dimensions and
+    the weakest direction, an extreme, are not smooth.
     """
     scalars = (value for value in values if isinstance(value, Scalar))
     known = {scalar.name: scalar.value for scalar in scalars if scalar.value is not None}
@@ -145,8 +134,8 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
         ),
         q.TOP_SHARE.measured(1.0 / total, convention="uncentered"),
     ]
-    for quantity, share in zip(ENERGY, (0.5, 0.9, 0.95, 0.99), strict=True):
-        # A hair below q, so that a share reached exactly is not missed by rounding.
+    for quantity, share in ENERGY:
+        # Slightly below the share, so that rounding does not miss a share reached exactly.
         count = int(np.searchsorted(reached, share * (1 - 1e-14))) + 1
         values.append(quantity.measured(float(min(count, facts.d))))
     if rank < facts.d:

@@ -30,6 +30,7 @@ from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "subspace"
+SCALARS = (q.DISTANCE, q.RANK_INPUT, q.RANK_OUTPUT)
 
 
 def absent(facts: Facts) -> str:
@@ -49,7 +50,7 @@ def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
     qr = shared.find(StackedQR, ("stacked qr", "input|output"))
-    # Which output rows are damaged is known when all were read, and there hardly ever are any.
+    # Damaged output rows, which are rare, are known only after all rows were read.
     dead = find_dead_output_rows(facts, options, shared)
     if len(dead) and reader.passes_absent:
         rows = "1 damaged row" if len(dead) == 1 else f"{len(dead):,} damaged rows"
@@ -62,14 +63,11 @@ def compute(
     return measure_subspaces(qr.r, facts.d, qr.n)
 
 
-SCALARS = (q.DISTANCE, q.RANK_INPUT, q.RANK_OUTPUT)
-
-
 def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:
-    """Values from the triangular factor of ``[X | Y]``, X of `width` columns, over `rows` tokens.
+    """Values from the triangular factor of ``[X | Y]``, X with `width` columns, over `rows` tokens.
 
-    In the coordinates of the common orthonormal factor X and Y are small matrices, and the part
-    of one basis that lies off the other space is formed there directly, not as 1 − cos².
+    In the coordinates of the common orthonormal factor, X and Y are small matrices. The part of one
+    basis outside the other space is formed there directly, not as 1 − cos².
     """
     x, y = column_basis(r[:, :width], rows), column_basis(r[:, width:], rows)
     if not x.shape[1] or not y.shape[1]:

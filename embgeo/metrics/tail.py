@@ -22,29 +22,19 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.power_law import LEAST_TAIL, compute_tail_p, fit_slope, fit_tail
 from embgeo.numerics.random_matrix import compute_largest_p, estimate_level, find_edge
 from embgeo.numerics.sampling import generator
-from embgeo.stats.statistic import Statistic
 
 FAMILY = "spectrum"
+FIRST = ("moments",)
 #: Samples of the fitted power law.
 DRAWS = 60
 
-EVERY = (
-    q.NESUM,
-    q.DECAY_SLOPE,
-    q.ABOVE_EDGE,
-    q.LARGEST_P,
-    q.TAIL_EXPONENT,
-    q.TAIL_DISTANCE,
-    q.TAIL_P,
-)
-
-
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [row_moments(facts, options)]
+OF_CHANCE = (q.ABOVE_EDGE, q.LARGEST_P)
+OF_TAIL = (q.TAIL_EXPONENT, q.TAIL_DISTANCE, q.TAIL_P)
+EVERY = (q.NESUM, q.DECAY_SLOPE, *OF_CHANCE, *OF_TAIL)
 
 
 def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
@@ -67,19 +57,15 @@ def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Va
 
 
 def compare_with_chance(relative: FloatArray, n: int, d: int) -> list[Value]:
-    """How many eigenvalues isotropic Gaussian rows would not have, and how odd the largest is.
+    """How many eigenvalues are too large for Gaussian rows, and how unlikely the largest is.
 
-    Parameters
-    ----------
-    relative : float64 array, shape (d,)
-        Eigenvalues of the centered scatter, as a share of the largest.
-    n : int
-        Degrees of freedom: rows less one.
+    `relative` holds the eigenvalues of the centered scatter as shares of the largest; n is the
+    number of rows minus one.
     """
     level = estimate_level(relative, n, d)
     if not level > np.finfo(float).eps * d:
         reason = "the median eigenvalue is 0 up to rounding: there is no level to compare with"
-        return [q.ABOVE_EDGE.undefined(reason), q.LARGEST_P.undefined(reason)]
+        return [quantity.undefined(reason) for quantity in OF_CHANCE]
     convention = "level by the median eigenvalue; Gaussian rows"
     return [
         q.ABOVE_EDGE.measured(
@@ -93,7 +79,7 @@ def measure_tail(positive: FloatArray, options: Options) -> list[Value]:
     fit = fit_tail(positive)
     if fit is None:
         reason = f"fewer than {LEAST_TAIL} eigenvalues differ from zero and from each other"
-        return [x.undefined(reason) for x in (q.TAIL_EXPONENT, q.TAIL_DISTANCE, q.TAIL_P)]
+        return [quantity.undefined(reason) for quantity in OF_TAIL]
     convention = f"the {fit.size:,} largest eigenvalues of the covariance"
     values: list[Value] = [
         q.TAIL_EXPONENT.measured(fit.alpha, convention=convention),
@@ -101,9 +87,8 @@ def measure_tail(positive: FloatArray, options: Options) -> list[Value]:
     ]
     if not options.random:
         return values
-    rng = generator(options.seed, "tail of the spectrum")
-    p = compute_tail_p(positive, fit, DRAWS, rng)
-    # Near 0 and 1 the sample shows too little spread: two more draws on either side (Agresti &
+    p = compute_tail_p(positive, fit, DRAWS, generator(options.seed, "tail of the spectrum"))
+    # Near 0 and 1 the sample underestimates the spread: two more draws on either side (Agresti &
     # Coull 1998).
     smoothed = (p * DRAWS + 2.0) / (DRAWS + 4.0)
     return [

@@ -1,4 +1,4 @@
-"""Special, unused, byte and never-seen tokens: groups that behave unlike words (section 8).
+"""Special, unused, byte and never-seen tokens (definitions, section 8).
 
 Examples
 --------
@@ -20,13 +20,11 @@ from embgeo.core.token_spelling import classify_token
 from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.stats import Norms
 from embgeo.stats.block import Block
 from embgeo.stats.reader import RowReader
-from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
-EXAMPLES = 5
+FIRST = ("norms",)
 #: Masked rows read at once.
 STEP = 1024
 
@@ -34,8 +32,7 @@ STEP = 1024
 def find_unused_rows(facts: Facts) -> tuple[IntArray, str]:
     """Kept rows of tokens known to be unused, and how they are known.
 
-    By spelling; only where no spelling shows it, by a count of 0: a corpus that the user counted
-    need not be the one that the model saw.
+    By spelling, or else by a count of 0: the counted corpus need not be the model's training text.
     """
     if facts.tokens is not None:
         tokens = facts.tokens
@@ -45,11 +42,7 @@ def find_unused_rows(facts: Facts) -> tuple[IntArray, str]:
     if facts.counts is not None and facts.frequency is not None:
         never = facts.kept[facts.counts[facts.kept] == 0]
         return never, f"count 0: {facts.frequency.source}"
-    return np.zeros(0, dtype=np.int64), ""
-
-
-def first() -> list[Statistic]:
-    return [Norms()]
+    return NO_ROWS, ""
 
 
 def rows_read(facts: Facts) -> IntArray:
@@ -61,24 +54,20 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
     rows: list[tuple[Cell, ...]] = []
     for name, positions in group_rows(facts).items():
         median = float(np.median(norms[positions]))
-        rows.append((name, len(positions), median, list_examples(facts, facts.kept[positions])))
-    for reason, masked in facts.masked.items():
-        if len(masked):
-            median_norm = measure_masked(reader, masked)
-            rows.append((f"{reason}, left out", len(masked), median_norm, None))
+        rows.append((name, len(positions), median, facts.list_examples(facts.kept[positions])))
+    rows += [
+        (f"{reason}, left out", len(masked), measure_masked(reader, masked), None)
+        for reason, masked in facts.masked.items()
+        if len(masked)
+    ]
     if not rows:
         return []
     note = f"median norm of all rows: {float(np.median(norms)):.4g}"
     return [Table(q.GROUPS, ("group", "rows", "median norm", "tokens"), tuple(rows), note=note)]
 
 
-def list_examples(facts: Facts, rows: IntArray) -> str:
-    shown = " · ".join(facts.token(row) for row in rows[:EXAMPLES].tolist())
-    return shown + (" …" if len(rows) > EXAMPLES else "")
-
-
 def measure_masked(reader: RowReader, rows: IntArray) -> float | None:
-    """Median norm of rows that no statistic sees; None if none is finite."""
+    """Median norm of masked rows; None if none of them is finite."""
     norms: list[FloatArray] = []
     for start in range(0, len(rows), STEP):
         block = reader.take(rows[start : start + STEP])

@@ -1,4 +1,4 @@
-"""What kind of token a row belongs to: unused, byte, special, or the script it is written in."""
+"""Kinds of tokens: unused, byte, special, or the script."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.token_spelling import classify_token
 from embgeo.metrics.facts import Facts
 
-#: First words of names that say how a letter looks, in front of its script …
+#: First words of Unicode names that state the form of a letter, in front of its script …
 FORMS = frozenset({"FULLWIDTH", "HALFWIDTH", "SMALL", "CIRCLED", "SQUARE", "SQUARED"})
 #: … and in place of one.
 NOT_SCRIPTS = frozenset(
@@ -25,14 +25,12 @@ NOT_SCRIPTS = frozenset(
         "SUPERSCRIPT",
     }
 )
-UNLABELED = "unlabeled"
 
 
 def find_kinds(facts: Facts, rows: IntArray) -> list[str]:
-    """One kind for each of the rows."""
-    if facts.tokens is None:
-        return [UNLABELED] * len(rows)
-    tokens = facts.tokens
+    """The kind of the token of each row."""
+    if (tokens := facts.tokens) is None:
+        return ["unlabeled"] * len(rows)
     return [find_kind(tokens[row]) for row in rows.tolist()]
 
 
@@ -46,9 +44,9 @@ def find_kind(token: str) -> str:
 
 
 def find_script(token: str) -> str:
-    """The script of the first letter; ``"digits"`` or ``"symbols"`` where there is none.
+    """The script of the first letter; ``"digits"`` or ``"symbols"`` without one.
 
-    Python does not know scripts of characters, but their names begin with them.
+    Python does not know the scripts of characters, but their Unicode names begin with them.
     """
     digits = False
     for character in token:

@@ -1,4 +1,4 @@
-"""Does the matrix fit its tokenizer: special tokens, missing and surplus rows, tied or not.
+"""Does the matrix fit its tokenizer: special tokens, missing and surplus rows, tying.
 
 Examples
 --------
@@ -22,26 +22,21 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.special import RowState, SpecialToken
 from embgeo.core.values import Cell, Scalar, Table, Value
-from embgeo.metrics import row_states
 from embgeo.metrics.facts import NO_ROWS, Facts
-from embgeo.metrics.row_states import ORDER, RowStates, find_states, format_norm
+from embgeo.metrics.row_states import ORDER, RowStates, find_states, request_states
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.tokens import group_equal_hashes, split_equal_rows
-from embgeo.stats import RowHashes
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("norms", "moments", "hashes")
 SHOWN = 200
 COLUMNS = ("token", "row", "named as", "count", "state", "‖w‖", "percentile")
 
 
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [*row_states.first(facts, options), RowHashes(facts.d)] if facts.special else []
-
-
 def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
-    return row_states.second(facts, shared) if facts.special else []
+    return request_states(facts, shared) if facts.special else []
 
 
 def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
@@ -66,7 +61,7 @@ def compute(
 
 
 def compare_sizes(facts: Facts) -> list[Scalar]:
-    """Rows without a token, and tokens without a row; nothing where the tokenizer is not known."""
+    """Rows without a token and tokens without a row; empty if the tokenizer is not known."""
     if facts.vocabulary_size is None:
         return []
     return [
@@ -76,14 +71,14 @@ def compare_sizes(facts: Facts) -> list[Scalar]:
 
 
 def list_candidates(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
-    """Groups of rows with equal hashes that a special token is in."""
+    """Groups of rows with equal hashes that include a special token."""
     special = [one.row for one in facts.special if one.row is not None]
-    groups = group_equal_hashes(facts, shared.find(RowHashes, "RowHashes").values())
+    groups = group_equal_hashes(facts, shared)
     return [rows for rows in groups if np.isin(special, rows).any()]
 
 
 def find_identical(facts: Facts, reader: RowReader, shared: SharedStatistics) -> IntArray:
-    """Rows that equal another one, among those of special tokens and the ones they equal."""
+    """Rows of special tokens that equal another row, and the rows that they equal."""
     groups = [split_equal_rows(facts, reader, rows) for rows in list_candidates(facts, shared)]
     return np.concatenate([NO_ROWS, *(rows for split in groups for rows in split)])
 
@@ -110,7 +105,7 @@ def tabulate(
             cells.append((one.token, None, named, None, "no row", None, None))
         else:
             at = found.find(one.row)
-            norm = format_norm(found.input, at), found.input.rank(at)
+            norm = found.input.finite_norm(at), found.input.rank(at)
             cells.append((one.token, one.row, named, facts.count(one.row), state(one), *norm))
         if found.output is not None:
             cells[-1] += list_output_cells(found, one.row)
@@ -124,4 +119,4 @@ def list_output_cells(found: RowStates, row: int | None) -> tuple[Cell, ...]:
     if row is None or found.output is None:
         return (None, None, None)
     at = found.find(row)
-    return found.output_state(row), format_norm(found.output, at), found.output.rank(at)
+    return found.output_state(row), found.output.finite_norm(at), found.output.rank(at)

@@ -1,4 +1,4 @@
-"""Which rows were left out, which are duplicates, which stand at the ends (section 8).
+"""Rows that are left out, duplicate or extreme (definitions, section 8).
 
 Examples
 --------
@@ -21,31 +21,28 @@ from embgeo.core.values import Cell, Column, Histogram, Quantity, Scalar, Table,
 from embgeo.metrics.cosine import round_range
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.stats import AngleTo, Moments, Norms, RowHashes
+from embgeo.stats import Moments
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("norms", "hashes", "unit moments")
 SHOWN = 10
 
 
-def first(facts: Facts) -> list[Statistic]:
-    return [Norms(), RowHashes(facts.d), Moments(facts.d, of="unit")]
-
-
 def second(shared: SharedStatistics) -> list[Statistic]:
-    direction = shared.mean_direction
-    return [] if direction is None else [AngleTo("mean", direction)]
+    return shared.request_mean_angles()
 
 
 def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
-    candidates = group_equal_hashes(facts, shared.find(RowHashes, "RowHashes").values())
-    return np.unique(np.concatenate([NO_ROWS, *candidates]))
+    return np.unique(np.concatenate([NO_ROWS, *group_equal_hashes(facts, shared)]))
 
 
 def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     norms = shared.norms
-    groups = group_duplicates(facts, reader, shared.find(RowHashes, "RowHashes").values())
+    candidates = group_equal_hashes(facts, shared)
+    groups = [group for rows in candidates for group in split_equal_rows(facts, reader, rows)]
+    groups.sort(key=lambda group: (-len(group), int(group[0])))
     low, high = round_range(float(norms.min()), float(norms.max()), 0.0, np.inf)
     counts, edges = np.histogram(norms, bins=60, range=(low, high))
     values: list[Value] = [
@@ -59,8 +56,8 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
         tabulate_extremes(facts, q.SMALLEST_NORMS, norms, "‖w‖"),
         tabulate_extremes(facts, q.LARGEST_NORMS, -norms, "‖w‖"),
     ]
-    if ("angle to", "mean") in shared.statistics:
-        angles = np.degrees(shared.find(AngleTo, ("angle to", "mean")).values())
+    if shared.mean_angles is not None:
+        angles = np.degrees(shared.mean_angles)
         values.append(tabulate_extremes(facts, q.NEAREST_TO_MEAN, angles, "angle (°)"))
         values.append(tabulate_extremes(facts, q.FARTHEST_FROM_MEAN, -angles, "angle (°)"))
     if groups:
@@ -69,28 +66,17 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
 
 
 def tabulate_extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label: str) -> Table:
-    """The rows of smallest key; keys of largest-first tables come negated."""
-    rows: list[tuple[Cell, ...]] = []
-    for at in np.argsort(keys, kind="stable")[:SHOWN]:
-        row = int(facts.kept[at])
-        rows.append((row, facts.token(row), facts.count(row), float(abs(keys[at]))))
+    """The rows of smallest key; negated keys give the largest first."""
+    rows: list[tuple[Cell, ...]] = [
+        (*facts.identify(int(facts.kept[at])), float(abs(keys[at])))
+        for at in np.argsort(keys, kind="stable")[:SHOWN]
+    ]
     return Table(quantity, ("row", "token", "count", label), tuple(rows))
 
 
-def group_duplicates(
-    facts: Facts, reader: RowReader, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
-) -> list[IntArray]:
-    """Groups of equal rows, largest first: candidates by hash, then compared entry by entry."""
-    groups: list[IntArray] = []
-    for rows in group_equal_hashes(facts, hashes):
-        groups += split_equal_rows(facts, reader, rows)
-    return sorted(groups, key=lambda group: (-len(group), int(group[0])))
-
-
-def group_equal_hashes(
-    facts: Facts, hashes: np.ndarray[tuple[int], np.dtype[np.uint64]]
-) -> list[IntArray]:
-    """Kept rows of equal hashes, ascending in each group; no group of one."""
+def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
+    """Groups of two or more kept rows of equal hashes, ascending in each group."""
+    hashes = shared.hashes
     order = np.argsort(hashes, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(hashes[order]) != 0])
     sizes = np.diff(np.r_[starts, len(order)])
@@ -101,7 +87,7 @@ def group_equal_hashes(
 
 
 def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[IntArray]:
-    """Rows of one hash, split by their values; a group of one is dropped."""
+    """Groups of two or more equal rows among rows of one hash."""
     step = max(1, 2**22 // facts.d)
     groups: list[IntArray] = []
     while len(rows) > 1:
@@ -121,7 +107,7 @@ def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[In
 def measure_distinct(
     facts: Facts, reader: RowReader, unit: Moments, groups: list[IntArray]
 ) -> Scalar:
-    """The mean cosine once all but one of each group of equal rows are left out."""
+    """The mean cosine with one row of each group of equal rows."""
     if not groups:
         return q.MEAN_COSINE_DISTINCT.undefined("no two rows are equal")
     extra = np.array([len(group) - 1 for group in groups])
@@ -144,7 +130,7 @@ def make_duplicate_table(facts: Facts, groups: list[IntArray]) -> Table:
             len(group),
             ", ".join(str(int(row)) for row in group[:SHOWN])
             + (" …" if len(group) > SHOWN else ""),
-            " · ".join(facts.token(int(row)) for row in group[:SHOWN]),
+            facts.list_examples(group[:SHOWN], SHOWN),
         )
         for group in groups[:SHOWN]
     )

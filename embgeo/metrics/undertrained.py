@@ -1,7 +1,7 @@
 """Indicators of under-trained tokens after Land & Bartolo 2024 (definitions, section 8).
 
-The direction that is removed is meant to catch a constant part of all rows, so it is taken from the
-matrix as it is, not centered: centering would remove that part before it can be found.
+The removed direction represents a constant part of all rows. It is taken from the uncentered
+matrix, because centering would already remove that part.
 
 Examples
 --------
@@ -19,38 +19,31 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Column, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_groups import find_unused_rows
-from embgeo.stats import Norms
 from embgeo.stats.per_row import AngleAfterRemoval
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("norms", "moments")
 SHOWN = 30
 COLUMNS = ("row", "token", "count")
-# The two indicators of Land & Bartolo (2024, §3), as heads of columns and axes.
+# The two indicators of Land & Bartolo (2024, §3), as labels of columns and axes.
 INPUT_NORM = "norm of the input row"
 DISTANCE = "cosine distance to unused tokens"
 
 
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [Norms(), row_moments(facts, options)]
-
-
 def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
-    rows, _ = find_unused_rows(facts)
-    if facts.output_width or facts.d < 2 or not len(rows):
+    rows = rows_read(facts)
+    if not len(rows):
         return []
     removed = shared.eigen.vectors[:, 0]
     direction = find_unused_direction(facts, reader, rows, removed)
-    if direction is None:
-        return []
-    return [AngleAfterRemoval("undertrained", direction, removed)]
+    return [] if direction is None else [AngleAfterRemoval("undertrained", direction, removed)]
 
 
 def rows_read(facts: Facts) -> IntArray:
@@ -74,11 +67,10 @@ def find_unused_direction(
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     known, said = find_unused_rows(facts)
     if facts.output_width:
-        norms = shared.norms
         note = "untied: norm of the input row, smallest first"
         if len(known):
             note += f"; {len(known):,} tokens known to be unused ({said}) are not listed"
-        return tabulate(facts, norms, INPUT_NORM, note, known)
+        return tabulate(facts, shared.norms, INPUT_NORM, note, known)
     key = ("angle after removal", "undertrained")
     if key not in shared.statistics:
         reason = (
@@ -93,19 +85,18 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         f"tied: cosine distance to the mean of {len(known):,} unused tokens ({said}), which are "
         "not listed; smallest first"
     )
-    # 1 − cos, without cancelling where the angle is small.
+    # 1 − cos without cancellation at small angles.
     return tabulate(facts, 2.0 * np.sin(angles / 2.0) ** 2, DISTANCE, note, known)
 
 
 def tabulate(
     facts: Facts, indicator: FloatArray, label: str, note: str, known: IntArray
 ) -> list[Value]:
-    """The column of all rows, and the table without those known to be unused."""
+    """The table without tokens known to be unused, and the column of all rows."""
     order = np.argsort(indicator, kind="stable")
     order = order[~np.isin(facts.kept[order], known)]
-    rows: list[tuple[Cell, ...]] = []
-    for at in order[:SHOWN]:
-        row = int(facts.kept[at])
-        rows.append((row, facts.token(row), facts.count(row), float(indicator[at])))
+    rows: list[tuple[Cell, ...]] = [
+        (*facts.identify(int(facts.kept[at])), float(indicator[at])) for at in order[:SHOWN]
+    ]
     table = Table(q.UNDERTRAINED, (*COLUMNS, label), tuple(rows), note=note)
     return [table, Column(q.UNDERTRAINED_INDICATOR, facts.take_listed(indicator), label)]

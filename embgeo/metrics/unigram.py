@@ -1,7 +1,7 @@
-"""Is the common direction that of frequency? (definitions, section 5).
+"""Does the common direction encode frequency? (definitions, section 5)
 
-A language model can raise the logits of frequent tokens by rows that differ along one direction;
-then the mean row, or the first principal direction, points where the log count grows.
+A language model can raise the logits of frequent tokens by rows that differ along one direction.
+The mean row, or the first principal direction, then points where the log count grows.
 
 Examples
 --------
@@ -25,28 +25,20 @@ from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Quantity, Scalar, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.eigen import Eigen
 from embgeo.stats import WeightedSum
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "frequency"
+FIRST = ("moments",)
+absent = explain_absence
 NAME = "log count"
 #: Penalty of the regression, as a share of the mean eigenvalue of the centered scatter.
 PENALTY = 0.01
 
 
-def absent(facts: Facts) -> str:
-    return explain_absence(facts)
-
-
-def first(facts: Facts, options: Options) -> list[Statistic]:
-    return [row_moments(facts, options)]
-
-
 def second(facts: Facts, options: Options) -> list[Statistic]:
-    if explain_absence(facts):
-        return []
     known = rank_by_frequency(facts, options)
     weights = np.zeros(facts.n)
     weights[facts.kept] = known.log_count - known.log_count.mean()
@@ -84,14 +76,9 @@ def measure_cosine(quantity: Quantity, cosine: float, d: int) -> Scalar:
 
 
 def find_direction(eigen: Eigen, along: FloatArray) -> FloatArray:
-    """Unit vector of the ridge regression of log counts on centered rows.
+    """Unit vector of the ridge regression of log counts y on centered rows.
 
-    Parameters
-    ----------
-    eigen : Eigen
-        Of the centered scatter.
-    along : float64 array, shape (d,)
-        Σ (y_i − ȳ) w_i.
+    `eigen` decomposes the centered scatter; `along` is Σ (y_i − ȳ) w_i.
     """
     shrunk = (eigen.vectors.T @ along) / (eigen.values + PENALTY * eigen.values.mean())
     weights = eigen.vectors @ shrunk

@@ -1,4 +1,4 @@
-"""Tokens that no text leads to, by the tokenizer's own round trip.
+"""Tokens that no text is encoded to, by a round trip through the tokenizer.
 
 Examples
 --------
@@ -19,15 +19,10 @@ from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_kinds import find_kinds
-from embgeo.stats import Norms
-from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
+FIRST = ("norms",)
 SHOWN = 30
-
-
-def first() -> list[Statistic]:
-    return [Norms()]
 
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
@@ -42,7 +37,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     shown = facts.kept[at]
     kinds = find_kinds(facts, shown)
     cells: list[tuple[Cell, ...]] = [
-        (row, facts.token(row), facts.count(row), kind, float(norm))
+        (*facts.identify(row), kind, float(norm))
         for row, kind, norm in zip(shown.tolist(), kinds, shared.norms[at], strict=True)
     ]
     note = f"{len(rows):,} tokens, {SHOWN} are shown" if len(rows) > SHOWN else ""

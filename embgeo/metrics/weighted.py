@@ -1,4 +1,4 @@
-"""The geometry that text sees: each token counts as often as it occurs (definitions, section 11).
+"""Geometry weighted by frequency: tokens count as often as they occur (definitions, section 11).
 
 Examples
 --------
@@ -26,10 +26,12 @@ from embgeo.metrics.popularity import explain_absence
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.eigen import eigenvalues
 from embgeo.numerics.spectra import compute_effective_rank, compute_isoscore, compute_symmetry
-from embgeo.stats import Moments, Norms, WeightedSum
+from embgeo.stats import Moments, WeightedSum
 from embgeo.stats.statistic import Statistic
 
 FAMILY = "frequency"
+FIRST = ("norms",)
+absent = explain_absence
 NAME = "counts"
 QUANTITIES = (
     q.WEIGHTED_MEAN_COSINE,
@@ -38,14 +40,6 @@ QUANTITIES = (
     q.WEIGHTED_SYMMETRY_FIRST,
     q.WEIGHTED_SYMMETRY_SECOND,
 )
-
-
-def absent(facts: Facts) -> str:
-    return explain_absence(facts)
-
-
-def first() -> list[Statistic]:
-    return [Norms()]
 
 
 def second(facts: Facts, options: Options) -> list[Statistic]:
@@ -58,7 +52,7 @@ def second(facts: Facts, options: Options) -> list[Statistic]:
 
 
 def find_weights(facts: Facts) -> FloatArray | None:
-    """Share of each of the N tokens in the text, over kept rows; None where it is unknown."""
+    """Share of each of the N tokens in the text, over kept rows; None if unknown."""
     counts = facts.counts
     if counts is None or not np.count_nonzero(counts[facts.kept]) > 1:
         return None
@@ -83,7 +77,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     variances = eigenvalues(scatter, facts.m)
     scatter += np.outer(moments.mean, moments.n * moments.mean)
     energies = eigenvalues(scatter, facts.m)
-    # Roots of rounding errors are no singular values.
+    # Eigenvalues below the rounding error count as 0.
     floor = energies[0] * max(facts.m, facts.d) * np.finfo(float).eps
     sigma = np.sqrt(np.where(energies > floor, energies, 0.0))
     own = float(p @ p)
@@ -115,10 +109,10 @@ def summarize_covariance(moments: Moments, mean_norm: float, variances: FloatArr
     left = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
     reason = "d = 1 has no directions to compare" if len(variances) < 2 else "all rows are equal"
     if second is None or not left:
-        undefined = [q.WEIGHTED_ISOSCORE, q.WEIGHTED_SYMMETRY_SECOND]
         return [
             q.WEIGHTED_SYMMETRY_FIRST.measured(first),
-            *(quantity.undefined(reason) for quantity in undefined),
+            q.WEIGHTED_ISOSCORE.undefined(reason),
+            q.WEIGHTED_SYMMETRY_SECOND.undefined(reason),
         ]
     return [
         q.WEIGHTED_ISOSCORE.measured(compute_isoscore(variances)),
