@@ -21,7 +21,7 @@ import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.remote import ranges, stores
+from embgeo.io.remote import ranges
 from embgeo.io.remote import tensors as remote_tensors
 from embgeo.io.remote.choice import find_names
 from embgeo.io.remote.ranges import RemoteFolder
@@ -347,7 +347,7 @@ def test_names_that_leave_the_folder_are_not_listed(store: Any) -> None:
 def test_a_large_side_file_is_refused(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store.pipe("/run/model.safetensors", save(TENSORS))
     store.pipe("/run/config.json", b" " * 101)
-    monkeypatch.setattr(stores, "JSON_BYTES", 100)
+    monkeypatch.setattr(ranges, "JSON_BYTES", 100)
     assert "config.json has 101 bytes, which is implausible" in refused("memory://run")
 
 

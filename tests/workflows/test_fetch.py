@@ -24,8 +24,8 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.remote import hub as remote_hub
 from embgeo.io.remote import ranges
+from embgeo.io.remote.cache import SnapshotFolder
 from embgeo.io.remote.names import HubName
-from embgeo.io.remote.snapshots import SnapshotFolder
 from embgeo.io.remote.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
 from tests.support.documents import ROOT, agrees, blocks, commands
@@ -290,7 +290,7 @@ def test_a_folder_of_a_repository_is_a_model(hub: ToyHub) -> None:
 
 def test_a_large_side_file_is_refused(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.files["config.json"] = b" " * 101
-    monkeypatch.setattr(remote_hub, "JSON_BYTES", 100)
+    monkeypatch.setattr(ranges, "JSON_BYTES", 100)
     assert "has 101 bytes, which is implausible" in refused()
 
 

@@ -1,7 +1,7 @@
-"""Models that lie on this machine already: the Hub's cache, and that of reduced model folders.
+"""Two caches on this machine: the Hub's, and embgeo's own of reduced model folders.
 
 The layout of the Hub's cache is public: ``models--org--name/refs/REVISION`` holds a commit, and
-``snapshots/COMMIT`` is a model folder. It is read here without the package that writes it.
+``snapshots/COMMIT`` is a model folder. This module reads it without huggingface_hub.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ import hashlib
 import json
 import os
 import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.core.source import Source
+from embgeo.io.bounded.companions import is_foreign_link
 from embgeo.io.bounded.saved import write_text
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.remote.names import HubName
+from embgeo.io.remote.ranges import PIECE_BYTES, RemoteFile
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FEWEST_DIGITS = 7
@@ -26,7 +30,7 @@ _OFF = ("", "0", "OFF", "NO", "FALSE")
 
 
 def hub_cache() -> Path:
-    """The folder in which programs of Hugging Face keep what they download."""
+    """The Hub's cache folder, by the environment variables of huggingface_hub."""
     for variable, below in (
         ("HF_HUB_CACHE", ""),
         ("HUGGINGFACE_HUB_CACHE", ""),
@@ -39,7 +43,7 @@ def hub_cache() -> Path:
 
 
 def own_cache() -> Path:
-    """The folder of reduced model folders: ``$EMBGEO_CACHE``, or ``embgeo`` in the user's cache."""
+    """Folder for reduced model folders: ``$EMBGEO_CACHE``, or ``embgeo`` in the user's cache."""
     if value := os.environ.get("EMBGEO_CACHE"):
         return Path(value).expanduser()
     home = os.environ.get("XDG_CACHE_HOME")
@@ -47,7 +51,7 @@ def own_cache() -> Path:
 
 
 def choice_key(path: str, source: Source, *, whole: bool = False) -> str:
-    """The folder of the own cache in which everything was fetched with the same choices."""
+    """Name of the folder in the own cache for everything fetched with the same choices."""
     choices = [path, source.tensor, source.output, source.transpose]
     if whole:
         return f"whole-{hash_text(path)}" if path else "whole"
@@ -55,7 +59,7 @@ def choice_key(path: str, source: Source, *, whole: bool = False) -> str:
 
 
 def hash_text(text: str) -> str:
-    """A short name for a text."""
+    """Short hexadecimal hash of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -65,23 +69,23 @@ def is_offline() -> bool:
 
 
 def is_commit(revision: str) -> bool:
-    """Whether a revision is the whole hash of a commit, which never moves."""
+    """Whether a revision is the full hash of a commit, which never moves."""
     return _COMMIT.fullmatch(revision) is not None
 
 
 def repository_folder(name: HubName) -> str:
-    """What a repository's folder is called in a cache."""
+    """Name of a repository's folder in a cache."""
     return f"{name.kind}s--{name.repo.replace('/', '--')}"
 
 
 def find_snapshot(name: HubName, cache: Path | None = None) -> Path | None:
-    """The folder of a revision in the Hub's cache, or in another of the same layout."""
+    """Find the snapshot of a revision in the Hub's cache, or in another of its layout."""
     folder = (hub_cache() if cache is None else cache) / repository_folder(name)
     return find_revision(folder, name.revision)
 
 
 def find_revision(folder: Path, revision: str = "main") -> Path | None:
-    """The snapshot of a revision in the folder of one repository; None where there is none."""
+    """Find the snapshot of a branch, tag, commit or unique start of a commit in a repository."""
     snapshots = folder / "snapshots"
     commit = read_reference(folder, revision) or revision
     if is_commit(commit) and (snapshots / commit).is_dir():
@@ -93,7 +97,7 @@ def find_revision(folder: Path, revision: str = "main") -> Path | None:
 
 
 def read_reference(folder: Path, revision: str) -> str | None:
-    """The commit that a branch or tag stood for when it was fetched."""
+    """Commit of a branch or tag when it was fetched."""
     for name in (revision, quote(revision, safe="")):
         file = folder / "refs" / name
         try:
@@ -105,7 +109,7 @@ def read_reference(folder: Path, revision: str) -> str | None:
 
 
 def list_kept_revisions(name: HubName) -> dict[str, str]:
-    """The commits of the branches and tags of a repository that are in a cache, by name."""
+    """Commits by branch or tag, for all of a repository in either cache."""
     own = repository_folder(name)
     found: dict[str, str] = {}
     for home in (hub_cache() / own, *sorted(own_cache().glob(f"*/{own}"))):
@@ -118,7 +122,7 @@ def list_kept_revisions(name: HubName) -> dict[str, str]:
 
 
 def keep_reference(home: Path, revision: str, commit: str) -> None:
-    """Note in the folder of one repository what a revision stands for."""
+    """Record the commit of a revision in a repository's folder of the own cache."""
     reference = home / "refs" / quote(revision, safe="")
     with writing(reference, "set EMBGEO_CACHE to another folder"):
         reference.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +130,7 @@ def keep_reference(home: Path, revision: str, commit: str) -> None:
 
 
 def find_cached(name: HubName, source: Source) -> Path | None:
-    """The model in the Hub's cache if all of its weights are there, else a reduced folder of it."""
+    """Find a model with all of its weights in the Hub's cache, else its reduced folder."""
     snapshot = find_whole_snapshot(name)
     if snapshot is not None:
         return snapshot / name.path
@@ -134,13 +138,13 @@ def find_cached(name: HubName, source: Source) -> Path | None:
 
 
 def find_whole_snapshot(name: HubName) -> Path | None:
-    """The folder of a commit in the Hub's cache, if what the name says is there."""
+    """Find the snapshot of a name in the Hub's cache if all of its files are there."""
     snapshot = find_snapshot(name)
     return snapshot if snapshot is not None and is_complete(snapshot / name.path) else None
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether a file is there, or all of the weights of a model folder."""
+    """Whether `folder` is a file, or a model folder with all of its weights."""
     if not folder.is_dir():
         return folder.is_file()
     weights = next((file for name in WEIGHTS if (file := folder / name).is_file()), None)
@@ -153,3 +157,28 @@ def is_complete(folder: Path) -> bool:
         return all((folder / shard).is_file() for shard in index["weight_map"].values())
     except (UnreadableFile, LookupError, TypeError, AttributeError):
         return False
+
+
+class SnapshotFolder:
+    """Files of a snapshot in the Hub's cache; a `RemoteFolder`."""
+
+    def __init__(self, name: HubName, snapshot: Path) -> None:
+        self.name, self.commit = name.text, snapshot.name
+        inside = snapshot / name.path
+        self.chosen = inside.name if inside.is_file() else ""
+        self._folder = inside.parent if self.chosen else inside
+        self.files: dict[str, RemoteFile] = {
+            file.name: RemoteFile(file.stat().st_size)
+            for file in self._folder.iterdir()
+            if file.is_file() and not is_foreign_link(file)
+        }
+
+    def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
+        with (self._folder / file).open("rb") as opened:
+            opened.seek(start)
+            while start < stop and (piece := opened.read(min(PIECE_BYTES, stop - start))):
+                start += len(piece)
+                yield piece
+
+    def save(self, file: str, target: Path) -> None:
+        shutil.copyfile(self._folder / file, target)

@@ -1,11 +1,10 @@
-"""Which tensors of a remote model are needed: those that an analysis of the whole would choose."""
+"""Tensors of a remote model to fetch: those that an analysis of the whole model would choose."""
 
 from __future__ import annotations
 
 import re
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.source import Source
@@ -16,7 +15,7 @@ from embgeo.io.formats import sharded
 from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.formats.table_parts import ENDING, is_dataset
 from embgeo.io.model_facts import is_final_norm
-from embgeo.io.remote.ranges import RemoteFolder
+from embgeo.io.remote.ranges import RemoteFolder, save_small
 from embgeo.io.remote.tensors import (
     WHOLE,
     RemoteTensor,
@@ -25,35 +24,18 @@ from embgeo.io.remote.tensors import (
     place_tensor,
 )
 
-#: What single files with tensors end with, the preferred ones first.
+#: Endings of files with tensors, by preference.
 _ENDINGS = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
 _IN_A_STACK = re.compile(r"[./]\d+[./]")
 _LISTED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteChoice:
-    """What is to be fetched of a model.
-
-    Attributes
-    ----------
-    tensors : tuple of RemoteTensor
-        In the order of files and bytes.
-    weights : tuple of str
-        All files with weights.
-    """
-
-    tensors: tuple[RemoteTensor, ...]
-    weights: tuple[str, ...]
-
-
 def find_weights(folder: RemoteFolder) -> str:
-    """The file with the weights, or with the index of its shards."""
+    """Name of the weights file, or of the index of its shards."""
     if folder.chosen:
         return folder.chosen
-    for name in WEIGHTS:
-        if name in folder.files:
-            return name
+    if (known := next((name for name in WEIGHTS if name in folder.files), None)) is not None:
+        return known
     for ending in _ENDINGS:
         found = sorted(name for name in folder.files if name.endswith(ending))
         if len(found) == 1:
@@ -68,7 +50,7 @@ def find_weights(folder: RemoteFolder) -> str:
 
 
 def find_tables(folder: RemoteFolder) -> list[str]:
-    """The Parquet files that make up a table, where there are no weights of a model."""
+    """Parquet files that together are a table, if there are no weights of a model."""
     has_weights = folder.chosen or any(name in folder.files for name in WEIGHTS)
     tables = sorted(name for name in folder.files if name.endswith(ENDING))
     return [] if has_weights or not is_dataset(tables) else tables
@@ -77,7 +59,7 @@ def find_tables(folder: RemoteFolder) -> list[str]:
 def list_weights(
     folder: RemoteFolder, source: Source
 ) -> tuple[list[RemoteTensor], tuple[str, ...]]:
-    """The tensors of the files that may hold what is needed, and all files with weights."""
+    """Tensors of the files that may hold what is needed, and the names of all weights files."""
     tables = find_tables(folder)
     if tables:
         raise Damaged(f"{len(tables)} Parquet files, which are not read in parts", WHOLE)
@@ -88,10 +70,10 @@ def list_weights(
         weight_map = read_index(folder, weights, Path(scratch) / weights)
     shards = tuple(dict.fromkeys(weight_map.values()))
     wanted = find_names(weight_map, source)
-    needed = [shard for shard in shards if any(weight_map[name] == shard for name in wanted)]
+    holders = {weight_map[name] for name in wanted}
     tensors = [
         one
-        for shard in needed or shards
+        for shard in ([shard for shard in shards if shard in holders] or shards)
         for one in list_tensors(folder, shard)
         if weight_map.get(one.name) == shard
     ]
@@ -102,8 +84,8 @@ def list_weights(
 
 
 def read_index(folder: RemoteFolder, index: str, target: Path) -> dict[str, str]:
-    """The shard of each tensor, by name; the index is saved as `target`, and all shards exist."""
-    folder.save(index, target)
+    """Save an index as `target` and read the shard of each tensor; all shards have to exist."""
+    save_small(folder, index, target)
     weight_map = sharded.read_weight_map(target)
     for shard in dict.fromkeys(weight_map.values()):
         if shard not in folder.files:
@@ -112,9 +94,9 @@ def read_index(folder: RemoteFolder, index: str, target: Path) -> dict[str, str]
 
 
 def find_names(known: Iterable[str], source: Source) -> set[str]:
-    """Names that may be those of the embedding, the output projection and the final norm.
+    """Names of possible embeddings, output projections and final norms.
 
-    Empty where no name says what it is: then shapes have to.
+    Empty if no name looks like that of an embedding; then shapes decide.
     """
     all_names = [
         name
@@ -137,9 +119,9 @@ def _match_name(known: list[str], name: str | None) -> set[str]:
 
 
 def _output_rank(name: str) -> int | None:
-    """As by name, but that only the surest names count inside a stack of layers.
+    """Rank of an output projection; inside a stack of layers only the surest names count.
 
-    Projections of attention are called like output projections, in every shard.
+    Attention has projections of similar names in every shard.
     """
     rank = names.output_rank(name)
     return None if rank and _IN_A_STACK.search(name) else rank
@@ -151,11 +133,14 @@ def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
         for name in known
         if not names.is_other_embedding(name) and (rank := rank_of(name)) is not None
     }
-    return {name for name, rank in ranks.items() if rank == min(ranks.values())}
+    surest = min(ranks.values(), default=None)
+    return {name for name, rank in ranks.items() if rank == surest}
 
 
-def choose_tensors(folder: RemoteFolder, source: Source) -> RemoteChoice:
-    """The embedding, the stored output projection and the final norm of a model."""
+def choose_tensors(
+    folder: RemoteFolder, source: Source
+) -> tuple[list[RemoteTensor], tuple[str, ...]]:
+    """Embedding, output projection and final norm by their bytes, and all weights files."""
     tensors, weights = list_weights(folder, source)
     choice = choose(
         as_checkpoint(folder, tensors),
@@ -172,4 +157,4 @@ def choose_tensors(folder: RemoteFolder, source: Source) -> RemoteChoice:
     ]
     placed = [place_tensor(folder, one) for one in needed]
     placed.sort(key=lambda one: (weights.index(one.file), one.start))
-    return RemoteChoice(tuple(placed), weights)
+    return placed, weights

@@ -1,13 +1,9 @@
-"""From a remote name to its headers, or to a model folder in the own cache.
-
-The only way to the network.
-"""
+"""From a remote name to its headers, or to a model folder in the own cache, over the network."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +12,7 @@ from embgeo.io.bounded.guard import reading
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.model_folder import read_configuration
 from embgeo.io.remote.cache import (
+    SnapshotFolder,
     choice_key,
     find_revision,
     find_whole_snapshot,
@@ -29,9 +26,8 @@ from embgeo.io.remote.cache import (
 from embgeo.io.remote.choice import list_weights
 from embgeo.io.remote.hub import HubFolder
 from embgeo.io.remote.names import HubName, as_written, read_hub_name
-from embgeo.io.remote.ranges import RemoteFile, RemoteFolder, ReportBytes
+from embgeo.io.remote.ranges import RemoteFile, RemoteFolder, ReportBytes, save_small
 from embgeo.io.remote.reduced import Fetching
-from embgeo.io.remote.snapshots import SnapshotFolder
 from embgeo.io.remote.source_record import bytes_text, read_source
 from embgeo.io.remote.stores import StoreFolder
 from embgeo.io.remote.tensors import as_checkpoint
@@ -40,11 +36,9 @@ _CONFIGURATION = "config.json"
 
 
 def open_remote(name: str) -> RemoteFolder:
-    """The files under a remote name, at this moment."""
+    """List the files under a remote name."""
     hub = read_hub_name(name)
-    if hub is None:
-        return StoreFolder(as_written(name))
-    return HubFolder(hub)
+    return StoreFolder(as_written(name)) if hub is None else HubFolder(hub)
 
 
 def fetch_into_cache(
@@ -56,23 +50,23 @@ def fetch_into_cache(
     report: ReportBytes | None = None,
     known: Sequence[Path] = (),
 ) -> Path:
-    """The reduced model folder of a remote name; what is in the cache is not fetched again.
+    """Fetch a remote model into the own cache, unless it is there, and return its folder.
 
     Parameters
     ----------
     name : str
-        With a scheme.
+        Remote name with a scheme.
     source : Source
-        Which tensors, and how many bytes at most.
+        Selects tensors and limits the bytes to fetch.
     whole : bool
-        Fetch the files with weights whole.
+        Fetch whole weights files instead of tensors.
     refresh : bool
-        Look whether the branch or tag has moved since it was fetched.
+        Check whether the branch or tag has moved since it was fetched.
     report : callable, optional
-        ``report(done, total)``, in bytes.
+        Called as ``report(done, total)``, in bytes.
     known : sequence of Path
-        Reduced folders of other commits; the one of the same weights is given, by the SHA-256 that
-        the Hub states, and nothing is fetched.
+        Reduced folders of other commits. One with the same weights, by the SHA-256 that the Hub
+        states, is returned without fetching anything.
     """
     hub = read_hub_name(name)
     key = choice_key("" if hub is None else hub.path, source, whole=whole)
@@ -82,22 +76,19 @@ def fetch_into_cache(
         return found
     snapshot = None if hub is None or refresh else find_whole_snapshot(hub)
     folder = open_remote(name) if hub is None or snapshot is None else SnapshotFolder(hub, snapshot)
-    with closing(folder):
-        target = next((one for one in known if has_same_weights(one, folder)), None)
-        if target is None:
-            target = home / "snapshots" / folder.commit
-            Fetching(folder, source, report).run(target, whole=whole)
+    target = next((one for one in known if has_same_weights(one, folder)), None)
+    if target is None:
+        target = home / "snapshots" / folder.commit
+        Fetching(folder, source, report).run(target, whole=whole)
     if hub is not None:
         keep_reference(home, hub.revision, target.name)
     return target
 
 
 def open_headers(name: str) -> Checkpoint:
-    """The tensors of the files that may hold the embedding and the output projection.
-
-    No tensor is read.
-    """
-    with closing(open_remote(name)) as folder, reading(folder.name, "model"):
+    """List the tensors of the files that may hold the embedding and the output projection."""
+    folder = open_remote(name)
+    with reading(folder.name, "model"):
         tensors, weights = list_weights(folder, Source())
         size = sum(folder.files[file].size for file in weights)
         seen = len({one.file for one in tensors})
@@ -113,12 +104,12 @@ def _is_tied(folder: RemoteFolder) -> bool | None:
     if _CONFIGURATION not in folder.files:
         return None
     with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
-        folder.save(_CONFIGURATION, Path(scratch) / _CONFIGURATION)
+        save_small(folder, _CONFIGURATION, Path(scratch) / _CONFIGURATION)
         return read_configuration(Path(scratch)).tied
 
 
 def keep_revision(name: HubName, source: Source, commit: str) -> None:
-    """Note what a branch or tag stands for, so that it is found without the network."""
+    """Record the commit of a branch or tag, so that it is found without the network."""
     if is_offline():
         return
     home = own_cache() / choice_key(name.path, source) / repository_folder(name)
@@ -126,7 +117,7 @@ def keep_revision(name: HubName, source: Source, commit: str) -> None:
 
 
 def has_same_weights(known: Path, folder: RemoteFolder) -> bool:
-    """Whether the files that a reduced folder was made of are in a remote folder, unchanged."""
+    """Whether a remote folder holds, unchanged, the files that a reduced folder was made of."""
     record = read_source(known)
     return record is not None and all(
         file.sha256 and folder.files.get(file.name) == RemoteFile(file.size, file.sha256)

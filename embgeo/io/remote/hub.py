@@ -1,8 +1,7 @@
-"""A repository of the Hub, read by ranges through the package huggingface_hub.
+"""A repository of the Hub, read by ranges through huggingface_hub.
 
-Names, tokens, proxies, mirrors, time limits and repeated attempts are that package's business. What
-a server answers is checked here: status and range before the first byte, the commit, the host that
-a token goes to.
+That package handles tokens, proxies, mirrors, time limits and retries. This module checks the
+responses: status and range before the first byte, the commit, and the host that gets a token.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.companions import is_plain_name
 from embgeo.io.bounded.guard import Damaged, refuse, short
-from embgeo.io.bounded.small_files import JSON_BYTES
 from embgeo.io.remote import ranges
 from embgeo.io.remote.cache import hub_cache, is_commit, is_offline, list_kept_revisions
 from embgeo.io.remote.names import HubName
@@ -30,13 +28,14 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 5
 #: Seconds for a connection, and for the next bytes of one.
 _TIMEOUT = 30.0
+_AGENT = {"library_name": "embgeo", "library_version": VERSION}
 _NOT_AS_STATED = "try again later; if it stays, report it where the model is published"
 
 
 def list_revisions(name: HubName) -> dict[str, str]:
-    """The commits of the branches and tags that match a name's revision, a pattern; one request.
+    """Commits by branch or tag that match the pattern in a name's revision.
 
-    Offline, of those in a cache.
+    Takes one request; offline, looks into the caches.
     """
     if is_offline() and (kept := _match(name, list_kept_revisions(name))):
         return kept
@@ -56,7 +55,7 @@ def _match(name: HubName, commits: dict[str, str]) -> dict[str, str]:
 
 
 def _open_hub(name: HubName) -> tuple[Any, str]:
-    """The client of the Hub, and its address."""
+    """Client of the Hub, and its address."""
     if is_offline():
         raise refuse_offline(name)
     try:
@@ -66,22 +65,11 @@ def _open_hub(name: HubName) -> tuple[Any, str]:
             name.text, "the Hub needs an extra package", "pip install 'embgeo[hub]'"
         ) from error
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or constants.ENDPOINT
-    return HfApi(endpoint=endpoint, **_agent()), endpoint
-
-
-def _agent() -> dict[str, str]:
-    """What a request says about this program."""
-    return {"library_name": "embgeo", "library_version": VERSION}
+    return HfApi(endpoint=endpoint, **_AGENT), endpoint
 
 
 class HubFolder:
-    """The files of a repository, or of a folder in it, at one commit.
-
-    Raises
-    ------
-    UnreadableFile
-        The package is not installed, or there is no such model, revision or file that may be read.
-    """
+    """Files of a repository, or of a folder in it; a `RemoteFolder`."""
 
     def __init__(self, name: HubName) -> None:
         self._repository = name
@@ -93,7 +81,7 @@ class HubFolder:
             info = api.repo_info(
                 name.repo, revision=name.revision, repo_type=name.kind, files_metadata=True
             )
-            self._headers: dict[str, str] = build_hf_headers(**_agent())
+            self._headers: dict[str, str] = build_hf_headers(**_AGENT)
         self.commit = str(info.sha)
         if not is_commit(self.commit):
             raise refuse(self.name, "the Hub names no commit", _NOT_AS_STATED)
@@ -117,13 +105,9 @@ class HubFolder:
         self._tags: dict[str, str] = {}
 
     def save(self, file: str, target: Path) -> None:
-        """Through the cache that all programs of Hugging Face share."""
+        """Through the Hub's cache, which other programs share."""
         from huggingface_hub import hf_hub_download
 
-        if self.files[file].size > JSON_BYTES:
-            raise Damaged(
-                f"{short(file)} has {self.files[file].size:,} bytes, which is implausible"
-            )
         with _answering(self._repository, self._endpoint):
             cached = hf_hub_download(
                 self._repository.repo,
@@ -132,15 +116,11 @@ class HubFolder:
                 revision=self.commit,
                 cache_dir=hub_cache(),
                 endpoint=self._endpoint,
-                **_agent(),
+                **_AGENT,
             )
         shutil.copyfile(cached, target)
 
-    def close(self) -> None:
-        """The connections belong to the package."""
-
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
-        """See :class:`embgeo.io.remote.ranges.RemoteFolder`."""
         from huggingface_hub import hf_hub_url
         from huggingface_hub.utils import hf_raise_for_status, http_stream_backoff
 
@@ -179,11 +159,11 @@ class HubFolder:
             self._check_range(file, response, start, stop)
             try:
                 yield from response.iter_raw()
-            except Exception:  # the connection broke: whoever reads asks for what is left out
+            except Exception:  # the connection broke: the caller requests the rest
                 return
 
     def _check_identity(self, file: str, headers: Any) -> None:
-        """Refuse another commit, size or version of the file than the one that was listed."""
+        """Refuse a response with another commit, size or SHA-256 than was listed."""
         known = self.files[file]
         stated = {
             "commit": (headers.get("x-repo-commit"), self.commit),
@@ -196,7 +176,7 @@ class HubFolder:
                 raise Damaged(cause, "try again")
 
     def _check_range(self, file: str, response: Any, start: int, stop: int) -> None:
-        """Refuse, before the first byte is read, an answer that is not the requested range."""
+        """Refuse a response that is not the requested range, before its first byte is read."""
         if response.status_code != 206:
             raise Damaged(
                 f"the server ignores ranges (status {response.status_code}): all "
@@ -214,7 +194,7 @@ class HubFolder:
 
 
 def _follow(url: str, location: str, headers: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """Address and headers of the next request; a token stays with the host that it is for."""
+    """URL and headers of a redirect; another host gets neither token nor cookies."""
     target = urljoin(url, location)
     before, after = urlsplit(url), urlsplit(target)
     if not location or after.scheme not in ("http", "https"):
@@ -229,45 +209,52 @@ def _follow(url: str, location: str, headers: dict[str, str]) -> tuple[str, dict
 
 @contextmanager
 def _answering(name: HubName, endpoint: str) -> Iterator[None]:
-    """What the Hub, or the way to it, refuses, in one line."""
+    """Turn errors of huggingface_hub and of the network into one line."""
     from huggingface_hub import errors
 
     try:
         yield
     except (EmbgeoError, Damaged):
         raise
-    except errors.GatedRepoError as error:
-        way_out = f"accept the license at {endpoint}/{name.repo}, then run: hf auth login"
-        raise _refuse(name, "the model is gated", way_out, error) from error
-    except errors.RepositoryNotFoundError as error:
-        way_out = "check the name; to see a private one, run: hf auth login"
-        raise _refuse(name, f"there is no such {name.kind} on the Hub", way_out, error) from error
-    except errors.RevisionNotFoundError as error:
-        cause = f"the {name.kind} has no revision {name.revision!r}"
-        way_out = "check the branch, tag or commit"
-        if set("*?[") & set(name.revision):
-            way_out = "for all that match a pattern: embgeo diff --track"
-        raise _refuse(name, cause, way_out, error) from error
-    except errors.RemoteEntryNotFoundError as error:
-        raise _refuse(name, "a file of the model is not there", "check the name", error) from error
     except errors.OfflineModeIsEnabled as error:
         raise refuse_offline(name) from error
     except Exception as error:
-        if isinstance(error, OSError) and error.filename is not None:  # a file of this machine
-            raise
-        code = getattr(getattr(error, "response", None), "status_code", None)
-        why = f"status {code}" if code is not None else type(error).__name__
-        way_out = "check the connection, or try again later"
-        raise _refuse(name, f"the Hub could not be read ({why})", way_out, error) from error
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # about a file on this machine
+        raise refuse(name.text, *_explain(name, endpoint, error)) from error
 
 
-def _refuse(name: HubName, cause: str, way_out: str, error: BaseException) -> UnreadableFile:
+def _explain(name: HubName, endpoint: str, error: Exception) -> tuple[str, str]:
+    """Cause and way out of an error of huggingface_hub; the first class that fits counts."""
+    from huggingface_hub import errors
+
     code = getattr(getattr(error, "response", None), "status_code", None)
-    shown = f" (status {code})" if code is not None and "status" not in cause else ""
-    return refuse(name.text, f"{cause}{shown}", way_out)
+    is_pattern = bool(set("*?[") & set(name.revision))
+    known = {
+        errors.GatedRepoError: (
+            "the model is gated",
+            f"accept the license at {endpoint}/{name.repo}, then run: hf auth login",
+        ),
+        errors.RepositoryNotFoundError: (
+            f"there is no such {name.kind} on the Hub",
+            "check the name; to see a private one, run: hf auth login",
+        ),
+        errors.RevisionNotFoundError: (
+            f"the {name.kind} has no revision {name.revision!r}",
+            "for all that match a pattern: embgeo diff --track"
+            if is_pattern
+            else "check the branch, tag or commit",
+        ),
+        errors.RemoteEntryNotFoundError: ("a file of the model is not there", "check the name"),
+    }
+    for kind, (cause, way_out) in known.items():
+        if isinstance(error, kind):
+            return (cause if code is None else f"{cause} (status {code})"), way_out
+    why = f"status {code}" if code is not None else type(error).__name__
+    return f"the Hub could not be read ({why})", "check the connection, or try again later"
 
 
 def refuse_offline(name: HubName) -> UnreadableFile:
-    """The error for a model that would have to be fetched where the network is forbidden."""
+    """Error for a model that is in no cache while ``HF_HUB_OFFLINE`` is set."""
     cause = "is not in the cache, and HF_HUB_OFFLINE forbids the network"
     return refuse(name.text, cause, "unset HF_HUB_OFFLINE, or fetch the model elsewhere")

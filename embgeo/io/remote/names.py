@@ -1,7 +1,7 @@
-"""Names of models and folders that are not on this machine, and how they are written.
+"""Remote names: models and folders that are not on this machine.
 
-``hf://[datasets/]org/name[@revision][/path]`` is the grammar of huggingface_hub, which also takes
-addresses of the Hub's pages; every other scheme is fsspec's.
+``hf://[datasets/]org/name[@revision][/path]`` is the grammar of huggingface_hub; URLs of the Hub's
+pages are read, too. All other schemes are fsspec's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HUB_HOSTS = ("huggingface.co", "hf.co", "www.huggingface.co")
 _PAGES = ("tree", "blob", "resolve", "raw", "blame")
 _KINDS = {"models": "model", "datasets": "dataset"}
 
-# A path object makes one slash of two.
+# Path drops one of two slashes.
 _SCHEME = re.compile(rf"({'|'.join((HUB, *STORES))}):/{{1,2}}(?=[^/])")
 _PART = r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9_])?"
 _BARE = re.compile(rf"{_PART}/{_PART}(?:@[\w.-]+)?")
@@ -39,9 +39,9 @@ class HubName:
     repo : str
         ``org/name``.
     revision : str
-        A branch, a tag or a commit.
+        Branch, tag or commit.
     path : str
-        Inside the repository; empty for all of it.
+        Path inside the repository; empty for all of it.
     kind : str
         ``"model"`` or ``"dataset"``.
     """
@@ -53,7 +53,7 @@ class HubName:
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The name as users write it."""
         kind = "" if self.kind == "model" else f"{self.kind}s/"
         is_plain = "/" not in self.revision or _REFERENCE.fullmatch(self.revision)
         revision = self.revision if is_plain else quote(self.revision, safe="")
@@ -62,7 +62,7 @@ class HubName:
 
 
 def as_written(path: Path | str) -> str:
-    """The text of a path, with the two slashes of a scheme that a path object makes one.
+    """Text of a path, with the second slash of a scheme, which ``Path`` drops.
 
     >>> as_written(Path("hf://org/name")), as_written("model/weights.pt")
     ('hf://org/name', 'model/weights.pt')
@@ -78,7 +78,7 @@ def is_remote(path: Path | str) -> bool:
 
 
 def read_hub_name(path: Path | str) -> HubName | None:
-    """The Hub's name that a path is; None for paths and for addresses elsewhere.
+    """Parse a name of the Hub; None for paths and for URLs of other hosts.
 
     >>> read_hub_name("hf://org/name@v1/onnx").text
     'hf://org/name@v1/onnx'
@@ -97,7 +97,7 @@ def read_hub_name(path: Path | str) -> HubName | None:
 
 
 def read_bare_name(path: Path | str) -> HubName | None:
-    """``org/name[@revision]`` without a scheme; None for other texts.
+    """Parse ``org/name[@revision]`` without a scheme; None for other texts.
 
     >>> read_bare_name("org/name@step10").revision
     'step10'
@@ -108,7 +108,7 @@ def read_bare_name(path: Path | str) -> HubName | None:
 
 
 def short_name(path: Path | str) -> str:
-    """What a remote matrix is called: the name without the organization, with its revision.
+    """Name for a remote matrix: without the organization, with its revision.
 
     >>> short_name("hf://org/name-2.5@step10"), short_name("s3://bucket/run/model.pt")
     ('name-2.5@step10', 'model.pt')
@@ -121,7 +121,7 @@ def short_name(path: Path | str) -> str:
 
 
 def _name_of_page(path: str) -> str:
-    """The name in the address of a page: ``/org/name/tree/revision/path``."""
+    """Name in the path of a page's URL: ``/org/name/tree/revision/path``."""
     parts = path.strip("/").split("/")
     kind = [parts.pop(0)] if parts[0] in _KINDS else []
     repo, page = parts[:2], parts[2:]
@@ -144,7 +144,7 @@ def _read_name(rest: str, text: str) -> HubName:
         revision = unquote(revision)
     else:
         repo, revision, path = "/".join(parts[:2]), "main", "/".join(parts[2:])
-    steps = (*revision.split("/"), *path.split("/")) if path else tuple(revision.split("/"))
+    steps = [*revision.split("/"), *(path.split("/") if path else ())]
     if (
         not re.fullmatch(f"{_PART}/{_PART}", repo)
         or any(step in ("", ".", "..") for step in steps)

@@ -1,6 +1,6 @@
-"""From what a user wrote to a file or folder on this machine.
+"""Find the file or folder for a path or name: on disk, in a cache, or over the network.
 
-A path is looked for first, then a cache, then, after a literal scheme only, the network.
+Only a name with a scheme leads to the network.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from embgeo.io.remote.names import (
 )
 from embgeo.io.remote.source_record import bytes_text, read_source
 
-#: A name that ends so is meant as a file, and not as a model of the Hub.
+#: ``org/name`` with one of these endings is a path, not a model of the Hub.
 FILE_ENDINGS = frozenset(
     {".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npy", ".npz", ".gguf", ".h5", ".keras"}
     | {".parquet", ".feather", ".arrow", ".csv", ".tsv", ".txt", ".vec", ".json", ".jsonl", ".gz"}
@@ -34,18 +34,18 @@ FILE_ENDINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where to read what the user wrote.
+    """Where to read a source.
 
     Attributes
     ----------
     path : Path
-        On this machine.
+        File or folder on this machine.
     given : str
-        As it was written.
+        Path or name as the user wrote it.
     name : str
-        What the matrix is called; empty where the path says it.
+        Name of the matrix; empty to take it from the path.
     note : str
-        Where it came from; empty for a path.
+        Note on the commit in the Hub's cache, or empty.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class SourcePlace:
 
 
 def find_place(source: Source) -> SourcePlace:
-    """The file or folder that a source means; fetched if its path has a remote scheme."""
+    """Find the file or folder of a source; fetch it if its path has a remote scheme."""
     here = find_here(source)
     if here is not None:
         return here
@@ -66,7 +66,7 @@ def find_place(source: Source) -> SourcePlace:
 
 
 def find_here(source: Source) -> SourcePlace | None:
-    """The same without the network; None for what would have to be fetched."""
+    """Find the file or folder of a source without the network; None if it has to be fetched."""
     given = as_written(source.path)
     if is_remote(given):
         hub = read_hub_name(given)
@@ -77,7 +77,7 @@ def find_here(source: Source) -> SourcePlace | None:
         if path.exists():
             return _of_path(path, given)
         bare = None if path.parent.exists() else read_bare_name(given)
-    except OSError:  # a name that is too long: whoever opens it says so
+    except OSError:  # a name that is too long, for instance: opening it gives the error
         bare = None
     if bare is None:
         return SourcePlace(path, given)
@@ -95,7 +95,7 @@ def find_here(source: Source) -> SourcePlace | None:
 
 
 def _expected_size(name: HubName) -> str:
-    """What fetching a model would take, as far as its small files in the Hub's cache say."""
+    """Bytes to fetch for a model, estimated from its small files in the Hub's cache."""
     snapshot = find_snapshot(name)
     if snapshot is None:
         return ""
@@ -121,7 +121,7 @@ def _of_path(path: Path, given: str) -> SourcePlace:
 
 
 def _of_cache(found: Path, given: str, name: str) -> SourcePlace:
-    """A place in a cache; a reduced folder says itself where it is from."""
+    """A place in a cache; reduced folders have a note of their own."""
     if read_source(found) is not None:
         return SourcePlace(found, given, short_name(name))
     commit = next((p.name for p in (found, *found.parents) if p.parent.name == "snapshots"), "")

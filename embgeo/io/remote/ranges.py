@@ -1,7 +1,6 @@
-"""Parts of remote files: read by ranges, tried again where a body ends early, and resumed.
+"""Ranges of remote files: read, retried where a response ends early, and resumed.
 
-Every byte is asked for by its place, and whoever answers has to say that it sends that place:
-see the folders that implement :class:`RemoteFolder`.
+Implementations of :class:`RemoteFolder` check that each response is for the requested range.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from pathlib import Path
 from typing import Protocol
 
 from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.small_files import JSON_BYTES
 
-#: Bytes of one request, and how many are under way at a time.
+#: Bytes per request, and the number of concurrent requests.
 PIECE_BYTES = 32 * 2**20
 WORKERS = 8
-#: Attempts for one range, and the seconds before the second one, doubled before each further one.
+#: Attempts per range, and the seconds before the second one, doubled before each further one.
 ATTEMPTS = 4
 WAIT = 1.0
 TRY_AGAIN = "try again: what has arrived is kept"
@@ -30,23 +30,23 @@ ReportBytes = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """Its size, and the SHA-256 that the server states; empty where it states none."""
+    """Size and SHA-256 as the server states them; the latter may be empty."""
 
     size: int
     sha256: str = ""
 
 
 class RemoteFolder(Protocol):
-    """The files of one folder somewhere else, at one moment.
+    """The files of a remote folder at one commit.
 
     Attributes
     ----------
     name : str
-        As the user writes it, for messages.
+        The remote name, for messages.
     commit : str
-        What identifies the content of all files; hexadecimal.
+        Identifies the content of all files; hexadecimal.
     chosen : str
-        The file that the user named; empty where it is the folder.
+        The file that the user named; empty for the whole folder.
     files : dict of str to RemoteFile
         By plain file name.
     """
@@ -57,21 +57,17 @@ class RemoteFolder(Protocol):
     files: dict[str, RemoteFile]
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
-        """Bytes `start` to `stop`; ends early where the connection does."""
+        """Yield bytes `start` to `stop`; fewer if the connection breaks."""
         ...
 
     def save(self, file: str, target: Path) -> None:
-        """A small file, whole."""
-        ...
-
-    def close(self) -> None:
-        """Give connections back."""
+        """Write a whole file to `target`; called by :func:`save_small`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Bytes `start` to `stop` of a remote file, and where they begin in a local one."""
+    """Bytes `start` to `stop` of a remote file, stored from byte `at` of a local one."""
 
     file: str
     start: int
@@ -83,25 +79,27 @@ class FilePart:
         return self.stop - self.start
 
     def pieces(self) -> Iterator[FilePart]:
-        """The part in pieces of one request each."""
+        """Split the part into pieces of one request each."""
         for start in range(self.start, self.stop, PIECE_BYTES):
             stop = min(start + PIECE_BYTES, self.stop)
             yield FilePart(self.file, start, stop, self.at + start - self.start)
 
 
 def read_range(folder: RemoteFolder, file: str, start: int, stop: int) -> bytes:
-    """A short range in memory.
-
-    Raises
-    ------
-    Damaged
-        It leaves the file, or does not arrive.
-    """
+    """Read a short range into memory; raises Damaged if it leaves the file or does not arrive."""
     return b"".join(_stream_all(folder, file, start, stop))
 
 
+def save_small(folder: RemoteFolder, file: str, target: Path) -> None:
+    """Save a configuration, tokenizer or index; raises Damaged if it is implausibly large."""
+    size = folder.files[file].size
+    if size > JSON_BYTES:
+        raise Damaged(f"{short(file)} has {size:,} bytes, which is implausible")
+    folder.save(file, target)
+
+
 def _stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Iterator[bytes]:
-    """All bytes of a range; what a broken connection left out is asked for again."""
+    """Yield all bytes of a range; request again what a broken connection left out."""
     if not 0 <= start <= stop <= folder.files[file].size:
         raise Damaged(f"{short(file)} promises bytes beyond its end")
     for attempt in range(ATTEMPTS):
@@ -121,17 +119,10 @@ def _stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Itera
 def download(
     folder: RemoteFolder, parts: Sequence[FilePart], target: Path, report: ReportBytes | None = None
 ) -> None:
-    """Write parts of remote files into `target`, several at a time.
+    """Write parts of remote files into `target` with concurrent requests.
 
-    What an earlier call has written is not fetched again: pieces in the list next to `target`, or a
-    file of the full length that has no such list.
-
-    Raises
-    ------
-    Damaged
-        As :func:`read_range`.
-    OSError
-        The disk is full, for instance.
+    Skips what an earlier call has written: pieces in the list next to `target`, or all of a file
+    of full length that has no such list.
     """
     list_path = target.with_name(f"{target.name}.pieces")
     pieces = [piece for part in parts for piece in part.pieces()]

@@ -1,7 +1,6 @@
 """Reduced model folders: configuration, tokenizer, and the few tensors that an analysis reads.
 
-A folder appears under its name when everything in it is there; until then it is ``partial``, and a
-later call goes on where the first one ended.
+A folder is made in ``partial`` and gets its name when it is complete; a later call resumes.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import shutil
 import struct
 import sys
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from embgeo.core.errors import argument, writing
@@ -20,7 +20,7 @@ from embgeo.io.bounded.records import digest_of
 from embgeo.io.formats import safetensors
 from embgeo.io.formats.gguf_header import TensorInfo
 from embgeo.io.remote.choice import choose_tensors, find_tables, find_weights, read_index
-from embgeo.io.remote.ranges import FilePart, RemoteFolder, ReportBytes, download
+from embgeo.io.remote.ranges import FilePart, RemoteFolder, ReportBytes, download, save_small
 from embgeo.io.remote.source_record import (
     SOURCE_RECORD,
     ReducedSource,
@@ -30,7 +30,7 @@ from embgeo.io.remote.source_record import (
 )
 from embgeo.io.remote.tensors import RemoteTensor, read_gguf_header
 
-#: Small files that say what the model and its tokens are.
+#: Configuration and tokenizer.
 SMALL_FILES = (
     "config.json",
     "generation_config.json",
@@ -51,7 +51,7 @@ SMALL_FILES = (
     "trainer_state.json",
 )
 WEIGHTS_NAME = "model.safetensors"
-#: More than this is announced before it is fetched.
+#: Larger downloads are announced on stderr.
 ANNOUNCED_BYTES = 10**9
 _SPARE_BYTES = 64 * 2**20
 _CODES = {name: code for code, name in safetensors.DTYPES.items()}
@@ -59,26 +59,17 @@ _ALIGNMENT = 64
 
 
 class Fetching:
-    """One remote folder on its way into a folder here.
-
-    Parameters
-    ----------
-    folder : RemoteFolder
-    source : Source
-        Which tensors, as for a model on this machine, and how many bytes at most.
-    report : callable or None
-        ``report(done, total)``, in bytes.
-    """
+    """Fetches one remote folder; `source` selects tensors and limits the bytes."""
 
     def __init__(
         self, folder: RemoteFolder, source: Source, report: ReportBytes | None = None
     ) -> None:
         self.folder, self.source, self.report = folder, source, report
 
-    def run(self, target: Path, *, whole: bool = False) -> Path:
-        """Make `target`, if it is not there yet."""
+    def run(self, target: Path, *, whole: bool = False) -> None:
+        """Make the folder `target` unless it exists."""
         if target.is_dir():
-            return target
+            return
         work = target.parent.parent / "partial" / target.name
         way_out = "choose another folder with the environment variable EMBGEO_CACHE"
         with reading(self.folder.name, "model"), writing(work, way_out):
@@ -89,31 +80,32 @@ class Fetching:
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.is_dir():
                 work.rename(target)
-        return target
 
     def _save_small(self, work: Path) -> None:
         for name in SMALL_FILES:
             if name in self.folder.files and not (work / name).is_file():
                 temporary = work / f"{name}.part"
-                self.folder.save(name, temporary)
+                save_small(self.folder, name, temporary)
                 temporary.replace(work / name)
 
     def _fetch_tensors(self, work: Path) -> ReducedSource:
-        choice = choose_tensors(self.folder, self.source)
-        first = choice.tensors[0].file
+        tensors, weights = choose_tensors(self.folder, self.source)
+        first = tensors[0].file
         if first.endswith(".gguf"):
-            head, parts = _lay_gguf(self.folder, first, choice.tensors)
-            name = first
+            name, (head, offsets) = first, _lay_gguf(self.folder, first, tensors)
         else:
-            head, parts = _lay_safetensors(choice.tensors)
-            name = WEIGHTS_NAME
-        size = sum(self.folder.files[file].size for file in choice.weights)
+            name, (head, offsets) = WEIGHTS_NAME, _lay_safetensors(tensors)
+        parts = [
+            FilePart(one.file, one.start, one.stop, len(head) + offset)
+            for one, offset in zip(tensors, offsets, strict=True)
+        ]
+        size = sum(self.folder.files[file].size for file in weights)
         self._check_size(parts, size, work)
         download(self.folder, parts, work / name, self.report)
         with (work / name).open("r+b") as out:
             out.write(head)
-        tensors = tuple(SourceTensor(t.name, t.file, t.start, t.stop) for t in choice.tensors)
-        return self._record(tensors, sum(p.stop - p.start for p in parts), size, whole=False)
+        saved = tuple(SourceTensor(t.name, t.file, t.start, t.stop) for t in tensors)
+        return self._record(saved, sum(part.size for part in parts), size, whole=False)
 
     def _fetch_whole(self, work: Path) -> ReducedSource:
         files = find_tables(self.folder) or [find_weights(self.folder)]
@@ -121,7 +113,7 @@ class Fetching:
         if weights.endswith(".index.json"):
             files = list(dict.fromkeys(read_index(self.folder, weights, work / weights).values()))
         parts = [FilePart(file, 0, self.folder.files[file].size, 0) for file in files]
-        total = sum(part.stop for part in parts)
+        total = sum(part.size for part in parts)
         self._check_size(parts, total, work)
         for part in parts:
             download(self.folder, [part], work / part.file, self.report)
@@ -135,17 +127,17 @@ class Fetching:
     def _record(
         self, tensors: tuple[SourceTensor, ...], read: int, size: int, *, whole: bool
     ) -> ReducedSource:
-        names = dict.fromkeys(tensor.file for tensor in tensors)
+        listed = self.folder.files
         files = tuple(
-            SourceFile(name, self.folder.files[name].size, self.folder.files[name].sha256)
-            for name in names
+            SourceFile(name, listed[name].size, listed[name].sha256)
+            for name in dict.fromkeys(tensor.file for tensor in tensors)
         )
         return ReducedSource(
             self.folder.name, self.folder.commit, read, size, whole, files, tensors
         )
 
     def _check_size(self, parts: Sequence[FilePart], size: int, work: Path) -> None:
-        total = sum(part.stop - part.start for part in parts)
+        total = sum(part.size for part in parts)
         stated = f"{bytes_text(total)} of {bytes_text(size)}"
         most = self.source.most_bytes
         if most is not None and total > most:
@@ -160,43 +152,39 @@ class Fetching:
             print(f"{self.folder.name}: fetching {stated}", file=sys.stderr)
 
 
-def _lay_safetensors(tensors: Sequence[RemoteTensor]) -> tuple[bytes, list[FilePart]]:
-    """The header of a safetensors file with these tensors, and where their bytes go."""
+def _lay_safetensors(tensors: Sequence[RemoteTensor]) -> tuple[bytes, list[int]]:
+    """Header of a safetensors file with these tensors, and their offsets behind it."""
+    offsets = _add_up(tensors, 1)
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
-    at = 0
-    for one in tensors:
-        size = one.stop - one.start
+    for one, at in zip(tensors, offsets, strict=True):
         header[one.name] = {
             "dtype": _CODES[one.dtype],
             "shape": list(one.shape),
-            "data_offsets": [at, at + size],
+            "data_offsets": [at, at + one.stop - one.start],
         }
-        at += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + safetensors.LENGTH_BYTES) % _ALIGNMENT)
-    head = len(text).to_bytes(safetensors.LENGTH_BYTES, "little") + text
-    return head, _lay_parts(tensors, len(head), 1)
+    return len(text).to_bytes(safetensors.LENGTH_BYTES, "little") + text, offsets
 
 
 def _lay_gguf(
     folder: RemoteFolder, file: str, tensors: Sequence[RemoteTensor]
-) -> tuple[bytes, list[FilePart]]:
-    """The header of a GGUF file with all metadata and these tensors, and where their bytes go.
+) -> tuple[bytes, list[int]]:
+    """Header of a GGUF file with all metadata and these tensors, and their offsets behind it.
 
     The format is described in docs/gguf.md of ggml.
     """
     data, header = read_gguf_header(folder, file)
     if int.from_bytes(data[4:8], "little") < 2:
         raise Damaged(f"{short(file)} is of version 1 of the format", "use a newer file")
+    offsets = _add_up(tensors, header.alignment)
     infos = {info.name: info for info in header.tensors}
-    described, at = b"", 0
-    for one in tensors:
-        described += _describe_gguf(infos[one.name], at)
-        at += -(-(one.stop - one.start) // header.alignment) * header.alignment
+    described = b"".join(
+        _describe_gguf(infos[one.name], at) for one, at in zip(tensors, offsets, strict=True)
+    )
     # Magic, version and the number of tensors come first, 4, 4 and 8 bytes.
     head = data[:8] + struct.pack("<Q", len(tensors)) + data[16 : header.metadata_end] + described
-    head += bytes(-len(head) % header.alignment)
-    return head, _lay_parts(tensors, len(head), header.alignment)
+    return head + bytes(-len(head) % header.alignment), offsets
 
 
 def _describe_gguf(info: TensorInfo, at: int) -> bytes:
@@ -206,9 +194,7 @@ def _describe_gguf(info: TensorInfo, at: int) -> bytes:
     return struct.pack(form, len(name), name, len(sizes), *sizes, info.type, at)
 
 
-def _lay_parts(tensors: Sequence[RemoteTensor], at: int, alignment: int) -> list[FilePart]:
-    parts = []
-    for one in tensors:
-        parts.append(FilePart(one.file, one.start, one.stop, at))
-        at += -(-(one.stop - one.start) // alignment) * alignment
-    return parts
+def _add_up(tensors: Sequence[RemoteTensor], alignment: int) -> list[int]:
+    """Offsets of tensors one after the other, each a multiple of `alignment`."""
+    sizes = (-(-(one.stop - one.start) // alignment) * alignment for one in tensors[:-1])
+    return list(accumulate(sizes, initial=0))

@@ -1,4 +1,4 @@
-"""``source.json`` of a reduced model folder: what it was made of, byte by byte."""
+"""``source.json`` of a reduced model folder: the remote files and bytes that it was made of."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_SIZE = 2**63
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A remote file: its size, and the SHA-256 that the server states (empty: none)."""
+    """A remote file with the SHA-256 that the server states; may be empty."""
 
     name: str
     size: int
@@ -27,7 +27,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceTensor:
-    """A tensor: bytes `start` to `stop` of the remote file."""
+    """A tensor in bytes `start` to `stop` of a remote file."""
 
     name: str
     file: str
@@ -37,20 +37,20 @@ class SourceTensor:
 
 @dataclass(frozen=True, slots=True)
 class ReducedSource:
-    """What a reduced model folder was made of.
+    """Where a reduced model folder comes from.
 
     Attributes
     ----------
     source : str
-        As the user wrote it, ``hf://org/name``.
+        Remote name, as in ``hf://org/name``.
     commit : str
-        The Hub's, or a hash of the sizes and versions that a store states.
+        The Hub's commit, or a hash of the sizes and versions that a store states.
     read, size : int
-        Bytes of tensors in the folder, and bytes of all weights there.
+        Bytes of the fetched tensors, and of all remote weights.
     whole : bool
-        Whether files were fetched whole.
+        Whether whole files were fetched.
     files : tuple of SourceFile
-        Those that hold the tensors.
+        Remote files that hold the tensors.
     tensors : tuple of SourceTensor
     """
 
@@ -64,7 +64,7 @@ class ReducedSource:
 
     @property
     def note(self) -> str:
-        """What a reader should know about numbers of this folder."""
+        """Note for analyses of the folder."""
         stated = f"from {short(self.source)}, commit {short(self.commit[:12])}"
         if self.whole:
             return stated
@@ -91,7 +91,7 @@ SOURCE_RECORD = RecordFormat(
 
 
 def bytes_text(size: int) -> str:
-    """A number of bytes for a person.
+    """Format a number of bytes.
 
     >>> bytes_text(1_050_000_000), bytes_text(12_300)
     ('1.05 GB', '0.01 MB')
@@ -100,7 +100,7 @@ def bytes_text(size: int) -> str:
 
 
 def read_source(folder: Path) -> ReducedSource | None:
-    """The record of a reduced model folder; None for other folders."""
+    """Read the record of a reduced model folder; None for other folders."""
     path = folder / SOURCE_RECORD.file
     if not is_companion(path) or path.stat().st_size > _MOST_BYTES:
         return None

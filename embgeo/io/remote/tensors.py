@@ -1,4 +1,4 @@
-"""The tensors of a remote file, with the places of their bytes: only headers are read."""
+"""Tensors of a remote file and where their bytes lie; reads headers only."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.tree import walk
 from embgeo.io.remote.ranges import RemoteFolder, read_range
 
-#: The first request for a header; most are shorter, and of a longer one the rest follows.
+#: First request for a header; the rest of a longer one follows.
 FIRST_BYTES = 16 * 2**10
-#: A zip archive is looked at from its end, where its directory is.
+#: First request for a zip archive, whose directory is at its end.
 _LAST_BYTES = 64 * 2**10
-#: The header of a GGUF file holds a vocabulary, that of an old torch checkpoint is several pickles:
-#: neither says how long it is.
+#: Further requests for headers that do not state their length: those of GGUF, which hold a
+#: vocabulary, and the pickles of old torch checkpoints.
 _NEXT_BYTES = 512 * 2**10
 _LONGEST_HEADER = 128 * 2**20
 _LONGEST_PICKLE = 64 * 2**20
@@ -49,23 +49,24 @@ WHOLE = "fetch all of it: embgeo fetch NAME --whole -o FOLDER"
 
 @dataclass(frozen=True, slots=True)
 class RemoteTensor:
-    """A tensor, and bytes `start` to `stop` of the file that holds it.
+    """A tensor in bytes `start` to `stop` of a file.
 
     Attributes
     ----------
     name : str
     shape : tuple of int
     dtype : str
-        numpy's name; of a quantized tensor that of the numbers that it stands for.
+        numpy's name; for a quantized tensor the type of its decoded numbers.
     file : str
     start, stop : int
-        Counted from the start of the file, or of the member of an archive that holds the tensor.
+        Byte range in the file, or in the member of an archive that holds the tensor.
     header : int or None
-        Where that member's own header lies; see :func:`place_tensor`.
+        Position of that member's own header; see :func:`place_tensor`.
     elements : int
-        In a torch checkpoint from before 1.6, what the header of the storage has to state.
+        Number of elements that the header of the storage must state, in a torch checkpoint from
+        before 1.6.
     in_one_piece : bool
-        Otherwise its bytes are compressed, or others lie between them: it cannot be fetched.
+        False if its bytes are compressed or not contiguous: then it cannot be fetched.
     """
 
     name: str
@@ -80,7 +81,7 @@ class RemoteTensor:
 
 
 def as_checkpoint(folder: RemoteFolder, found: Iterable[RemoteTensor]) -> Checkpoint:
-    """The tensors as the choice among tensors sees them; they cannot be opened."""
+    """A checkpoint whose tensors can be chosen, but not opened."""
     first_names: dict[object, str] = {}
     tensors = []
     for one in found:
@@ -97,10 +98,10 @@ def _not_here() -> Array:
 
 
 def list_tensors(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
-    """The tensors of a safetensors file, a torch checkpoint or a GGUF file."""
+    """List the tensors of a safetensors file, a torch checkpoint or a GGUF file."""
     head = read_range(folder, file, 0, min(FIRST_BYTES, folder.files[file].size))
     if head.startswith(MAGIC):
-        return list_gguf(file, read_gguf_header(folder, file, head)[1])
+        return _list_gguf(file, read_gguf_header(folder, file, head)[1])
     if head.startswith(MAGICS):
         return _list_torch(folder, file)
     if legacy_checkpoint.sniff(head):
@@ -136,14 +137,14 @@ def _check_size(one: RemoteTensor) -> None:
 def read_gguf_header(
     folder: RemoteFolder, file: str, head: bytes = b""
 ) -> tuple[bytes, GGUFHeader]:
-    """The first bytes of a GGUF file with all of its header, and what they say."""
+    """Read the header of a GGUF file: its bytes and their content."""
     return _read_further(folder, file, head, read_header)
 
 
 def _read_further(
     folder: RemoteFolder, file: str, head: bytes, read: Callable[[Bytes, int], Header]
 ) -> tuple[bytes, Header]:
-    """The first bytes of a file with all of a header that does not say how long it is."""
+    """Read a header that does not state its length: its bytes and their content."""
     size = folder.files[file].size
     while True:
         try:
@@ -152,13 +153,12 @@ def _read_further(
         except Damaged:
             if len(head) == size or len(head) >= _LONGEST_HEADER:
                 raise
-        # Few readings of a long header, and little behind it.
+        # A long header is parsed few times, and little beyond it is fetched.
         more = max(_NEXT_BYTES, len(head) // 8)
         head += read_range(folder, file, len(head), min(size, len(head) + more))
 
 
-def list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
-    """The tensors of a GGUF file."""
+def _list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
     if header.big_endian:
         raise Damaged(f"{short(file)} is of big-endian byte order", WHOLE)
     dtypes = [(info, PLAIN.get(TYPES[info.type][0], "float32")) for info in header.tensors]
@@ -170,7 +170,7 @@ def list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
 
 
 def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
-    """By the directory at the archive's end and the pickle that describes it."""
+    """List tensors by the directory at the archive's end and the pickle that describes them."""
     with zipfile.ZipFile(_RangedFile(folder, file)) as opened:
         infos = {info.filename: info for info in opened.infolist()}
     members = {
@@ -207,7 +207,7 @@ def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
 
 
 def _list_legacy(folder: RemoteFolder, file: str, head: bytes) -> tuple[RemoteTensor, ...]:
-    """By the pickles at the start of a torch checkpoint from before torch 1.6."""
+    """List tensors by the pickles at the start of a torch checkpoint from before torch 1.6."""
     _, (storages, root) = _read_further(folder, file, head, legacy_checkpoint.read_object)
     found = []
     for name, leaf in walk(root).leaves:
@@ -228,12 +228,12 @@ def _list_legacy(folder: RemoteFolder, file: str, head: bytes) -> tuple[RemoteTe
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of rows one behind the other, in elements."""
+    """Strides of a contiguous array, in elements."""
     return tuple(count(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def place_tensor(folder: RemoteFolder, one: RemoteTensor) -> RemoteTensor:
-    """The tensor with places counted from the start of the file."""
+    """Check the header in front of a tensor, and count its bytes from the start of the file."""
     if not one.in_one_piece:
         raise Damaged(f"the bytes of {short(one.name)} do not lie in one piece", WHOLE)
     if one.header is None:
@@ -248,7 +248,7 @@ def place_tensor(folder: RemoteFolder, one: RemoteTensor) -> RemoteTensor:
 
 
 def _member_start(folder: RemoteFolder, file: str, header: int) -> int:
-    """Where the bytes of an archive's member begin, whose own header lies at `header`."""
+    """Start of the bytes of an archive's member whose own header lies at `header`."""
     head = read_range(folder, file, header, header + LOCAL_HEADER_BYTES)
     start = first_start(_bytes(head))
     if start < 0:
@@ -267,7 +267,7 @@ def _read_member(folder: RemoteFolder, file: str, member: ZipMember) -> bytes:
 
 
 class _RangedFile(DirectoryFile):
-    """A remote file for :mod:`zipfile`, which reads the directory at its end."""
+    """A remote file whose directory :mod:`zipfile` reads."""
 
     def __init__(self, folder: RemoteFolder, file: str) -> None:
         super().__init__(folder.files[file].size)
