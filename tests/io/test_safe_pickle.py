@@ -282,15 +282,15 @@ def test_texts_and_objects_of_arrays_are_those_of_numpy(protocol: int) -> None:
     assert dumped([1.0]).texts() is None
     table = [["a", 1], ["b", 2], ["c", 3]]
     for order in ("C", "F"):
-        assert dumped(table, dtype=object, order=order).objects() == table
-    assert dumped(["a", 1], dtype=object).objects() == [["a", 1]]
-    assert dumped([[["a"]]], dtype=object).objects() == []
+        assert dumped(table, dtype=object, order=order).columns() == table
+    assert dumped(["a", 1], dtype=object).columns() == [["a", 1]]
+    assert dumped([[["a"]]], dtype=object).columns() == []
 
 
 def test_objects_other_than_the_shape_promises_are_none() -> None:
     array = array_of(pickle.dumps(np.array(["a", 1], dtype=object)))
     array._shape = (3,)
-    assert array.objects() == []
+    assert array.columns() == []
 
 
 def test_text_scalars_of_numpy_become_text() -> None:
