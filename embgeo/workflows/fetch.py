@@ -1,14 +1,14 @@
-"""Fetching: from a name to a reduced model folder, which is read like any other model folder."""
+"""``embgeo.fetch``: the reduced model folder of a remote model."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.core.arguments import as_path
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.arguments import as_path, refuse_if
 from embgeo.core.progress import report_bytes
 from embgeo.core.source import Source
 from embgeo.io.remote.names import as_written, is_remote
@@ -28,9 +28,9 @@ class Fetched:
     commit : str
         The Hub's, or a hash of the sizes and versions that a store states.
     files : tuple of str
-        What is in the folder.
+        Names of the files in the folder.
     source : ReducedSource
-        Where each tensor lies in the remote files, and what was read of them.
+        Where each tensor lies in the remote files, and how many bytes of them were read.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ def fetch(
     refresh: bool = False,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Fetch what an analysis reads of a remote model, and nothing else.
+    """Fetch the parts of a remote model that an analysis reads.
 
     Parameters
     ----------
@@ -59,19 +59,19 @@ def fetch(
         ``hf://org/name[@revision][/path]``, the address of a page of the Hub, or a folder or file
         of an object store or web server (``s3://``, ``gs://``, ``az://``, ``https://``).
     out : Path or str, optional
-        A new folder for a copy; without it the folder of the cache is given.
+        A new folder for a copy; the folder in the cache by default.
     tensor, output : str, optional
-        Take this tensor, and this output projection.
+        Names of the tensor and of the output projection.
     transpose : bool
-        Tokens are columns in the file.
+        Whether tokens are columns in the file.
     max_download : str, optional
-        Most bytes of tensors, as in ``"2GB"``.
+        The most bytes of tensors to fetch, as in ``"2GB"``.
     whole : bool
-        Fetch the files with weights whole, in formats that are not read in parts too.
+        Whether to fetch the files with weights whole, including formats that are not read in parts.
     refresh : bool
-        Look whether the branch or tag has moved since it was fetched.
+        Whether to check if the branch or tag has moved since it was fetched.
     progress : Progress, optional
-        Receives the bytes that are read.
+        Receives the number of bytes that are read.
 
     Returns
     -------
@@ -80,38 +80,28 @@ def fetch(
     Raises
     ------
     BadOption
-        The name has no scheme, or `out` exists.
+        If the name has no scheme, or `out` exists.
     UnreadableFile
-        Nothing is there, it may not be read, or the other side sends something other than was
-        requested.
+        If nothing is there, it may not be read, or the server sends other bytes than requested.
     """
     from embgeo.io.remote.fetching import fetch_into_cache
     from embgeo.io.remote.source_record import SOURCE_RECORD
-    from embgeo.workflows.folders import fresh_folder, is_occupied
+    from embgeo.workflows.folders import ELSEWHERE, is_occupied, write_whole
 
     given = as_written(as_path(name, "name"))
-    if not is_remote(given):
-        raise BadOption(
-            "nothing is fetched without a scheme",
-            where=given,
-            way_out="write hf://org/name for a model on the Hub",
-        )
+    way_out = "write hf://org/name for a model on the Hub"
+    refuse_if(not is_remote(given), given, "nothing is fetched without a scheme", way_out)
     source = Source(
         given, tensor=tensor, output=output, transpose=transpose, max_download=max_download
     )
     source.check()
     target = None if out is None else as_path(out, "out")
-    if target is not None and is_occupied(target):
-        way_out = f"choose another folder with {argument('out')}"
-        raise BadOption("exists and is not empty", where=target, way_out=way_out)
+    if target is not None:
+        refuse_if(is_occupied(target), str(target), "exists and is not empty", ELSEWHERE)
     report = report_bytes(progress, "fetching")
     folder = fetch_into_cache(given, source, whole=whole, refresh=refresh, report=report)
     if target is not None:
-        with fresh_folder(target.absolute().parent, target) as fresh:
-            shutil.copytree(folder, fresh / "model")
-            if target.is_dir():  # an empty one
-                target.rmdir()
-            (fresh / "model").rename(target)
+        write_whole(target, partial(shutil.copytree, folder, dirs_exist_ok=True))
         folder = target
     record = SOURCE_RECORD.load(folder)
     files = tuple(sorted(file.name for file in folder.iterdir()))

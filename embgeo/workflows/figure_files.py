@@ -1,4 +1,4 @@
-"""The files of one figure or LaTeX table: what was drawn, its data, and how it was made."""
+"""The files of a figure or LaTeX table: the drawing, its data and its record."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject
 from embgeo.core.version import VERSION
+from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import csv_lines
 from embgeo.measure.provenance import installed
 from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
 from embgeo.publish.latex.latex_text import DEFINITION, latex_text
-from embgeo.workflows.folders import record_bytes
 
 FORMAT = "embgeo.figure"
 FORMAT_VERSION = 1
-#: What matplotlib's labels of logarithmic axes use and does not define.
+#: Matplotlib's labels of logarithmic axes use this command without a definition.
 MATHDEFAULT = r"\providecommand{\mathdefault}[1]{#1}"
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFigure:
-    """One figure or table.
+    """A figure or table.
 
     Attributes
     ----------
     name : str
     files : dict of str to bytes
-        By file name: what was drawn, its data, its record.
+        The drawing, its data and its record, by file name.
     record : dict
-        How it was made; the content of ``NAME.json``.
+        The content of ``NAME.json``: how it was made.
     size : tuple of two floats or None
-        Of a figure, in inches.
+        Width and height of a figure in inches.
     """
 
     name: str
@@ -47,7 +47,7 @@ class WrittenFigure:
 
 @dataclass(frozen=True, slots=True)
 class FigureRequest:
-    """What is made of every subject, and how."""
+    """How figures and tables are made."""
 
     formats: tuple[str, ...]
     width: float
@@ -60,13 +60,13 @@ class FigureRequest:
 def make_figure(
     chart: Chart, subjects: Sequence[Subject], request: FigureRequest, notes: Sequence[str]
 ) -> WrittenFigure:
-    """A figure in all formats, with its data and its record."""
+    """A figure in all formats."""
     spec = chart.specify(subjects, request.choices)
     assert spec is not None
     files: dict[str, bytes] = {}
     creator = f"embgeo {VERSION}"
     for form in request.formats:
-        # PGF is LaTeX source: there hostile text is hostile to TeX.
+        # PGF is LaTeX source, in which labels have to be escaped for TeX.
         drawn = render_paper(
             spec,
             form,
@@ -94,7 +94,7 @@ def make_figure(
 def make_table(
     table: LatexTable, subjects: Sequence[Subject], request: FigureRequest, notes: Sequence[str]
 ) -> WrittenFigure:
-    """A table in LaTeX, with its data and its record."""
+    """A table in LaTeX."""
     methods = [TableColumn(s.label, s.analysis) for s in subjects if s.analysis is not None]
     content = table.fill(methods, request.signs)
     maker = f"made by embgeo {VERSION}; {table.name}.json says how"
@@ -113,7 +113,7 @@ def add_record(
     notes: Sequence[str],
     request: FigureRequest,
 ) -> WrittenFigure:
-    """The files with a record of how they were made."""
+    """Add the record."""
     record = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -130,11 +130,11 @@ def add_record(
             "python": platform.python_version(),
         },
     }
-    return WrittenFigure(name, files | {f"{name}.json": record_bytes(record)}, record)
+    return WrittenFigure(name, files | {f"{name}.json": as_text(record).encode()}, record)
 
 
 def describe_source(subject: Subject) -> dict[str, Any]:
-    """Where the numbers of a subject come from, as far as its analysis says."""
+    """The provenance of a subject."""
     source: dict[str, Any] = {"label": subject.label}
     if subject.x is not None:
         source["x"] = subject.x

@@ -1,20 +1,20 @@
-"""Folders of results: their names, and writing them whole or not at all."""
+"""Folders of results: their names, checks before work begins, and atomic writes."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from embgeo.comparison.comparison import Comparison, earlier_folders
 from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.comparison.saved import FORMAT as COMPARISON
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import (
     BadOption,
     EmbgeoError,
@@ -34,79 +34,67 @@ from embgeo.result.saved import JSON_NAME
 if TYPE_CHECKING:
     from embgeo.workflows.request import AnalysisRequest
 
-#: Where the analysis of an untied model's output matrix lies.
+#: The folder of the analysis of the output matrix, inside that of the input embedding.
 OUTPUT_FOLDER = "output"
-_ELSEWHERE = f"choose another folder with {argument('out')}"
+ELSEWHERE = f"choose another folder with {argument('out')}"
 
 
 def is_occupied(folder: Path) -> bool:
-    """Whether a folder to be written to exists and holds something."""
-    with looking_at(folder, _ELSEWHERE):
+    """Whether a folder exists and is not empty; BadOption if the path cannot be a folder."""
+    with looking_at(folder, ELSEWHERE):
         near = find_nearest(folder)
         if near.is_dir():
             return near == folder.absolute() and any(near.iterdir())
     cause = "is not a folder" if near == folder.absolute() else f"{near} is not a folder"
-    raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
+    raise BadOption(cause, where=folder, way_out=ELSEWHERE)
 
 
 def find_nearest(folder: Path) -> Path:
-    """The folder, or the first of those above it that exists."""
+    """The folder, or the nearest one above it that exists."""
     return next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
 
 
-def check_writable(folder: Path) -> None:
-    """Refuse, before anything is computed, a folder that cannot be written to."""
+def check_folder(folder: Path, name: str, what: str) -> None:
+    """Refuse, before anything is computed, a folder that is not empty and lacks the file `name`."""
+    if is_occupied(folder) and not (folder / name).is_file():
+        cause = f"exists and holds something other than {what}"
+        raise BadOption(cause, where=folder, way_out=ELSEWHERE)
     with fresh_folder(find_nearest(folder), folder):
-        pass
+        pass  # it can be written to
 
 
 def check_analysis_folder(folder: Path) -> None:
-    """Refuse, before anything is computed, a folder whose content is not ours to replace."""
-    if is_occupied(folder) and not (folder / JSON_NAME).exists():
-        cause = "exists and holds something other than an analysis"
-        raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
-    check_writable(folder)
+    check_folder(folder, JSON_NAME, "an analysis")
 
 
 def refuse_less(folder: Path, request: AnalysisRequest) -> None:
-    """Refuse to replace an analysis of more sections, or of all rows where some are asked for."""
-    if not (folder / JSON_NAME).exists():
-        return
+    """Refuse to replace an analysis that has more sections, or all rows instead of some."""
     from embgeo.metrics import SECTIONS
 
     try:
         saved = load_analysis(folder).provenance
-    except UnreadableFile:
+    except UnreadableFile:  # missing or damaged
         return
     lost = [s for s in saved.get("sections") or () if s not in (request.sections or SECTIONS)]
+    cause = ""
     if lost:
         cause = f"holds an analysis that also has {', '.join(lost)}"
     elif request.source.rows is not None and saved.get("row_range") is None:
         cause = "holds an analysis of all rows"
-    else:
-        return
-    raise BadOption(cause, where=folder, way_out=f"{_ELSEWHERE}, or add {argument('force')}")
+    refuse_if(bool(cause), str(folder), cause, f"{ELSEWHERE}, or add {argument('force')}")
 
 
 def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
-    """The same for the folder of a comparison of `inputs`."""
-    if not is_occupied(folder):
-        check_writable(folder)
-        return
+    """Refuse the folder of a comparison if it cannot be replaced, or holds one of the inputs."""
+    check_folder(folder, COMPARISON_NAME, "a comparison")
     own = folder.resolve()
-    if not (folder / COMPARISON_NAME).is_file():
-        cause = "exists and holds something other than a comparison"
-    elif any(own in (p, *p.parents) for p in map(Path.resolve, inputs)):
-        cause = "holds one of the analyses that are compared"
-    else:
-        check_writable(folder)
-        return
-    raise BadOption(cause, where=folder, way_out=_ELSEWHERE)
+    if is_occupied(folder) and any(own in (p, *p.parents) for p in map(Path.resolve, inputs)):
+        raise BadOption("holds one of the compared analyses", where=folder, way_out=ELSEWHERE)
 
 
 @contextmanager
 def keep_earlier(folder: Path) -> Iterator[None]:
-    """Note on an interrupt inside the block that an earlier result in `folder` is still there."""
+    """Add a note to an interrupt inside the block if `folder` keeps an earlier result."""
     try:
         yield
     except KeyboardInterrupt as stopped:
@@ -116,9 +104,10 @@ def keep_earlier(folder: Path) -> Iterator[None]:
 
 
 def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = None) -> Path:
-    """Result and report in `folder`, whole or not at all; the path of the report.
+    """Write an analysis and its report, whole or not at all; return the path of the report.
 
-    Those of the output matrix come into a folder inside; an earlier one there is removed.
+    The analysis of the output matrix is written into a folder inside, where it replaces an earlier
+    one.
     """
     from embgeo.report import analysis as page
 
@@ -130,7 +119,7 @@ def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = N
                 page.write(found, place)
 
     def replace(fresh: Path, old: Path) -> None:
-        # Nobody reads one matrix of an earlier run next to the other one of this run.
+        # Until all files are moved, nobody may read matrices of two different runs.
         if output is not None or (old / OUTPUT_FOLDER / JSON_NAME).is_file():
             ANALYSIS.mark_unfinished(old)
         if (old / OUTPUT_FOLDER / JSON_NAME).is_file():
@@ -143,9 +132,9 @@ def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = N
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
-    """Comparison, analyses and report in `folder`, whole or not at all; the path of the report.
+    """Write a comparison and its report, whole or not at all; return the path of the report.
 
-    What an earlier comparison wrote into `folder` is replaced; other files in it stay.
+    The files of an earlier comparison are replaced; other files stay.
     """
     from embgeo.report import comparison as page
 
@@ -159,13 +148,14 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 def write_whole(
     folder: Path,
     fill: Callable[[Path], object],
-    replace: Callable[[Path, Path], None],
-    way_out: str = _ELSEWHERE,
+    replace: Callable[[Path, Path], None] | None = None,
+    way_out: str = ELSEWHERE,
 ) -> Path:
-    """A folder that appears with everything in it; its absolute path.
+    """Make a folder that appears with everything in it, and return its absolute path.
 
-    `fill`: writes all files into a new folder. `replace`: ``replace(fresh, folder)`` moves the new
-    files in place of old ones, if `folder` exists.
+    ``fill(fresh)`` writes all files into a new folder. If `folder` exists,
+    ``replace(fresh, folder)`` moves them to their places; by default files of the same names are
+    replaced.
     """
     folder = folder.absolute()
     try:
@@ -173,31 +163,35 @@ def write_whole(
         with fresh_folder(folder if folder.exists() else folder.parent, folder) as fresh:
             with keep_earlier(folder):
                 fill(fresh)
-            if folder.exists():
+            if not folder.exists():
+                rename_folder(fresh, folder)
+            elif replace is not None:
                 replace(fresh, folder)
             else:
-                mask = os.umask(0)
-                os.umask(mask)
-                fresh.chmod(0o777 & ~mask)
-                fresh.rename(folder)
+                move_files(fresh, folder, list_files(fresh))
     except EmbgeoError as error:
-        # What fails to be written inside the folder is reported of the folder.
+        # An error about a file in the folder is reported of the folder.
         inner = error.__cause__
         cause = inner.strerror or str(inner) if isinstance(inner, OSError) else error.cause
         raise EmbgeoError(f"cannot be written: {cause}", where=folder, way_out=way_out) from error
     return folder
 
 
-@contextmanager
-def fresh_folder(home: Path, where: Path, way_out: str = _ELSEWHERE) -> Iterator[Path]:
-    """A new folder in `home`, from which files are moved to their places once all are written.
+def rename_folder(fresh: Path, folder: Path) -> None:
+    """Give a temporary folder its name, and the permissions of any other new folder."""
+    mask = os.umask(0)
+    os.umask(mask)
+    fresh.chmod(0o777 & ~mask)
+    fresh.replace(folder)
 
-    What fails to be written is reported of `where`.
-    """
+
+@contextmanager
+def fresh_folder(home: Path, where: Path, way_out: str = ELSEWHERE) -> Iterator[Path]:
+    """A temporary folder in `home`; an error that occurs in it is reported of `where`."""
     with writing(where, way_out):
         home.mkdir(parents=True, exist_ok=True)
         remove_leftovers(home)
-        # It may have become the result itself: then there is nothing to clear away.
+        # The folder may have been renamed by then, hence ignore_cleanup_errors.
         with (
             TemporaryDirectory(prefix=PREFIX, dir=home, ignore_cleanup_errors=True) as fresh,
             locked(Path(fresh)),
@@ -206,39 +200,41 @@ def fresh_folder(home: Path, where: Path, way_out: str = _ELSEWHERE) -> Iterator
 
 
 def move_files(fresh: Path, folder: Path, names: Iterable[str | Path]) -> None:
-    """Put files of `fresh` in the place of those in `folder`, in this order."""
+    """Move files from `fresh` to `folder`, in this order."""
     for name in names:
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (fresh / name).replace(folder / name)
 
 
+def list_files(folder: Path) -> list[Path]:
+    """The relative paths of all files; records come first, by which the others are ours."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(found, key=lambda path: (path.suffix != ".json", path))
+
+
 def remove_analysis(folder: Path) -> None:
-    """Remove the files of an analysis, and the folder where it holds nothing else."""
+    """Remove the files of an analysis, and the folder if it holds nothing else."""
     for file in (JSON_NAME, ARRAYS_NAME, REPORT_NAME):
         (folder / file).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # somebody else's files are in it, or it is gone
+    with contextlib.suppress(OSError):  # it holds other files, or is gone
         folder.rmdir()
 
 
 def replace_comparison(fresh: Path, folder: Path) -> None:
-    """Put what is in `fresh` in the place of what an earlier comparison wrote."""
+    """Replace the files of an earlier comparison with those in `fresh`."""
     earlier = earlier_folders(folder)
-    # Nobody reads a half-replaced one; whoever replaces that one removes the members of both.
+    # A half-replaced comparison is unreadable, and names the members of both for the next one.
     both = dict.fromkeys((*earlier, *earlier_folders(fresh)))
     COMPARISON.mark_unfinished(folder, members=[{"folder": name} for name in both])
     for name in earlier:
         remove_analysis(folder / name)
-    files = sorted(path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file())
     # The list of members comes last.
-    files.sort(key=lambda path: path.name == COMPARISON_NAME)
+    files = sorted(list_files(fresh), key=lambda path: path.name == COMPARISON_NAME)
     move_files(fresh, folder, files)
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write the whole file or nothing, in a folder that is made where it is missing.
-
-    Devices, pipes and links are written to, not replaced.
-    """
+    """Write a file whole or not at all; devices, pipes and links are written to, not replaced."""
     with writing(path, "choose another file"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink() or (path.exists() and not path.is_file()):
@@ -248,40 +244,29 @@ def write_file(path: Path, text: str) -> None:
 
 
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
-    """Refuse to write ``NAME.suffix`` over files without a record of ours next to them."""
-    record = folder / f"{name}.json"
-    with looking_at(folder, _ELSEWHERE):
+    """Refuse to replace ``NAME.suffix`` without a record of this form, ``NAME.json``."""
+    with looking_at(folder, ELSEWHERE):
         if folder.exists() and not folder.is_dir():
-            raise BadOption("is not a folder", where=folder, way_out=_ELSEWHERE)
-        taken = [
-            path
-            for suffix in (*suffixes, ".json")
-            if (path := folder / f"{name}{suffix}").exists() or path.is_symlink()
-        ]
-    if taken and not is_record(record, form):
+            raise BadOption("is not a folder", where=folder, way_out=ELSEWHERE)
+        paths = [folder / f"{name}{suffix}" for suffix in (*suffixes, ".json")]
+        taken = [path for path in paths if path.exists() or path.is_symlink()]
+    if taken and not is_record(folder / f"{name}.json", form):
         cause = "exists and was not made by this command"
-        raise BadOption(cause, where=taken[0], way_out=_ELSEWHERE)
+        raise BadOption(cause, where=taken[0], way_out=ELSEWHERE)
 
 
 def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files by name into `folder`, which is made if need be; each appears whole.
+    """Write files by name into a folder: all of them, or none if one cannot be written."""
 
-    All are written under another name first: nothing appears where one of them cannot be written.
-    """
-    with fresh_folder(folder, folder) as fresh:
+    def fill(fresh: Path) -> None:
         for name, content in files.items():
             (fresh / name).write_bytes(content)
-        for name in files:
-            os.replace(fresh / name, folder / name)
 
-
-def record_bytes(record: Mapping[str, Any]) -> bytes:
-    """A record of how files were made, as JSON."""
-    return (json.dumps(record, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()
+    write_whole(folder, fill)
 
 
 def default_name(path: Path) -> str:
-    """The file's name without its last suffix; of a folder or a member of an archive, its own."""
+    """The name of a folder or an archive's member, or that of a file without its last suffix."""
     if str(path) == "-":
         return "stdin"
     if is_remote(path):
@@ -292,7 +277,7 @@ def default_name(path: Path) -> str:
 
 
 def result_name(path: Path) -> str:
-    """The name of a saved analysis by its folder, else that of the checkpoint."""
+    """The name of the folder of a saved analysis, or that of a checkpoint."""
     folder = saved_folder(path)
     if folder is None:
         return default_name(path)
@@ -300,7 +285,7 @@ def result_name(path: Path) -> str:
 
 
 def comparison_folder(paths: Sequence[Path], track: bool) -> Path:
-    """``baseline-vs-other.embgeo`` here; a track is named by its first and last checkpoint."""
+    """``BASELINE-vs-OTHER.embgeo``, or ``FIRST-to-LAST.embgeo`` for a track."""
     names = [result_name(path)[:60] for path in paths]
     if track:
         return Path(f"{names[0]}-to-{names[-1]}.embgeo")

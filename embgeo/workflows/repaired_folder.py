@@ -1,4 +1,4 @@
-"""A copy of a model in which few bytes differ: one shard is written, all other files are linked."""
+"""The repaired copy of a model: edited files are written, all others are linked."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 
-from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import EmbgeoError, argument, looking_at
 from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import map_file
 from embgeo.replacement.places import Edit, read_edited
-from embgeo.workflows.folders import fresh_folder, is_occupied
+from embgeo.workflows.folders import ELSEWHERE, fresh_folder, is_occupied, rename_folder
 
-_ELSEWHERE = f"choose another folder with {argument('out')}"
 #: Environment variables that name folders of the Hugging Face cache.
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
-#: Waits until this process ends, and clears the folder away unless it ended well.
+#: Waits until this process ends, and removes the folder unless it is told that all went well.
 _GUARD = "import shutil, sys; sys.stdin.read() or shutil.rmtree(sys.argv[1], ignore_errors=True)"
 
 #: SHA-256 of a file before and after.
@@ -30,11 +30,8 @@ Hashes = tuple[str, str]
 
 
 def check_target(out: Path, model: Path) -> None:
-    """Refuse, before anything is computed, a folder that must not be written to.
-
-    `model`: the folder of the model, or its file.
-    """
-    with looking_at(out, _ELSEWHERE):
+    """Refuse, before anything is computed, a folder that must not be written to."""
+    with looking_at(out, ELSEWHERE):
         own, source = out.resolve(), model.resolve()
     cause = ""
     if source == own or source in own.parents:
@@ -43,8 +40,7 @@ def check_target(out: Path, model: Path) -> None:
         cause = "lies in the Hugging Face cache, whose files are those of the Hub"
     elif is_occupied(out):
         cause = "exists and is not empty"
-    if cause:
-        raise BadOption(cause, where=out, way_out=_ELSEWHERE)
+    refuse_if(bool(cause), str(out), cause, ELSEWHERE)
 
 
 def _is_in_cache(folder: Path) -> bool:
@@ -57,7 +53,7 @@ def _is_in_cache(folder: Path) -> bool:
 
 
 def list_model_files(model: Path) -> list[Path]:
-    """The files of a model folder, hidden ones left out, by their paths in it."""
+    """The relative paths of the files of a model, without hidden ones."""
     if model.is_file():
         return [Path(model.name)]
     found = []
@@ -79,21 +75,10 @@ def write_copy(
     *,
     link: bool = True,
 ) -> None:
-    """Make `out`, whole or not at all.
+    """Make `out`, whole or not at all, from a model's folder or file.
 
-    Parameters
-    ----------
-    model : Path
-        Folder or file.
-    out : Path
-    edits : mapping of Path to sequence of (int, bytes)
-        What differs in the files that are written anew; all others are linked, or copied to
-        another file system.
-    finish : callable
-        ``finish(folder, hashes)`` writes what else is to be in the new folder, given the hashes of
-        the files that were written.
-    link : bool
-        Whether files that stay as they are may be links.
+    Files without `edits` are hard links if `link` is true and the file system allows it, else
+    copies. ``finish(folder, hashes)`` adds further files, given the hashes of the edited ones.
     """
     root = model if model.is_dir() else model.parent
     files = list_model_files(model)
@@ -111,15 +96,12 @@ def write_copy(
             else:
                 shutil.copyfile(root / name, fresh / name)
         finish(fresh, hashes)
-        mask = os.umask(0)
-        os.umask(mask)
-        fresh.chmod(0o777 & ~mask)
-        fresh.replace(out)
+        rename_folder(fresh, out)
 
 
 @contextmanager
 def clear_if_killed(folder: Path) -> Iterator[None]:
-    """Clear a folder away if this process is killed inside the block, which no handler sees."""
+    """Remove a folder if this process is killed inside the block, which no handler sees."""
     guard = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _GUARD, str(folder)],
         stdin=subprocess.PIPE,
@@ -134,7 +116,7 @@ def clear_if_killed(folder: Path) -> Iterator[None]:
 
 
 def check_space(root: Path, files: Sequence[Path], written: Set[Path], fresh: Path) -> None:
-    """Refuse to begin where the disk has no room for the files that are written or copied."""
+    """EmbgeoError if the disk has no room for the files that are written or copied."""
     device = fresh.stat().st_dev
     status = {name: (root / name).stat() for name in files}
     copied = [n for n in files if n in written or status[n].st_dev != device]
@@ -150,7 +132,7 @@ def check_space(root: Path, files: Sequence[Path], written: Set[Path], fresh: Pa
 
 
 def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:
-    """Copy a file with other bytes; the hashes of both."""
+    """Copy a file with edits; return the hashes of both."""
     data = map_file(source)
     before, after = hashlib.sha256(), hashlib.sha256()
     with target.open("wb") as stream:
@@ -166,7 +148,7 @@ def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A second name for the file itself; a copy where the file system has no room for one."""
+    """A hard link, or a copy if the file system does not allow one."""
     try:
         os.link(source.resolve(), target)
     except OSError:  # another file system, or one without links

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
-from embgeo.workflows.folders import is_occupied
+from embgeo.workflows.folders import ELSEWHERE, is_occupied
 
 if TYPE_CHECKING:
     from embgeo.training.settings import StudySettings
@@ -291,26 +292,15 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
 
 
 def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") -> None:
-    """Refuse, before anything is computed, a folder whose content is not ours to add to.
+    """Refuse, before anything is computed, a folder to which runs cannot be added.
 
-    `resume`: whether runs in it are gone on with. `own`: the file by which a folder of ours is
-    known.
+    The file `own` marks a folder of runs.
     """
-    empty = not is_occupied(folder)
-    ours = (folder / own).is_file()
-    again, elsewhere = argument("resume"), f"choose another with {argument('out')}"
-    if resume and empty:
-        raise BadOption("holds no runs", where=folder, way_out=f"leave out {again}")
-    if empty or (ours and resume):
-        return
-    if ours:
-        way_out = f"go on with {again}, or {elsewhere}"
-        raise BadOption("holds runs", where=folder, way_out=way_out)
-    raise BadOption(
-        "exists and holds something other than runs",
-        where=folder,
-        way_out=elsewhere.replace("another", "another folder"),
-    )
+    empty, ours = not is_occupied(folder), (folder / own).is_file()
+    again, where = argument("resume"), str(folder)
+    refuse_if(resume and empty, where, "holds no runs", f"leave out {again}")
+    refuse_if(ours and not resume, where, "holds runs", f"resume them with {again}, or {ELSEWHERE}")
+    refuse_if(not (empty or ours), where, "exists and holds something other than runs", ELSEWHERE)
 
 
 def check_runs(task: StudyTask) -> None:

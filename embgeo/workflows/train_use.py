@@ -1,4 +1,4 @@
-"""What can be done with the model of a finished run: sample text, export it."""
+"""Sampling text from, and exporting, the model of a finished run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
-from embgeo.workflows.folders import is_occupied, write_set
+from embgeo.workflows.folders import ELSEWHERE, is_occupied, write_set
 
 if TYPE_CHECKING:
     from embgeo.training.data import Vocabulary
@@ -22,32 +23,11 @@ def sample_text(
     seed: int = 0,
     plugins: Sequence[Path | str] = (),
 ) -> str:
-    """Text that the model of a finished run draws after a prompt.
+    """Sample text from the model of a finished run: a line for each sentence, without the prompt.
 
-    Parameters
-    ----------
-    run : path
-        The folder of a run, ``METHOD/seed-S``.
-    prompt : str
-        Words of its vocabulary; by default the end of a sentence, or the most frequent token.
-    length : int
-        Tokens that are drawn; the one for unknown words never is.
-    temperature : float
-    seed : int
-    plugins : sequence of path
-        Files of Python code that are run, with the model of the run where that is your own.
-
-    Returns
-    -------
-    str
-        Without the prompt; a line for each sentence.
-
-    Raises
-    ------
-    BadOption
-        A run that was trained with a tokenizer, or arguments that make no sense.
-    UnreadableFile
-        The run is not finished, or a file is damaged.
+    `run` is the folder ``METHOD/seed-S``. The `prompt` consists of words of its vocabulary; by
+    default it is the end of a sentence, or the most frequent token. The token for unknown words is
+    never drawn. `plugins` are files of Python code that define the model, which are run.
     """
     from embgeo.training.loop.start import load_model
     from embgeo.training.plugins import load_plugins, naming_plugins, require_plugins
@@ -78,44 +58,25 @@ def sample_text(
 
 
 def place_prompt(prompt: str, vocabulary: Vocabulary) -> list[int]:
-    """The rows of the words of a prompt, or of what comes before a sentence."""
+    """The rows of the words of a prompt; without words, of the end of a sentence."""
     row = {token: place for place, token in enumerate(vocabulary.tokens)}
     for word in prompt.split():
-        if word not in row:
-            raise BadOption(
-                f"{word!r} is not in the vocabulary",
-                where=argument("prompt"),
-                way_out="leave it out",
-            )
+        cause = f"{word!r} is not in the vocabulary"
+        refuse_if(word not in row, argument("prompt"), cause, "leave it out")
     return [row[word] for word in prompt.split()] or [vocabulary.end or 0]
 
 
 def export_model(run: Path | str, out: Path | str) -> Path:
     """Write the Transformer of a finished run as a folder that transformers loads as GPT-2.
 
-    ``GPT2LMHeadModel.from_pretrained(out)`` has the same logits. For a model of words there is a
+    ``GPT2LMHeadModel.from_pretrained(out)`` gives the same logits. A model of words gets a
     tokenizer, too.
-
-    Parameters
-    ----------
-    run : path
-        The folder of a run, ``METHOD/seed-S``.
-    out : path
-        A new folder.
-
-    Raises
-    ------
-    BadOption
-        Another architecture, or a folder that holds something.
-    UnreadableFile
-        The run is not finished, or a file is damaged.
     """
     from embgeo.training.hugging_face import gpt2_files, tokenizer_files
     from embgeo.training.loop.start import load_model
 
     folder = Path(out)
-    if is_occupied(folder):
-        raise BadOption("is not empty", where=folder, way_out=f"give another {argument('out')}")
+    refuse_if(is_occupied(folder), str(folder), "exists and is not empty", ELSEWHERE)
     model, vocabulary, config = load_model(Path(run))
     files = gpt2_files(model, vocabulary)
     if config.data.tokenizer is None:

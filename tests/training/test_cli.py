@@ -418,7 +418,7 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimizer, and so is sgd"),
         (["--data", "words.txt", "-o", "new", *SHORT], "windows of [training] have 20 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),
-        (["--data", "words.txt", "-o", "words.runs"], "holds runs; go on with --resume"),
+        (["--data", "words.txt", "-o", "words.runs"], "holds runs; resume them with --resume"),
         (["--data", "words.txt", "-o", "."], "holds something other than runs"),
         (["--resume", "-o", "nowhere"], "nowhere: holds no runs"),
         (["--resume"], "--resume: does not say which runs"),

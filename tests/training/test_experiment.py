@@ -180,7 +180,7 @@ def test_an_experiment_is_resumed_and_kept_apart_from_others(
     given += ["--set", "taus=", "-o", "out"]
     assert run(given) == 0
     assert run(given) == 2
-    assert "holds runs; go on with --resume" in capsys.readouterr().err
+    assert "holds runs; resume them with --resume" in capsys.readouterr().err
     (words / "out" / "beta" / "beta=1" / "seed-0" / "analysis.json").unlink()
     again: list[float] = []
     train = train_point

@@ -72,7 +72,7 @@ def test_one_command_measures_and_draws(place: Path, capsys: pytest.CaptureFixtu
     made = {path.name for path in (place / "out" / "figures").iterdir()}
     assert made == {f"gao-figure-1.{end}" for end in ("csv", "json", "pdf", "svg")}
     assert run(given) == 2
-    assert "holds runs; go on with --resume" in capsys.readouterr().err
+    assert "holds runs; resume them with --resume" in capsys.readouterr().err
     np.save("classes.npy", np.eye(4) + 1.0)
     assert run([*given, "--resume", "-q"]) == 0
     record = json.loads((place / "out" / "experiment.json").read_text("utf-8"))

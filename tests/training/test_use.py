@@ -194,6 +194,6 @@ def test_an_export_on_the_command_line(
     assert command(["train", "--export", str(home), "-o", str(out)]) == 0
     assert capsys.readouterr().out == f"model: {out}\n"
     assert command(["train", "--export", str(home), "-o", str(out)]) == 2
-    assert "is not empty; give another -o" in capsys.readouterr().err
+    assert "is not empty; choose another folder with -o" in capsys.readouterr().err
     assert command(["train", "--export", str(home)]) == 2
     assert "no folder is given" in capsys.readouterr().err
