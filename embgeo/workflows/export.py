@@ -1,10 +1,10 @@
-"""Exporting: results in the formats of other programs."""
+"""``embgeo.export``: results in the formats of other programs."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.comparison.originals import original, saved_folder
-from embgeo.core.arguments import as_path, as_texts, refuse_name
+from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at
 from embgeo.core.matrix import Matrix
 from embgeo.core.version import VERSION
@@ -25,21 +25,14 @@ from embgeo.publish.export.columns import (
     frequency,
     thin_rows,
 )
-from embgeo.publish.export.target import (
-    FORMAT,
-    FORMAT_VERSION,
-    Labels,
-    Request,
-    Target,
-    Vectors,
-)
+from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target, Vectors
 from embgeo.result.analysis import Analysis, load_analysis
-from embgeo.workflows.folders import fresh_folder, move_files, result_name
+from embgeo.workflows.folders import fresh_folder, list_files, move_files, result_name
 from embgeo.workflows.request import AnalysisRequest
 
-_ELSEWHERE = f"choose another place with {argument('out')}"
+ELSEWHERE = f"choose another place with {argument('out')}"
 PROJECTOR, CARD = "projector", "model-card"
-#: The target that an option is about; loading options are about the projector too.
+#: Option → the target that it is about; those of loading are about the projector.
 ABOUT = {
     "checkpoint": PROJECTOR,
     "at_most": PROJECTOR,
@@ -52,15 +45,15 @@ ABOUT = {
 
 @dataclass(frozen=True, slots=True)
 class ExportedFiles:
-    """What an export wrote.
+    """The files of an export.
 
     Attributes
     ----------
     paths : tuple of Path
     points : int
-        Vectors that were written; 0 where the format takes none.
+        Number of written vectors; 0 for formats without vectors.
     shown_points : int
-        Of these, how many the projector shows.
+        Number of points that the projector shows of them.
     """
 
     paths: tuple[Path, ...]
@@ -92,19 +85,19 @@ def export(
     out : path, optional
         File, or folder for the projector; named after the source by default.
     checkpoint : path, optional
-        Projector: where the analyzed checkpoint is, if it was moved.
+        Projector: the analyzed checkpoint, if it was moved.
     at_most : int, optional
         Projector: at most this many rows, evenly over the order of frequency.
     bytes : bool
-        Projector: vectors as bare numbers, not as text.
+        Projector: write vectors as bare numbers, not as text.
     scalar : sequence of str
-        Model card: names of values to show, such as ``"cosine.mean"``.
+        Model card: names of the scalars to show, such as ``"cosine.mean"``.
     name, task : str, optional
         Model card: name and task of the model.
     command : str
         Recorded in the export.
     **loading
-        Projector, of a checkpoint: arguments of :func:`embgeo.load`.
+        Projector of a checkpoint: arguments of :func:`embgeo.load`.
 
     Returns
     -------
@@ -113,11 +106,14 @@ def export(
     Raises
     ------
     BadOption
-        An argument that does not belong to the format, or a path that embgeo did not write.
+        If an argument is not about the format, or `out` exists and is no export.
     EmbgeoError
-        If the source cannot be read, or the export not written.
+        If the source cannot be read or the export cannot be written.
     """
-    target = target_called(to)
+    targets = {target.name: target for target in TARGETS}
+    if to not in targets:
+        raise refuse_name("format", to, targets, argument("to"))
+    target = targets[to]
     chosen = {
         "checkpoint": checkpoint,
         "at_most": at_most,
@@ -126,63 +122,51 @@ def export(
         "name": name,
         "task": task,
     }
-    check_about(to, {**loading, **{key: v for key, v in chosen.items() if v is not None}})
+    check_options(to, (*loading, *(key for key, value in chosen.items() if value is not None)))
     if not isinstance(source, Analysis | str | os.PathLike):
-        raise BadOption(
-            f"{type(source).__name__} is not an analysis",
-            where=argument("source"),
-            way_out="give an analysis, or the folder that holds one",
-        )
+        raise refuse_type(source, "source", "an analysis, or the folder that holds one")
     item = source if isinstance(source, Analysis) else Path(source)
-    path = as_path(out, "out") if out is not None else Path(f"{stem_of(item)}{target.suffix}")
+    path = as_path(out, "out") if out is not None else Path(f"{name_source(item)}{target.suffix}")
     check_free(target, path)
-    request = export_request(item, target, loading, chosen, command)
+    request = read_request(item, target, loading, chosen, command)
     points = 0 if request.vectors is None else request.vectors.n
     written = write_export(target, request, path)
     return ExportedFiles(tuple(written), points, min(points, projector.SHOWN_POINTS))
 
 
-def target_called(name: str) -> Target:
-    """The format of that name."""
-    known = {target.name: target for target in TARGETS}
-    if name not in known:
-        raise refuse_name("format", name, known, argument("to"))
-    return known[name]
-
-
-def check_about(to: str, given: Mapping[str, object]) -> None:
+def check_options(target: str, options: Iterable[str]) -> None:
     """Refuse options that would do nothing."""
-    for name in given:
+    for name in options:
         about = ABOUT.get(name, PROJECTOR)
-        if to != about:
-            cause = f"is about {argument('to', about)}"
-            raise BadOption(cause, where=argument(name), way_out="leave it out")
+        refuse_if(
+            target != about, argument(name), f"is about {argument('to', about)}", "leave it out"
+        )
 
 
-def stem_of(source: Analysis | Path) -> str:
+def name_source(source: Analysis | Path) -> str:
     if isinstance(source, Path):
         return result_name(source)
     return result_name(Path(str(source.provenance.get("file") or "analysis")))
 
 
 def check_free(target: Target, path: Path) -> None:
-    """Refuse, before anything is read, to write over what is not ours."""
-    with looking_at(path, _ELSEWHERE):
+    """Refuse, before anything is read, to replace what is not an earlier export."""
+    with looking_at(path, ELSEWHERE):
         taken = path.exists() or path.is_symlink()
         empty = path.is_dir() and target.needs_vectors and not any(path.iterdir())
     if taken and not empty and not target.is_ours(path):
         cause = "exists and was not made by this command"
-        raise BadOption(cause, where=path, way_out=_ELSEWHERE)
+        raise BadOption(cause, where=path, way_out=ELSEWHERE)
 
 
-def export_request(
+def read_request(
     source: Analysis | Path,
     target: Target,
     loading: Mapping[str, Any],
     chosen: Mapping[str, Any],
     command: str,
 ) -> Request:
-    """What is exported, read."""
+    """Read the source."""
     shown = str(source) if isinstance(source, Path) else str(source.provenance.get("file") or "")
     record: dict[str, Any] = {
         "format": FORMAT,
@@ -192,6 +176,7 @@ def export_request(
         "command": printable(command),
         "versions": {"embgeo": VERSION, "python": platform.python_version()},
     }
+    binary, at_most = bool(chosen["bytes"]), chosen["at_most"]
     folder = saved_folder(source) if isinstance(source, Path) else Path()
     if folder is None:
         assert isinstance(source, Path)
@@ -201,80 +186,67 @@ def export_request(
                 where=source,
                 way_out="make one with: embgeo analyze CHECKPOINT",
             )
-        if chosen["checkpoint"] is not None:
-            refuse_given("checkpoint", "a saved analysis, and this is a checkpoint")
+        cause = "is about a saved analysis, and this is a checkpoint"
+        refuse_if(chosen["checkpoint"] is not None, argument("checkpoint"), cause, "leave it out")
         request = AnalysisRequest.of(source, **{"output": "none", **loading})
-        vectors = of_checkpoint(request, chosen["at_most"])
-        record |= {"matrix": vectors.origin}
-        return Request(record, vectors=vectors, binary=bool(chosen["bytes"]))
+        vectors = read_checkpoint(request, at_most)
+        return Request(record | {"matrix": vectors.origin}, vectors=vectors, binary=binary)
     for name in loading:
-        refuse_given(name, "a checkpoint, and this is a saved analysis")
+        cause = "is about a checkpoint, and this is a saved analysis"
+        raise BadOption(cause, where=argument(name), way_out="leave it out")
     analysis = load_analysis(folder) if isinstance(source, Path) else source
     record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
     return Request(
         record,
         analysis,
-        of_analysis(analysis, folder, chosen["checkpoint"], chosen["at_most"])
+        read_original(analysis, folder, chosen["checkpoint"], at_most)
         if target.needs_vectors
         else None,
         scalars=tuple(dict.fromkeys(chosen["scalar"] or ())),
-        model=chosen["name"] or stem_of(source),
+        model=chosen["name"] or name_source(source),
         task=chosen["task"] or "text-generation",
-        binary=bool(chosen["bytes"]),
+        binary=binary,
     )
 
 
-def refuse_given(name: str, about: str) -> None:
-    raise BadOption(f"is about {about}", where=argument(name), way_out="leave it out")
-
-
 def write_export(target: Target, request: Request, path: Path) -> list[Path]:
-    """Write whole or not at all; the paths that were written."""
+    """Write all files or none, and return their paths."""
     path = path.absolute()
-    with fresh_folder(path.parent, path, _ELSEWHERE) as fresh:
+    with fresh_folder(path.parent, path, ELSEWHERE) as fresh:
         target.write(request, fresh / path.name)
-        written = sorted(p.relative_to(fresh) for p in fresh.rglob("*") if p.is_file())
-        # The record first: what is half there is known as ours. What the projector looks for last.
-        order = sorted(
-            written, key=lambda p: (p.suffix != ".json", p.name == projector.CONFIGURATION)
-        )
+        # The projector looks for its configuration, which comes last.
+        names = sorted(list_files(fresh), key=lambda name: name.name == projector.CONFIGURATION)
         if path.is_dir():
             (path / projector.CONFIGURATION).unlink(missing_ok=True)
-        move_files(fresh, path.parent, order)
-    return [path] if path.is_file() else [path.parent / name for name in written]
+        move_files(fresh, path.parent, names)
+    return [path] if path.is_file() else sorted(path.parent / name for name in names)
 
 
-def of_analysis(
+def read_original(
     analysis: Analysis, folder: Path, checkpoint: Path | str | None, at_most: int | None
 ) -> Vectors:
-    """The kept rows of the matrix that was analyzed, with what the analysis says of each."""
-    named = analysis
-    if checkpoint is not None:
-        named = replace(analysis, provenance={**analysis.provenance, "file": str(checkpoint)})
-    matrix, why = original(named, folder)
+    """The kept rows of the analyzed matrix, labeled with the columns of the analysis."""
+    moved = {} if checkpoint is None else {"file": str(checkpoint)}
+    named = replace(analysis, provenance={**analysis.provenance, **moved})
+    matrix, reason = original(named, folder)
     if matrix is None:
-        raise BadOption(
-            why, where=folder, way_out=f"name the checkpoint with {argument('checkpoint')}"
-        )
+        way_out = f"name the checkpoint with {argument('checkpoint')}"
+        raise BadOption(reason, where=folder, way_out=way_out)
     known = frequency(analysis)
     falling = None
     if known is not None:
         falling = known[1] if known[0] == "count" else -known[1]
-    positions = choose_rows(falling, len(analysis.rows), at_most)
     columns = {
         k: v for k, v in collect_columns(analysis).items() if not k.startswith("projection.")
     }
     if analysis.popular is not None:
         # Words, which the projector colors as classes.
         columns["class"] = ["popular" if p else "rare" for p in columns.pop("popular")]
-    # Tokens come first: the projector shows the first column.
-    names = sorted(columns, key=lambda name: (name != "token", name != "row"))
-    labels = picked({name: columns[name] for name in names}, positions)
-    return vectors(matrix, analysis.rows[positions], labels)
+    return take_rows(matrix, analysis.rows, columns, falling, at_most)
 
 
-def of_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
-    """The rows of a checkpoint that are finite and no padding, with tokens and counts."""
+def read_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
+    """The finite rows of a checkpoint without padding, labeled with tokens and counts."""
     matrix = request.load()
     usable = np.ones(matrix.n, dtype=bool)
     for masked in matrix.masked.values():
@@ -283,46 +255,41 @@ def of_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
         usable[index] &= np.isfinite(block).all(axis=1)
     kept = np.flatnonzero(usable)
     if not len(kept):
-        raise BadOption(
-            "no row is finite",
-            where=request.source.path,
-            way_out=f"choose another {argument('tensor')}",
-        )
+        way_out = f"choose another {argument('tensor')}"
+        raise BadOption("no row is finite", where=request.source.path, way_out=way_out)
     columns: dict[str, Any] = {"row": kept}
     if matrix.tokens is not None:
-        columns = {"token": [matrix.tokens[i] for i in kept], **columns}
+        columns["token"] = [matrix.tokens[i] for i in kept]
     falling = None
     if matrix.frequency is not None:
         falling = matrix.frequency.counts[kept]
         if matrix.frequency.kind == "counts":
             columns["count"] = falling.astype(np.int64)
-    positions = choose_rows(falling, len(kept), at_most)
-    return vectors(matrix, kept[positions], picked(columns, positions))
+    return take_rows(matrix, kept, columns, falling, at_most)
 
 
-def choose_rows(
-    falling: npt.NDArray[Any] | None, rows: int, at_most: int | None
-) -> npt.NDArray[np.int64]:
-    as_float = None if falling is None else np.asarray(falling, dtype=np.float64)
-    return thin_rows(as_float, rows, rows if at_most is None else at_most)
+def take_rows(
+    matrix: Matrix,
+    rows: npt.NDArray[np.int64],
+    columns: Mapping[str, Any],
+    falling: npt.NDArray[Any] | None,
+    at_most: int | None,
+) -> Vectors:
+    """At most this many of the rows, evenly over the order of frequency, with their labels."""
+    positions = thin_rows(falling, len(rows), at_most)
 
-
-def picked(columns: dict[str, Any], positions: npt.NDArray[np.int64]) -> Labels:
-    """The columns at these positions, as Python's own values."""
-    values = []
-    for column in columns.values():
-        if isinstance(column, np.ndarray):
-            values.append(column[positions].tolist())
-        else:
-            values.append([column[i] for i in positions.tolist()])
-    return Labels(tuple(columns), tuple(values))
-
-
-def vectors(matrix: Matrix, rows: npt.NDArray[np.int64], labels: Labels) -> Vectors:
     def blocks() -> Iterator[npt.NDArray[np.float64]]:
-        for _, block in matrix.blocks(rows):
+        for _, block in matrix.blocks(rows[positions]):
             yield block
 
+    # Tokens come first: the projector shows the first column.
+    names = sorted(columns, key=lambda name: (name != "token", name != "row"))
+    labels = {
+        name: column[positions].tolist()
+        if isinstance(column := columns[name], np.ndarray)
+        else [column[i] for i in positions]
+        for name in names
+    }
     origin = {
         "file": matrix.origin.path,
         "tensor": matrix.origin.tensor,
@@ -331,4 +298,4 @@ def vectors(matrix: Matrix, rows: npt.NDArray[np.int64], labels: Labels) -> Vect
         "d": matrix.d,
     }
     name = matrix.origin.tensor or matrix.name
-    return Vectors(name, len(rows), matrix.d, blocks, labels, origin)
+    return Vectors(name, len(positions), matrix.d, blocks, labels, origin)

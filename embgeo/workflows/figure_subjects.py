@@ -1,4 +1,4 @@
-"""What figures draw, from results and paths: analyses, comparisons, studies, logs of runs."""
+"""The subjects of figures, from analyses, comparisons, studies and logs of runs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from embgeo.charts.subject import (
-    Subject,
-    compared_subjects,
-    log_courses,
-    method_subjects,
-)
+from embgeo.charts.subject import Subject, compared_subjects, log_courses, method_subjects
 from embgeo.comparison.comparison import Comparison, load_comparison
 from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.arguments import refuse_if, refuse_type
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import LOG_NAME, read_log
@@ -33,33 +29,20 @@ def load_subjects(
     xs: Sequence[float] = (),
     parameter: str = "",
 ) -> list[Subject]:
-    """One subject an analysis or run, in the order of the results.
+    """One subject for each analysis or run, in the order of the results.
 
-    Parameters
-    ----------
-    results
-        Analyses, comparisons (which stand for their members, and for a run if they track one),
-        or paths: folders of analyses, of comparisons, of studies (which stand for their methods)
-        or of runs with a ``metrics.jsonl``, or the JSON files themselves.
-    labels
-        What to call them; the names of the folders by default.
-    xs
-        Values of the swept parameter.
-    parameter
-        Its name, by which a value is looked for in the paths where `xs` gives none.
+    A comparison stands for its members, and for a run if it is a track; a study for its methods.
+    Paths are those of folders, or of the JSON files in them. Without `xs`, the values of
+    `parameter` are parsed from the paths.
     """
     if isinstance(results, Analysis | Comparison | Path | str):
         results = [results]
     results = list(results)
-    if not results:
-        raise BadOption("there is nothing to draw", where=argument("results"), way_out="give one")
+    refuse_if(not results, argument("results"), "there is nothing to draw", "give one")
     for result in results:
         if not isinstance(result, Analysis | Comparison | Path | str):
-            raise BadOption(
-                f"{type(result).__name__} is not a result",
-                where=argument("results"),
-                way_out="give analyses, comparisons, or the folders that hold them",
-            )
+            way_out = "analyses, comparisons, or the folders that hold them"
+            raise refuse_type(result, "results", way_out)
     pairs = [pair for result in results for pair in list_subjects(result)]
     subjects = [subject for subject, _ in pairs]
     paths = [path for _, path in pairs]
@@ -68,12 +51,9 @@ def load_subjects(
         subjects = [replace(s, x=x) for s, x in zip(subjects, xs, strict=True)]
     elif parameter:
         values = [parse_parameter(str(path), parameter) for path in paths]
-        if not any(value is not None for value in values):
-            raise BadOption(
-                f"no path names a value of {parameter}",
-                where=argument("parameter"),
-                way_out=f"give the values with {argument('x', '0,0.5,1')}",
-            )
+        unknown = all(value is None for value in values)
+        cause, way_out = f"no path names a value of {parameter}", argument("x", "0,0.5,1")
+        refuse_if(unknown, argument("parameter"), cause, f"give the values with {way_out}")
         subjects = [replace(s, x=x) for s, x in zip(subjects, values, strict=True)]
     if labels:
         check_number(labels, subjects, "label")
@@ -83,16 +63,13 @@ def load_subjects(
 
 def check_number(values: Sequence[object], subjects: Sequence[Subject], name: str) -> None:
     """Refuse more or fewer values than there are subjects."""
-    if len(values) != len(subjects):
-        raise BadOption(
-            f"{len(values)} for {len(subjects)} analyses ({', '.join(s.label for s in subjects)})",
-            where=argument(name),
-            way_out="give one for each",
-        )
+    labels = ", ".join(subject.label for subject in subjects)
+    cause = f"{len(values)} for {len(subjects)} analyses ({labels})"
+    refuse_if(len(values) != len(subjects), argument(name), cause, "give one for each")
 
 
 def list_subjects(result: Result) -> list[tuple[Subject, Path]]:
-    """What one result stands for, each with a path that names it."""
+    """The subjects of a result, each with a path that names it."""
     if isinstance(result, Analysis):
         file = Path(str(result.provenance.get("file") or "matrix"))
         return [(Subject(file.stem, result), file)]
@@ -118,10 +95,7 @@ def list_subjects(result: Result) -> list[tuple[Subject, Path]]:
 
 
 def list_methods(home: Path) -> list[tuple[Subject, Path]]:
-    """Each method of a study: its curves over seeds, and the analysis of one of its runs.
-
-    That is the run with the first seed that all methods have.
-    """
+    """Each method of a study: its curves, and its analysis for the first seed that all have."""
     training = load_training(home)
     places = [home / training.choose_shown_run(method.name).folder for method in training.methods]
     return [
@@ -131,7 +105,7 @@ def list_methods(home: Path) -> list[tuple[Subject, Path]]:
 
 
 def list_members(comparison: Comparison, home: Path) -> list[tuple[Subject, Path]]:
-    """The compared analyses, and the run that they make up where they are a track."""
+    """The compared analyses and, of a track, the run."""
     subjects = compared_subjects(comparison)
     members = zip(subjects, comparison.members, strict=False)
     found = [(replace(s, label=m.name, x=m.step, place=None), Path(m.given)) for s, m in members]
@@ -140,12 +114,12 @@ def list_members(comparison: Comparison, home: Path) -> list[tuple[Subject, Path
 
 
 def folder_name(folder: Path) -> str:
-    """What a legend calls a saved result."""
+    """The name of a saved result in legends."""
     return (folder.name or folder.resolve().name).removesuffix(".embgeo")
 
 
 def parse_parameter(name: str, parameter: str) -> float | None:
-    """The number behind the last mention of `parameter`; None where there is none.
+    """The number behind the last mention of `parameter`, or None.
 
     >>> parse_parameter("runs/beta=0.25.embgeo", "beta"), parse_parameter("tau2", "tau")
     (0.25, 2.0)

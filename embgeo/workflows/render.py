@@ -1,4 +1,4 @@
-"""Rendering: the HTML report of a result, which is one file."""
+"""``embgeo.render``: the HTML report of a result, in one file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from embgeo.comparison.comparison import Comparison, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.core.arguments import as_path
+from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument, looking_at, writing
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
@@ -20,15 +20,14 @@ _ELSEWHERE = f"choose another file with {argument('out')}"
 def render(
     result: Analysis | Comparison | Training | Path | str, out: Path | str | None = None
 ) -> str:
-    """Render the report of a result as one HTML page, without the checkpoints.
+    """Render the report of a result as one HTML page; checkpoints are not read.
 
     Parameters
     ----------
     result : Analysis, Comparison, Training or path
-        Or a folder that :func:`embgeo.analyze`, :func:`embgeo.compare` or :func:`embgeo.train`
-        saved one in.
+        A result, or the folder of a saved one.
     out : path, optional
-        HTML file to write; it may exist if it is one.
+        HTML file to write; an HTML page is replaced.
 
     Returns
     -------
@@ -38,7 +37,7 @@ def render(
     Raises
     ------
     UnreadableFile
-        If there is no result, or a damaged one.
+        If there is no result, or it is damaged.
     BadOption
         If `out` exists and is not an HTML page.
     EmbgeoError
@@ -56,7 +55,7 @@ def render(
 
 
 def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable[[], str]:
-    """What draws the page of a result; one that is saved is read at once."""
+    """A function that renders a result; a saved one is read at once."""
     from embgeo.report import analysis as single
     from embgeo.report import comparison as several
     from embgeo.report import study as methods
@@ -64,11 +63,11 @@ def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable
     compared: Comparison | None = None
     if isinstance(result, str | PathLike):
         folder = Path(result)
-        if is_of(folder, TRAINING_NAME):
+        if names_result(folder, TRAINING_NAME):
             beside = (folder if folder.is_dir() else folder.parent) / COMPARISON_FOLDER
             result = load_training(folder)
-            compared = load_comparison(beside) if is_of(beside, COMPARISON_NAME) else None
-        elif is_of(folder, COMPARISON_NAME):
+            compared = load_comparison(beside) if names_result(beside, COMPARISON_NAME) else None
+        elif names_result(folder, COMPARISON_NAME):
             result = load_comparison(folder)
         else:
             result = load_analysis(folder)
@@ -78,16 +77,12 @@ def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable
     if isinstance(shown, Comparison):
         return lambda: several.render(shown)
     if not isinstance(shown, Analysis):
-        raise BadOption(
-            f"{type(shown).__name__} is not a result",
-            where=argument("result"),
-            way_out="give an analysis, a comparison, or the folder that holds one",
-        )
+        raise refuse_type(shown, "result", "an analysis, a comparison, or the folder of one")
     return lambda: single.render(shown)
 
 
-def is_of(folder: Path, name: str) -> bool:
-    """Whether a path is the file of that name, or a folder that holds it."""
+def names_result(folder: Path, name: str) -> bool:
+    """Whether a path is a file of this name, or a folder that holds it."""
     return folder.name == name or (folder / name).is_file()
 
 
@@ -97,7 +92,7 @@ def default_target(folder: Path) -> Path:
 
 
 def check_target(target: Path) -> None:
-    """Refuse to write over a file that is not an HTML page."""
+    """Refuse to replace a file that is not an HTML page."""
     with looking_at(target):
         if not target.exists():
             return

@@ -23,7 +23,7 @@ from embgeo.io.bounded.saved import csv_lines
 from embgeo.publish.export import TARGETS
 from embgeo.publish.export.columns import frequency, thin_rows
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell, yaml_text
-from embgeo.publish.export.target import Labels, Request, Target, Vectors
+from embgeo.publish.export.target import Request, Target, Vectors
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
 
@@ -47,7 +47,7 @@ def exported(target: str, path: Path, analysis: Analysis, **chosen: Any) -> Path
 
 def array_vectors(rows: Any, tokens: tuple[str, ...]) -> Vectors:
     matrix = np.asarray(rows, dtype=np.float64)
-    labels = Labels(("token", "count"), (tokens, tuple(range(len(matrix)))))
+    labels = {"token": tokens, "count": tuple(range(len(matrix)))}
     return Vectors("W", *matrix.shape, lambda: iter([matrix[:2], matrix[2:]]), labels, {})
 
 
@@ -211,7 +211,7 @@ def test_lines_of_the_metadata_are_those_of_the_vectors(tmp_path: Path) -> None:
 
 
 def test_one_column_has_no_header(tmp_path: Path) -> None:
-    vectors = replace(array_vectors(np.eye(3), ()), labels=Labels(("token",), (("a", "b", "c"),)))
+    vectors = replace(array_vectors(np.eye(3), ()), labels={"token": ("a", "b", "c")})
     named("projector").write(Request(RECORD, vectors=vectors), tmp_path / "p")
     assert (tmp_path / "p/metadata.tsv").read_text() == "a\nb\nc\n"
 

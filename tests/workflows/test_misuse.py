@@ -76,12 +76,12 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda a: embgeo.draw(a, width="x"), "width: type str is not accepted; give a number"),  # type: ignore[arg-type]
         (lambda a: embgeo.render(a, 5), "out: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda a: embgeo.compare(a, W, names=5), "names: type int is not accepted; give a text"),  # type: ignore[arg-type]
-        (lambda _: embgeo.render(W), "result: ndarray is not a result"),  # type: ignore[arg-type]
+        (lambda _: embgeo.render(W), "result: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
         (lambda _: embgeo.analyze(W, counts="c.tsv"), "counts: c.tsv is a file, and this is"),
         (lambda _: embgeo.draw([]), "results: there is nothing to draw"),
-        (lambda _: embgeo.draw(W), "results: ndarray is not a result"),
+        (lambda _: embgeo.draw(W), "results: type ndarray is not accepted; give ana"),
         (lambda a: embgeo.draw(a, width=3, venue="acl"), "width: cannot be combined with venue or"),
-        (lambda _: embgeo.export(W, to="csv"), "source: ndarray is not an analysis"),  # type: ignore[arg-type]
+        (lambda _: embgeo.export(W, to="csv"), "source: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_argument_is_named(

@@ -1,4 +1,4 @@
-"""An analysis as columns: one entry a kept row."""
+"""An analysis as columns with one entry a kept row."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ Array = npt.NDArray[Any]
 
 
 def frequency(analysis: Analysis) -> tuple[str, Array] | None:
-    """``"count"`` or ``"rank"`` with the values; None where the analysis does not say."""
+    """``"count"`` or ``"rank"`` with the values, as integers if all are whole."""
     known = find_frequencies(analysis)
-    return None if known is None else (known.kind, as_whole(known.values))
-
-
-def as_whole(values: Array) -> Array:
-    """As integers, where all of them are."""
-    integers = values.astype(np.int64)
-    return integers if np.array_equal(integers, values) else values
+    if known is None:
+        return None
+    integers = known.values.astype(np.int64)
+    return known.kind, integers if np.array_equal(integers, known.values) else known.values
 
 
 def collect_arrays(analysis: Analysis) -> dict[str, Array]:
-    """Every column but the tokens, by name; coordinates keep both axes, shape (M, 2)."""
+    """All columns but the tokens, by name; coordinates have the shape (M, 2)."""
     found: dict[str, Array] = {"row": analysis.rows}
     known = frequency(analysis)
     if known is not None:
@@ -43,7 +40,7 @@ def collect_arrays(analysis: Analysis) -> dict[str, Array]:
 
 
 def collect_columns(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
-    """Every column with one entry a row, the tokens after the row numbers."""
+    """All columns by name, the tokens after the row numbers, coordinates as two columns."""
     found: dict[str, Sequence[Cell] | Array] = {}
     for name, values in collect_arrays(analysis).items():
         if values.ndim == 2:
@@ -56,7 +53,7 @@ def collect_columns(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
 
 
 def iterate_rows(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[Cell, ...]]:
-    """The columns row by row; truth as ``true`` and ``false``."""
+    """The columns row by row; booleans as ``true`` and ``false``."""
     plain = [
         np.where(c, "true", "false").tolist() if isinstance(c, np.ndarray) and c.dtype == bool
         else c.tolist() if isinstance(c, np.ndarray)
@@ -67,35 +64,20 @@ def iterate_rows(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[C
 
 
 def describe_columns(analysis: Analysis) -> dict[str, dict[str, str]]:
-    """What each measured column is: title, meaning, formula and source."""
+    """Title, meaning, formula and source of each measured column."""
     measured: list[Column | Points] = [*analysis.columns, *analysis.points]
-    return {
-        value.name: {
-            "title": value.quantity.title,
-            "meaning": value.quantity.meaning,
-            "formula": value.quantity.formula,
-            "source": value.quantity.source,
-        }
-        for value in measured
-    }
+    keys = ("title", "meaning", "formula", "source")
+    return {one.name: {key: getattr(one.quantity, key) for key in keys} for one in measured}
 
 
-def thin_rows(
-    falling: npt.NDArray[np.float64] | None, rows: int, most: int
-) -> npt.NDArray[np.int64]:
-    """Positions of at most `most` of the rows, evenly over the order of frequency.
+def thin_rows(falling: Array | None, rows: int, most: int | None) -> npt.NDArray[np.int64]:
+    """Ascending positions of at most `most` rows, evenly over the order of frequency.
 
-    Parameters
-    ----------
-    falling : float64 array, shape (rows,), or None
-        Larger for more frequent tokens; None where nothing is known: then evenly over the rows.
-
-    Returns
-    -------
-    int array
-        Rising.
+    `falling` is larger for more frequent tokens; without it, rows are taken evenly.
     """
-    order = np.arange(rows) if falling is None else np.argsort(-falling, kind="stable")
-    if rows > most:
+    order = np.arange(rows)
+    if falling is not None:
+        order = np.argsort(-falling.astype(np.float64), kind="stable")
+    if most is not None and rows > most:
         order = order[np.linspace(0, rows - 1, most).round().astype(np.int64)]
     return np.sort(order).astype(np.int64)

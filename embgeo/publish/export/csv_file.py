@@ -1,10 +1,10 @@
-"""CSV: a row a token; how it was made in a JSON file next to it."""
+"""CSV: a row a token, with its provenance in a JSON file next to it."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import csv_lines, is_record
 from embgeo.publish.export.columns import collect_columns, iterate_rows
 from embgeo.publish.export.target import FORMAT, Request, Target
@@ -16,8 +16,7 @@ def write(request: Request, path: Path) -> None:
     columns = collect_columns(request.saved())
     with path.open("wb") as stream:
         stream.writelines(csv_lines(tuple(columns), iterate_rows(columns)))
-    text = json.dumps(request.record, indent=1, allow_nan=False) + "\n"
-    path.with_name(path.name + BESIDE).write_text(text, "ascii")
+    path.with_name(path.name + BESIDE).write_text(as_text(request.record), "ascii")
 
 
 def is_ours(path: Path) -> bool:

@@ -3,15 +3,17 @@ r"""Hostile text in the formats of the projector and of YAML."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 _NAMED = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def tsv_cell(text: str) -> str:
-    r"""Text between tabs: ``\n``, ``\t``, ``\r`` and ``\\`` for what would end it.
+    r"""Text between tabs, with the escapes ``\n``, ``\t``, ``\r`` and ``\\``.
 
-    Other controls, separators of lines and lone surrogates become ``\\uXXXX``, spelled with two
-    backslashes: a reader that resolves the four escapes sees the code.
+    Other controls, line separators and lone surrogates become ``\\uXXXX``, with two backslashes:
+    a reader that resolves the four escapes sees the code.
 
     >>> print(tsv_cell("a\tb\\c"), tsv_cell("\x00"))
     a\tb\\c \\u0000
@@ -20,7 +22,7 @@ def tsv_cell(text: str) -> str:
 
 
 def protobuf_text(text: str) -> str:
-    r"""A string of a protocol buffer in text form; everything beyond ASCII as octal bytes.
+    r"""A string of a protocol buffer in text form; bytes beyond ASCII are octal.
 
     >>> print(protobuf_text('a"b'), protobuf_text("é"))
     "a\"b" "\303\251"
@@ -40,6 +42,38 @@ def yaml_text(text: str) -> str:
     """
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(c if _is_plain(c) else _code(ord(c)) for c in quoted)
+
+
+def yaml_lines(content: Mapping[str, Any], indent: int = 0) -> Iterator[str]:
+    r"""A YAML mapping of scalars, mappings and lists of mappings, line by line.
+
+    >>> print(*yaml_lines({"a": [{"b": 1, "c": {"d": "x"}}]}), sep="\n")
+    a:
+    - b: 1
+      c:
+        d: "x"
+    """
+    pad = " " * indent
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            yield f"{pad}{key}:"
+            yield from yaml_lines(value, indent + 2)
+        elif isinstance(value, list):
+            yield f"{pad}{key}:"
+            for entry in value:
+                first, *others = yaml_lines(entry, indent + 2)
+                yield f"{pad}- {first.lstrip()}"
+                yield from others
+        else:
+            yield f"{pad}{key}: {_yaml_scalar(value)}"
+
+
+def _yaml_scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return yaml_text(value)
+    text = json.dumps(value)
+    # YAML 1.1 takes 1e-05 for text: its numbers have a point.
+    return text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text
 
 
 def _is_plain(c: str) -> bool:

@@ -1,4 +1,4 @@
-"""Parquet: a row a token; how it was made in the metadata of the schema."""
+"""Parquet: a row a token, with its provenance in the metadata of the schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = b"embgeo"
 def write(request: Request, path: Path) -> None:
     pa, parquet = _pyarrow()
     columns = {
-        # A lone surrogate is not a character of any text that Arrow could hold.
+        # Arrow cannot hold lone surrogates.
         name: [str(token).encode("utf-8", "backslashreplace").decode() for token in values]
         if name == "token"
         else values

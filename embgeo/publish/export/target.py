@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,71 +18,36 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
-    """What is known of each row that is exported.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns, the token first where there are tokens.
-    columns : tuple of sequences
-        All of the same length; tokens are hostile text.
-    """
-
-    names: tuple[str, ...]
-    columns: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Vectors:
-    """The rows of a matrix.
-
-    Attributes
-    ----------
-    name : str
-        Of the tensor; hostile text.
-    n, d : int
-    blocks : callable
-        Gives the rows in order, float64 blocks of shape (·, d); can be called again.
-    labels : Labels
-    origin : dict
-        File, tensor, checksum and shape of the whole matrix, JSON-ready.
-    """
+    """The exported rows of a matrix; its name and the labels are hostile text."""
 
     name: str
     n: int
     d: int
+    #: Gives the rows in order, in float64 blocks of shape (·, d), any number of times.
     blocks: Callable[[], Iterator[npt.NDArray[np.float64]]]
-    labels: Labels
+    #: Columns with one entry a row, the tokens first if there are any.
+    labels: Mapping[str, Sequence[Any]]
+    #: Of the whole matrix, JSON-ready.
     origin: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is exported, and what was chosen.
+    """What to export, and how."""
 
-    Attributes
-    ----------
-    record : dict
-        How it was made, JSON-ready; every target keeps it.
-    analysis : Analysis or None
-        None only for targets that need vectors.
-    vectors : Vectors or None
-        None for targets that need none.
-    scalars : tuple of str
-        Names of the scalars for a model card; empty for the default.
-    model, task : str
-        Name and task in a model card; hostile text.
-    binary : bool
-        Whether vectors go into a binary file.
-    """
-
+    #: The provenance of the export, JSON-ready.
     record: dict[str, Any]
+    #: None only for targets that need vectors.
     analysis: Analysis | None = None
+    #: None for targets that need none.
     vectors: Vectors | None = None
+    #: Names of the scalars in a model card; empty for the default.
     scalars: tuple[str, ...] = ()
+    #: Name and task in a model card; hostile text.
     model: str = ""
     task: str = "text-generation"
+    #: Whether vectors go into a binary file.
     binary: bool = False
 
     def saved(self) -> Analysis:
@@ -94,23 +59,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One format to export to.
-
-    Attributes
-    ----------
-    name : str
-        Of the option.
-    suffix : str
-        Of the file, or of the folder.
-    write : callable
-        Writes the request to a path that does not exist yet; files next to it begin with its name.
-    is_ours : callable
-        Whether a file (or folder) that exists was written by `write`.
-    needs_vectors : bool
-    """
+    """A format to export to."""
 
     name: str
+    #: Of the file or the folder.
     suffix: str
+    #: Writes to a path that does not exist; further files begin with the name of the path.
     write: Callable[[Request, Path], None]
+    #: Whether an existing file or folder was written by `write`.
     is_ours: Callable[[Path], bool]
     needs_vectors: bool = False

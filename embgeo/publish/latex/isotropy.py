@@ -1,4 +1,4 @@
-"""I1 and I2 by method, in the shape of Wang et al. 2020, Table 3."""
+"""I1 and I2 by method, after Table 3 of Wang et al. 2020."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embgeo.publish.latex.latex_table import Content, Latex, LatexTable, TableCo
 from embgeo.publish.latex.latex_text import latex_number
 from embgeo.result.analysis import Analysis
 
-#: Digits behind the point, at most.
+#: Most decimals.
 MOST_DECIMALS = 4
 CONVENTIONS = {
     "both": r"$Z$ is taken at both signs, $v$ and $-v$, of each eigenvector $v$ of "
@@ -23,7 +23,7 @@ CONVENTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Two columns, I1 and I2, of one scale: over both signs of the eigenvectors, or over one."""
+    """Two columns, I1 and I2, over both signs of the eigenvectors or over one."""
 
     title: str
     both: tuple[Quantity, Quantity]
@@ -64,7 +64,7 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
     if all(None not in pair(method.analysis, SAMPLED, signs) for method in methods):
         groups.append(SAMPLED)
     table = [[s for g in groups for s in pair(method.analysis, g, signs)] for method in methods]
-    # Of each group I1, which is largest where directions are most alike, then I2, smallest there.
+    # Most isotropic are the largest I1 and the smallest I2 of a group.
     columns_of_scalars = list(zip(*table, strict=True))
     best = [
         find_best(column, max if place % 2 == 0 else min)
@@ -101,30 +101,30 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
 def find_best(
     scalars: Sequence[Scalar | None], choose: Callable[[list[float]], float]
 ) -> float | None:
-    """The most isotropic value of a column; None where there are no two different ones."""
+    """The most isotropic value of a column; None if all are equal."""
     values = [s.value for s in scalars if s is not None and s.value is not None]
     return choose(values) if len(set(values)) > 1 else None
 
 
 def is_marked(scalar: Scalar | None) -> bool:
-    """Whether a value is shown that depends on the choice of basis."""
+    """Whether a value depends on the choice of basis."""
     return scalar is not None and scalar.value is not None and "basis_dependent" in scalar.caveats
 
 
 def write_column(scalars: Sequence[Scalar | None], bold: float | None) -> list[Latex]:
-    """The cells of a column, with their points below each other."""
+    """The cells of a column, with their decimal points aligned."""
     texts = [format_number(s.value, 3) for s in scalars if s is not None and s.value is not None]
     decimals = min(MOST_DECIMALS, max((count_decimals(text) for text in texts), default=0))
     return [Latex(write_cell(scalar, decimals, bold)) for scalar in scalars]
 
 
 def count_decimals(text: str) -> int:
-    """Digits behind the point; 0 of a number with an exponent."""
+    """Decimals; 0 for a number with an exponent."""
     return 0 if "e" in text else len(text.partition(".")[2])
 
 
 def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
-    """The value, the standard error where sampled, and a dagger where the basis decides."""
+    """The value, the standard error if sampled, and a dagger if it depends on the basis."""
     if scalar is None or scalar.value is None:
         return "---"
     text = latex_number(write_number(scalar.value, decimals))
@@ -132,12 +132,12 @@ def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
         text = rf"$\mathbf{{{text.strip('$')}}}$"
     if scalar.standard_error is not None:
         text += rf" $\pm$ {latex_number(write_number(scalar.standard_error, decimals))}"
-    # The mark takes no room, so that points stay below each other.
+    # The mark takes no room, so that points stay aligned.
     return text + r"\rlap{$^\dagger$}" if is_marked(scalar) else text
 
 
 def write_number(value: float, decimals: int) -> str:
-    """With this many decimals; three digits and an exponent where that would show too few."""
+    """A number with this many decimals, or three digits and an exponent if it is too small."""
     short = format_number(value, 3)
     if "e" in short or abs(value) < 10.0 ** (1 - decimals):
         return short

@@ -1,4 +1,4 @@
-"""What a LaTeX table is: analyses go in, the content of a template and its numbers come out."""
+"""What a LaTeX table is: analyses go in, the content of its template and its numbers come out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embgeo.result.analysis import Analysis
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """One analysis and what the table calls it; the name is hostile text."""
+    """An analysis and its label, which is hostile text."""
 
     label: str
     analysis: Analysis
@@ -24,57 +24,35 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a template is filled with.
+    """The content of a table."""
 
-    Attributes
-    ----------
-    values : dict
-        By the names that the template uses; what is not `Latex` is escaped.
-    columns, rows
-        The numbers behind the table.
-    """
-
+    #: Values of the template by name; all but `Latex` are escaped.
     values: dict[str, Any]
+    #: The numbers behind the table.
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class LatexTable:
-    """One kind of table.
+    """A kind of table."""
 
-    Attributes
-    ----------
-    name : str
-        Of the option, of the file and of the template.
-    missing : callable
-        Why an analysis has nothing for it; empty if it has.
-    fill : callable
-        From methods that lack nothing, and which signs of the eigenvectors to take ("both" or
-        "one"), to the content.
-    """
-
+    #: Of the option, of the file and of the template.
     name: str
+    #: Why an analysis cannot be in the table; empty if it can.
     missing: Callable[[Analysis], str]
+    #: Makes the content from the columns and the signs of the eigenvectors, "both" or "one".
     fill: Callable[[Sequence[TableColumn], str], Content]
 
 
 class Latex(str):
-    """LaTeX source, which a template takes as it stands."""
+    """LaTeX source, which is not escaped."""
 
     __slots__ = ()
 
 
 def render_table(table: LatexTable, content: Content, made_by: str) -> str:
-    """The table as a file to ``\\input``; equal content gives equal text.
-
-    Parameters
-    ----------
-    content : Content
-        From ``table.fill``.
-    made_by : str
-        Said in a comment on the first line.
-    """
+    """The table as a file to ``\\input``, with `made_by` in a comment on the first line."""
     template = _environment().get_template(f"{table.name}.tex.j2")
     body = template.render(content.values)
     definition = f"{DEFINITION}\n" if r"\embgeochar" in body else ""

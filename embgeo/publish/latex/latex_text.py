@@ -1,8 +1,8 @@
-r"""Hostile text as LaTeX that prints it, under every engine and font encoding.
+r"""Hostile text as LaTeX that prints it with every engine and font encoding.
 
-Accented Latin letters become accent commands (``\'{e}``). What needs a font that a paper may not
-have becomes ``\embgeochar{…}{65E5}``: the table defines it to print ``U+65E5``, and a paper with
-such a font may define it, before the table, to print its first argument.
+Accented Latin letters become accent commands (``\'{e}``). Characters that need another font become
+``\embgeochar{…}{65E5}``, which the table defines to print ``U+65E5``; a paper with such a font may
+define it, before the table, to print its first argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
     "}": r"\}",
-    # Not \$: matplotlib would take its backslash away before PGF sees it.
+    # Not \$, whose backslash matplotlib removes before PGF sees it.
     "$": r"\textdollar{}",
     "&": r"\&",
     "#": r"\#",
@@ -32,12 +32,12 @@ _SPECIAL = {
     "|": r"\textbar{}",
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
-    # babel makes it a command in some languages.
+    # An active character in some languages of babel.
     '"': r"{\char34}",
-    # Several in a row would join to a dash or a quotation mark.
+    # Several in a row would become a dash or a quotation mark.
     "-": "{-}",
     ",": "{,}",
-    # The first sign of a row would become an option of the line break before it.
+    # At the start of a row it would be an argument of the line break before it.
     "[": "{[}",
     "*": "{*}",
     "\n": r"\textbackslash{}n",
@@ -60,10 +60,7 @@ _ACCENTS = {
 
 
 def latex_text(text: str) -> str:
-    r"""`text` as LaTeX source that prints it.
-
-    Blanks at the ends are shown, controls spelled out, long text is cut; an empty one is said to
-    be empty.
+    r"""`text` as LaTeX source that prints it, cut if it is long, with blanks at its ends visible.
 
     >>> print(latex_text("50% of $x_1$"), latex_text("Gödel"), latex_text("日"))
     50\% of \textdollar{}x\_1\textdollar{} G\"{o}del \embgeochar{日}{65E5}
@@ -89,13 +86,13 @@ def _character(c: str) -> str:
     parts = unicodedata.normalize("NFD", c)
     if len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS:
         return rf"\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
-    # What prints nothing by itself, or turns the text around, is only named.
+    # Characters that are invisible, or change the direction of the text, are only named.
     printed = c if c.isprintable() and not unicodedata.combining(c) else ""
     return rf"\embgeochar{{{printed}}}{{{ord(c):04X}}}"
 
 
 def latex_number(text: str) -> str:
-    r"""A number as :func:`embgeo.core.values.format_number` writes it, as LaTeX.
+    r"""A number from :func:`embgeo.core.values.format_number` as LaTeX.
 
     >>> print(latex_number("−1.5e-08"), latex_number("12,345"))
     $-1.5\times10^{-8}$ $12{,}345$

@@ -1,4 +1,4 @@
-"""Neighbors of chosen words by method, in the shape of Gong et al. 2018 (FRAGE), Table 5."""
+"""Neighbors of chosen words by method, after Table 5 of Gong et al. 2018 (FRAGE)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embgeo.result.analysis import Analysis
 
 NEIGHBORS = frequency.NEIGHBORS.name
 RANKS = frequency.NEIGHBOR_RANKS.name
-#: Neighbors that are listed, and words next to each other, as in the paper.
+#: Neighbors of a word, and words next to each other, as in the paper.
 LISTED = 4
 ACROSS = 4
 
@@ -59,7 +59,7 @@ def fill(methods: Sequence[TableColumn], _signs: str) -> Content:
 
 
 class WordLists:
-    """Neighbors and ranks of the words of one analysis, each with whether it is rare."""
+    """Neighbors and ranks of the words of an analysis, each with whether it is rare."""
 
     def __init__(self, analysis: Analysis) -> None:
         self.near: dict[str, list[tuple[str, bool]]] = {}
@@ -79,7 +79,7 @@ class WordLists:
             self.ranks.setdefault(str(row[0]), []).append(found)
 
     def data(self, word: str) -> list[tuple[Cell, ...]]:
-        """Kind, place, token and "true" or "false" for rare, of whatever is known of `word`."""
+        """Rows of kind, place, token and rarity for all that is known of `word`."""
         near = enumerate(self.near.get(word, []), 1)
         rows: list[tuple[Cell, ...]] = [
             ("neighbor", place, token, str(rare).lower()) for place, (token, rare) in near
@@ -89,7 +89,7 @@ class WordLists:
         return rows
 
     def block(self, words: Sequence[str]) -> dict[str, Any]:
-        """Columns of the words as rows of cells, in LaTeX; empty where a column is shorter."""
+        """The columns of the words as rows of LaTeX cells."""
         near = [[add_star(*cell) for cell in self.near.get(w, [])[:LISTED]] for w in words]
         ranks = [
             [f"{add_star(token, rare)}: {rank:,}" for token, rare, rank in self.ranks.get(w, [])]
@@ -105,12 +105,12 @@ class WordLists:
 
 
 def add_star(token: str, rare: bool) -> str:
-    """A token in LaTeX, with a star behind it if it is rare."""
+    """A token in LaTeX, with a star if it is rare."""
     return latex_text(token) + ("*" if rare else "")
 
 
 def list_rows(analysis: Analysis, name: str) -> list[tuple[tuple[Cell, ...], list[bool]]]:
-    """The rows of a table, each with whether its cells name rare tokens."""
+    """The rows of a table, each with whether its cells are rare tokens."""
     found = table(analysis, name)
     if found is None:
         return []
