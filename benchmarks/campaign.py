@@ -21,7 +21,8 @@ from typing import Any
 
 import embgeo
 from embgeo.core.errors import Diverged
-from embgeo.report.study_tables import claim_rows, heads
+from embgeo.core.number_text import format_optional
+from embgeo.report.study_tables import ClaimRow, claim_rows, heads
 from embgeo.report.text.study import table
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.methods.catalog import METHODS
@@ -244,24 +245,25 @@ def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:
         yield f"| {' | '.join(HEADS)} |"
         yield "|---" * len(HEADS) + "|"
         for row in claim_rows(study):
-            if row.source.partition(",")[0] == source:
+            if row.paper == source:
                 yield describe_claim(row)
 
 
-def describe_claim(row: Any) -> str:
+def describe_claim(row: ClaimRow) -> str:
     """A line of the table of claims."""
-    verdict = f"**{row.verdict}**{' (a check)' if row.sanity else ''}"
-    if row.verdict == "not decidable":
-        verdict += f": {row.reason}"
+    claim = row.outcome
+    verdict = f"**{claim.verdict}**{' (a check)' if claim.sanity else ''}"
+    if claim.verdict == "not decidable":
+        verdict += f": {claim.reason}"
     cells = (
-        f"{row.text} ({row.methods})",
-        row.published or "no number",
+        f"{claim.text} ({row.methods})",
+        claim.published or "no number",
         verdict,
         f"{row.difference} ({row.interval})" if row.interval else row.difference,
         row.text_interval or "–",
         row.share,
-        row.p_value,
-        row.p_adjusted,
+        format_optional(claim.p_value, 2),
+        format_optional(claim.p_adjusted, 2),
         row.detectable,
     )
     return f"| {' | '.join(cells)} |"

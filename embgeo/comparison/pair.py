@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from embgeo.comparison.matching import Matching
+from embgeo.core.number_text import format_signed
 from embgeo.core.typed import INLINE
 from embgeo.core.values import (
     Column,
@@ -141,6 +142,28 @@ class Difference:
     @property
     def name(self) -> str:
         return self.quantity.name
+
+    @property
+    def text(self) -> str:
+        """The difference with its sign and unit; empty if there is none."""
+        if self.difference is None:
+            return ""
+        if self.change == "equal" and self.difference:
+            return "≈ 0"
+        return f"{format_signed(self.difference)} {self.quantity.unit}".rstrip()
+
+    @property
+    def error_text(self) -> str:
+        return "" if self.standard_error is None else f"± {format_number(self.standard_error, 2)}"
+
+    @property
+    def interval_text(self) -> str:
+        return "" if self.interval is None else " … ".join(map(format_signed, self.interval))
+
+    @property
+    def remarks(self) -> str:
+        """Why there is no difference, or how its error was found; empty without either."""
+        return "; ".join(filter(None, (self.undefined, self.note, self.error_note)))
 
     def __repr__(self) -> str:
         shown = self.undefined if self.difference is None else format_number(self.difference)

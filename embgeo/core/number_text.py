@@ -30,6 +30,16 @@ def format_number(value: float, digits: int = 4) -> str:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
+def format_optional(value: float | None, digits: int = 4) -> str:
+    """`value` as :func:`format_number` writes it; a dash if there is none."""
+    return "–" if value is None else format_number(value, digits)
+
+
+def format_signed(value: float) -> str:
+    """`value` with its sign, also if it is positive."""
+    return f"+{format_number(value)}" if value > 0 else format_number(value)
+
+
 def format_duration(seconds: float) -> str:
     """``"2 min 5 s"``.
 

@@ -1,22 +1,21 @@
-"""An analysis as one HTML file that needs nothing else: no network, no checkpoint, no script.
+"""The report of an analysis: one HTML file that needs no network, checkpoint or script.
 
 Tables and vector figures are complete by themselves; the script adds a map of all tokens with
 search, lasso and linked histograms. Every string from the analysis is hostile text: templates
-escape all of it, and what would be invisible is spelled out.
+escape it and spell out invisible characters.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from embgeo.charts.subject import Subject
 from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
+from embgeo.diagnosis.finding import find_scalar
 from embgeo.diagnosis.verdict import judge
-from embgeo.io.bounded.saved import write_text
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
 from embgeo.report.payload import build
 from embgeo.report.tables import (
@@ -30,7 +29,7 @@ from embgeo.report.tables import (
     quantities,
     table_view,
 )
-from embgeo.result.analysis import REPORT_NAME, Analysis
+from embgeo.result.analysis import Analysis
 
 _SECTIONS = (
     ("spectrum", "Spectrum"),
@@ -45,7 +44,7 @@ _SECTIONS = (
     ("provenance", "Provenance"),
 )
 
-#: Tables that a section places itself; any other one is shown with the tokens.
+#: Tables that templates place by name; all others are shown with the tokens.
 _PLACED = frozenset(
     {
         spectrum.DECAY.name,
@@ -69,28 +68,14 @@ _PLACED = frozenset(
 
 
 def render(analysis: Analysis) -> str:
-    """The whole page as text; equal analyses give equal text.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`embgeo.result.analysis.load_analysis` reads it, or fresh from an analysis.
-    """
+    """The whole page as text; equal analyses give equal text."""
     return environment().get_template("report.html.j2").render(_context(analysis))
-
-
-def write(analysis: Analysis, folder: Path) -> Path:
-    """Render into ``folder/report.html`` (whole or not at all) and return that path."""
-    target = folder / REPORT_NAME
-    write_text(target, render(analysis))
-    return target
 
 
 def _context(analysis: Analysis) -> dict[str, Any]:
     verdict = judge(analysis)
     findings = {f.key: f for f in verdict.findings}
     provenance = analysis.provenance
-    payload = build(analysis)
     gallery = draw_charts([Subject("", analysis)], "analysis")
     found = quantities(analysis)
     file_name = name_file(provenance)
@@ -107,11 +92,11 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
         "findings": findings,
-        # A collapse that is not there needs no line on the first screen.
+        # The absence of a two-sided collapse needs no line on the first screen.
         "evidence": [f for f in verdict.findings if (f.key, f.state) != ("two-sided", "healthy")],
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
-        # Lines of one model side by side: plain training, then the paper's method.
+        # Pairs for one model: plain training, then the paper's method.
         "published_pairs": list(zip(WANG_TABLE_3[::2], WANG_TABLE_3[1::2], strict=True)),
         "own_published": _own_published(analysis),
         "published_table": WANG_TABLE_3,
@@ -140,12 +125,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
             for key, title in _SECTIONS
             if key != "hidden" or "hidden" in numbers
         ],
-        **code(
-            ANALYSIS,
-            gallery.charts,
-            payload.meta if payload else None,
-            payload.block if payload else "",
-        ),
+        **code(ANALYSIS, gallery.charts, build(analysis)),
     }
 
 
@@ -169,25 +149,19 @@ def _frequency(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def _own_published(analysis: Analysis) -> dict[str, str] | None:
-    i1 = analysis.scalar(isotropy.I1_MEAN_SIGN.name)
-    i2 = analysis.scalar(isotropy.I2_MEAN_SIGN.name)
-    if i1 is None or i2 is None or i1.value is None or i2.value is None:
+    i1 = find_scalar(analysis, isotropy.I1_MEAN_SIGN)
+    i2 = find_scalar(analysis, isotropy.I2_MEAN_SIGN)
+    if i1 is None or i2 is None:
         return None
-    return {"i1": format_number(i1.value, 2), "i2": format_number(i2.value, 2)}
+    return {"i1": format_number(float(i1), 2), "i2": format_number(float(i2), 2)}
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedNumber:
-    """One line of a paper's table.
+    """One line of a paper's table; `sample` says which rows the paper took.
 
-    Attributes
-    ----------
-    data, model, training : str
-    i1, i2 : float
-        One sign for each eigenvector, raw scale: comparable with ``isotropy.i1_mean_sign`` and
-        ``isotropy.i2_mean_sign`` only.
-    sample : str
-        The rows that the paper took.
+    `i1` and `i2` take one sign for each eigenvector, at the stored scale: they compare with
+    ``isotropy.i1_mean_sign`` and ``isotropy.i2_mean_sign`` only.
     """
 
     data: str

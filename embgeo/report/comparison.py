@@ -1,13 +1,12 @@
-"""A comparison as one HTML file that needs nothing else: no network, no checkpoint, no script.
+"""The report of a comparison: one HTML file that needs no network, checkpoint or script.
 
-Like the report of one matrix: tables and vector figures are complete by themselves, and the
-script adds linked maps of the shared tokens. Every string is hostile text.
+Tables and vector figures are complete by themselves; the script adds linked maps of the shared
+tokens. Every string is hostile text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from embgeo.charts import training
@@ -20,17 +19,16 @@ from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_to
 from embgeo.comparison.names import member_name, short_name
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.shifts import shifts, state_rows
+from embgeo.comparison.track import Track
 from embgeo.core.quantities import isotropy
 from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
-from embgeo.io.bounded.saved import write_text
 from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.comparison_tables import (
     choose_places,
     curve_families,
     explain_no_bend,
-    families,
     headline_rows,
     list_bends,
     matches,
@@ -40,7 +38,6 @@ from embgeo.report.comparison_tables import (
 from embgeo.report.page import COMPARISON, Bundle, Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.report.tables import quantities as quantities_of
-from embgeo.result.analysis import REPORT_NAME
 
 SECTIONS = (
     ("training", "Over training"),
@@ -56,7 +53,7 @@ SECTIONS = (
     ("provenance", "Provenance"),
 )
 
-#: What stands in the table of raw and unit scale, in this order.
+#: Rows of the table of raw and unit scale.
 _ISOTROPY = (
     isotropy.I1.name,
     isotropy.I1_UNIT.name,
@@ -76,28 +73,13 @@ def render(comparison: Comparison) -> str:
     return environment().get_template("comparison.html.j2").render(context(comparison))
 
 
-def write(comparison: Comparison, folder: Path) -> Path:
-    """Render into ``folder/report.html`` (whole or not at all) and return that path."""
-    target = folder / REPORT_NAME
-    write_text(target, render(comparison))
-    return target
-
-
 def context(
     comparison: Comparison,
     *,
     bundle: Bundle = COMPARISON,
     more: Gallery | None = None,
 ) -> dict[str, Any]:
-    """What the templates print.
-
-    Parameters
-    ----------
-    bundle : Bundle
-        Scripts and styles of the page.
-    more : Gallery, optional
-        Charts in addition to those of the comparison.
-    """
+    """The variables of the templates; `more` are charts in addition to those of the comparison."""
     payload = build(comparison)
     gallery = draw_comparison(comparison)
     if more is not None:
@@ -129,13 +111,8 @@ def context(
             if key != "training" or comparison.track is not None
         ],
         **_numbers(comparison),
-        **_training(comparison),
-        **code(
-            bundle,
-            gallery.charts,
-            payload.meta if payload else None,
-            payload.block if payload else "",
-        ),
+        **_training(comparison.track),
+        **code(bundle, gallery.charts, payload),
     }
 
 
@@ -152,7 +129,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
     places = choose_places(comparison)
     held = places[-1]
     track = comparison.track
-    # Of a run, the first screen shows its two ends.
+    # The first screen of a run shows its two ends.
     ends = places if track is None else [held]
     rows = number_rows(comparison, places)
     by_name = {row.quantity.name: row for row in rows}
@@ -172,7 +149,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "headline_rows": headline_rows(number_rows(comparison, ends)),
         "pair_rows": pair_rows(comparison, places),
         "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
-        "families": families(rows),
+        "families": group_by_family(rows, lambda row: row.quantity.family),
     }
 
 
@@ -184,7 +161,7 @@ def _names(comparison: Comparison, places: Iterable[int]) -> list[dict[str, str]
 
 
 def _title(comparison: Comparison) -> str:
-    names = [n["name"] for n in _names(comparison, range(len(comparison.members)))]
+    names = [member_name(comparison, place) for place in range(len(comparison.members))]
     if len(names) == 2:
         return f"{names[0]} → {names[1]} – embedding geometry compared"
     return f"{names[0]} and {len(names) - 1} others – embedding geometry compared"
@@ -279,38 +256,30 @@ def list_moved(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def is_moves_shown(comparison: Comparison, pair: Pair) -> bool:
-    """The baseline with each shown member; of a track the first with the last."""
+    """Whether a pair is the baseline with a shown member; in a track, with the last one."""
     last = len(comparison.members) - 1
     shown = [last] if comparison.track is not None else choose_places(comparison)
     return pair.first == 0 and pair.second in shown
 
 
 def explain_no_moved(comparison: Comparison) -> str:
-    """Why nobody's neighbors were compared, where that is known."""
-    for pair in comparison.pairs:
-        for scalar in pair.scalars:
-            if scalar.name == NEIGHBOR_OVERLAP.name and scalar.undefined:
-                return scalar.undefined
-    return ""
+    """Why neighbors were not compared, if that is known."""
+    overlaps = (pair.scalar(NEIGHBOR_OVERLAP) for pair in comparison.pairs)
+    return next((s.undefined for s in overlaps if s is not None and s.undefined), "")
 
 
 def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]]]]:
     out = [("The comparison", provenance_rows(comparison.provenance))]
-    for member, name in zip(
-        comparison.members, _names(comparison, range(len(comparison.members))), strict=True
-    ):
+    for place, member in enumerate(comparison.members):
         own = provenance_rows({"given as": member.given, **member.analysis.provenance})
         own += [("note", note.text) for note in member.analysis.notes]
-        out.append((name["name"], own))
+        out.append((member_name(comparison, place), own))
     return out
 
 
-def _training(comparison: Comparison) -> dict[str, Any]:
-    track = comparison.track
-    if track is None:
-        return {"bends": [], "no_bend": "", "curve_families": []}
+def _training(track: Track | None) -> dict[str, Any]:
     return {
-        "bends": list_bends(track),
-        "no_bend": explain_no_bend(track),
-        "curve_families": curve_families(comparison),
+        "bends": list_bends(track) if track else [],
+        "no_bend": explain_no_bend(track) if track else "",
+        "curve_families": curve_families(track) if track else [],
     }

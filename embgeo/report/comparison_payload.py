@@ -1,11 +1,10 @@
-"""What the script of a comparison's page needs of every shared token, packed into one block."""
+"""The data block of the report of a comparison: what its scripts need of every shared token."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.charts.lookup import find_points
 from embgeo.charts.render.view import fit_view, share_scale, unite
@@ -14,37 +13,35 @@ from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.moved import map_moved_rows
 from embgeo.comparison.names import member_name
+from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import frequency, projection
 from embgeo.report.payload import (
     MOST_ROWS,
     SPELLING,
     DataBlock,
     Payload,
+    pack_classes,
     pack_columns,
     pack_counts,
     pack_nearest,
-    pack_reference,
     pack_states,
     pack_tokens,
     pack_views,
     thin,
 )
 from embgeo.report.token_states import list_findings
-from embgeo.result.analysis import Analysis
 
-Rows = npt.NDArray[np.int64]
-
-#: The plane that every map starts with, and the only one where there are more than two maps.
+#: The plane that every map starts with; the only one if there are more than two maps.
 FIRST_VIEW = projection.SVD2.name
 
-#: What belongs to a token and not to its row in one of the matrices.
+#: Numbers of a token, not of its row in one of the matrices.
 OF_TOKENS = (frequency.LOG_COUNT.name, frequency.RANK.name)
 
 
 def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
-    """The block of a comparison, or None where fewer than two members can be shown together.
+    """The block of a comparison, or None if fewer than two members can be shown together.
 
-    A page holds at most `most` points: with more, tokens are thinned by frequency.
+    With more than `most` points, tokens are thinned by frequency.
     """
     places = choose_mapped(comparison)
     if len(places) < 2:
@@ -62,7 +59,7 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
         "total": len(kept[0]),
         "tokens": pack_tokens(baseline.tokens, rows[0], block),
         "count": pack_counts(baseline, rows[0], block),
-        "popular": None,
+        "popular": pack_classes(baseline, rows[0], block),
         "columns": pack_shared_columns(comparison, places, kept, chosen, block),
         "members": [
             {
@@ -76,13 +73,11 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
         "moved": map_moved_rows(comparison, rows[0]),
         **SPELLING,
     }
-    if baseline.popular is not None:
-        meta["popular"] = block.add(baseline.popular[rows[0]].astype(np.uint8))
     return Payload(meta, block.text(), rows[0])
 
 
 def choose_mapped(comparison: Comparison) -> list[int]:
-    """Places of the members with a map: the baseline, and whose rows were matched with its own."""
+    """Places of the members with a map: the baseline, and members with matched rows."""
     if not find_points(comparison.baseline.analysis, FIRST_VIEW):
         return []
     able = [0]
@@ -94,8 +89,8 @@ def choose_mapped(comparison: Comparison) -> list[int]:
     return [able[i] for i in spread(len(able), MOST_PANELS)]
 
 
-def match_rows(comparison: Comparison, places: list[int]) -> dict[int, Rows]:
-    """Positions of the tokens that all of these members hold, in each of them, in one order."""
+def match_rows(comparison: Comparison, places: list[int]) -> dict[int, IntArray]:
+    """Positions in each of these members of the tokens that all of them hold, in one order."""
     n = len(comparison.baseline.analysis.rows)
     where = {0: np.arange(n, dtype=np.int64)}
     for place in places[1:]:
@@ -125,21 +120,15 @@ def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
 
 
 def pack_member(
-    member: Member, rows: Rows, keys: list[str], columns: list[str], block: DataBlock
+    member: Member, rows: IntArray, keys: list[str], columns: list[str], block: DataBlock
 ) -> dict[str, Any]:
-    """Where these rows lie in one matrix, and the numbers they have there."""
+    """The places of these rows in one matrix, and their numbers there."""
     analysis = member.analysis
-    own = cut(
-        analysis,
-        points=tuple(p for key in keys for p in analysis.points if p.name == key),
-        columns=tuple(c for name in columns for c in analysis.columns if c.name == name),
-    )
-    views = pack_views(own, rows, block)
-    for view, points in zip(views, own.points, strict=True):
-        view |= pack_reference(analysis, points)
+    planes = [p for key in keys for p in analysis.points if p.name == key]
+    own = [c for name in columns for c in analysis.columns if c.name == name]
     return {
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
-        "views": views,
+        "views": pack_views(analysis, planes, rows, block),
         "columns": pack_columns(own, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
         "listed": list_findings(analysis, rows),
@@ -150,14 +139,14 @@ def pack_member(
 def pack_shared_columns(
     comparison: Comparison,
     places: list[int],
-    kept: dict[int, Rows],
-    chosen: Rows,
+    kept: dict[int, IntArray],
+    chosen: IntArray,
     block: DataBlock,
 ) -> list[dict[str, Any]]:
-    """Numbers of the tokens themselves, and of the baseline with another member."""
+    """Numbers of the tokens, and of the baseline with another member."""
     analysis = comparison.baseline.analysis
-    of_tokens = tuple(c for c in analysis.columns if c.name in OF_TOKENS)
-    packed = pack_columns(cut(analysis, (), of_tokens), kept[0][chosen], block)
+    of_tokens = [c for c in analysis.columns if c.name in OF_TOKENS]
+    packed = pack_columns(of_tokens, kept[0][chosen], block)
     for place in places[1:]:
         pair = comparison.pair(0, place)
         if pair is None or not pair.columns:
@@ -165,8 +154,8 @@ def pack_shared_columns(
         # From positions in the baseline to positions among the pair's shared tokens.
         at = np.full(len(analysis.rows), -1, dtype=np.int64)
         at[pair.matching.first] = np.arange(pair.matching.shared)
-        whole = tuple(c for c in pair.columns if np.isfinite(c.values).all())
-        for column in pack_columns(cut(analysis, (), whole), at[kept[0][chosen]], block):
+        whole = [c for c in pair.columns if np.isfinite(c.values).all()]
+        for column in pack_columns(whole, at[kept[0][chosen]], block):
             column["key"] += f":{place}"
             if len(places) > 2:
                 column["label"] += f", {member_name(comparison, place)}"
@@ -174,15 +163,8 @@ def pack_shared_columns(
     return packed
 
 
-def cut(analysis: Analysis, points: tuple[Any, ...], columns: tuple[Any, ...]) -> Analysis:
-    """What the packing of an analysis needs, and nothing else of it."""
-    return Analysis(
-        provenance={}, points=points, columns=columns, rows=analysis.rows, tokens=analysis.tokens
-    )
-
-
 def boxes(comparison: Comparison, places: list[int], keys: list[str]) -> dict[str, Any]:
-    """By plane: what all maps show at one scale, and whether they start with it."""
+    """By plane: the box of all maps at one scale, and whether they start with it."""
     out = {}
     for key in keys:
         shown = [p for i in places if (p := find_points(comparison.members[i].analysis, key))]

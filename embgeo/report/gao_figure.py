@@ -1,4 +1,4 @@
-"""Figure 1 of Gao et al. 2019 as one HTML page: the picture, the table behind it, the claims."""
+"""The report of Figure 1 of Gao et al. 2019: picture, table and claims."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def render(record: GaoFigure, chart: Specification) -> str:
             caption=chart.caption,
             sections=[{"id": key, "title": title} for key, title in _SECTIONS],
             version=VERSION,
-            **code(TRAINING, {}, None, ""),
+            **code(TRAINING, {}, None),
         )
     )

@@ -1,4 +1,4 @@
-"""A result where people work: as a small table in a notebook, as DataFrames, as the report."""
+"""A result in Python: as a small table in a notebook, as DataFrames, as the report."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import tempfile
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.visible import visible_text
@@ -58,14 +60,10 @@ def scalars_frame(analysis: Analysis) -> pd.DataFrame:
     frame: pd.DataFrame = import_pandas().DataFrame(
         {
             "title": [s.quantity.title for s in analysis.scalars],
-            "value": [float("nan") if s.value is None else s.value for s in analysis.scalars],
-            "standard_error": [
-                float("nan") if s.standard_error is None else s.standard_error
-                for s in analysis.scalars
-            ],
-            "reference": [
-                float("nan") if s.reference is None else s.reference for s in analysis.scalars
-            ],
+            **{
+                name: np.array([getattr(s, name) for s in analysis.scalars], dtype=np.float64)
+                for name in ("value", "standard_error", "reference")
+            },
             "unit": [s.quantity.unit for s in analysis.scalars],
             "convention": [s.convention for s in analysis.scalars],
             "undefined": [s.undefined for s in analysis.scalars],
@@ -128,14 +126,14 @@ def show(analysis: Analysis) -> None:
 
 
 def is_notebook() -> bool:
-    """Whether this process is the kernel of a notebook, and no terminal."""
+    """Whether this process is the kernel of a notebook."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
 
 
 def frame_of(page: str) -> str:
-    """A page inside another one, which it can neither see nor change."""
+    """A page inside another one, isolated from it."""
     return (
         f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{HEIGHT}" '
         'sandbox="allow-scripts" frameborder="0"></iframe>'

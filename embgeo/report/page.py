@@ -1,4 +1,4 @@
-"""What every kind of page is made with: templates that escape all text, code and style."""
+"""Parts of every page: templates that escape all text, charts, scripts and styles."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from embgeo.charts.render.interactive import chart_key, is_interactive, render_i
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.specification import Choices, Specification
 from embgeo.charts.subject import Subject
-from embgeo.core.values import format_number
+from embgeo.core.number_text import format_optional
 from embgeo.core.visible import visible, visible_text
-from embgeo.report.tables import capital
+from embgeo.report.payload import Payload
+from embgeo.report.tables import start_sentence
 
 #: Third-party scripts, each an element of its own.
 VENDOR_SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "vendor/kdbush/kdbush.min.js")
@@ -38,12 +39,13 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Whatever a template prints: what is text has its hidden characters spelled out.
+        # All printed text has its hidden characters spelled out.
         finalize=lambda value: visible_text(value) if type(value) is str else value,
     )
     made.filters["definition"] = lambda name: "def-" + str(name).replace(".", "-")
-    made.filters["number"] = format_number
-    made.filters["capital"] = capital
+    made.filters["number"] = format_optional
+    made.filters["change"] = lambda change: "not comparable" if change == "undefined" else change
+    made.filters["capital"] = start_sentence
     made.filters["whole_options"] = keep_options_whole
     return made
 
@@ -60,12 +62,10 @@ class FigureView:
 
     Attributes
     ----------
-    name, section, caption, alternative : str
-    svg : Markup
     shown : str
-        Which members are seen, where not all are.
+        The shown members, if not all are shown.
     quantity : str
-        Whose definition explains it; may be empty.
+        The quantity whose definition explains the chart; may be empty.
     panels : tuple of dict
         Key, title and quantity of each panel that a script draws instead.
     wide : bool
@@ -84,7 +84,7 @@ class FigureView:
 
 
 class Gallery:
-    """The charts of a page: each is printed once, where its name or its section is called for."""
+    """The charts of a page; templates take each once, by its name or with its section."""
 
     def __init__(self, figures: Iterable[FigureView], charts: dict[str, Any]) -> None:
         self.left = {figure.name: figure for figure in figures}
@@ -92,11 +92,11 @@ class Gallery:
         self.charts = charts
 
     def take(self, name: str) -> FigureView | None:
-        """The chart of that name, if the page has it and has not printed it."""
+        """The chart of that name, unless it is missing or was taken before."""
         return self.left.pop(name, None)
 
     def rest(self, section: str) -> list[FigureView]:
-        """The charts of a section that no template called by name."""
+        """The charts of a section that no template took by name."""
         names = [name for name, figure in self.left.items() if figure.section == section]
         return [self.left.pop(name) for name in names]
 
@@ -109,12 +109,7 @@ class Gallery:
 
 
 def draw_charts(subjects: Sequence[Subject], page: str, choices: Choices = Choices()) -> Gallery:
-    """Every chart of this kind of page that the subjects have values for.
-
-    Parameters
-    ----------
-    page : {"analysis", "comparison", "training"}
-    """
+    """Every chart of this kind of page that the subjects have values for."""
     figures: list[FigureView] = []
     charts: dict[str, Any] = {}
     for chart in CHARTS:
@@ -143,35 +138,28 @@ def draw_charts(subjects: Sequence[Subject], page: str, choices: Choices = Choic
 
 
 def name_members(spec: Specification) -> str:
-    """What a caption adds where not every member is in the figure."""
+    """The end of a caption if not every member is shown."""
     if len(spec.members) == spec.total:
         return ""
     names = ", ".join(visible(name) for name in spec.members)
     return f"Shown are {len(spec.members)} of {spec.total}: {names}."
 
 
-def code(
-    bundle: Bundle, charts: dict[str, Any], meta: dict[str, Any] | None, block: str
-) -> dict[str, Any]:
+def code(bundle: Bundle, charts: dict[str, Any], payload: Payload | None) -> dict[str, Any]:
     """Script, style and data: with the figures, the only text that goes into a page unescaped.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        The scripts and styles of this kind of page.
-    charts : dict
-        What ``static/charts.js`` draws, by name.
-    meta : dict or None
-        How `block` is read; None makes a page without scripts.
-    block : str
-        base64, see :mod:`embgeo.report.payload`.
+    `charts` is what ``static/charts.js`` draws, by name. Without a payload the page has no scripts.
     """
+    data = payload and {
+        "meta": Markup(script_json(payload.meta)),
+        "block": Markup(payload.block),
+    }
     return {
         "policy": Markup(policy(bundle)),
         "style": Markup(style(bundle)),
         "scripts": [Markup(text) for text in scripts(bundle)],
         "charts": Markup(script_json(charts)),
-        "payload": meta and {"meta": Markup(script_json(meta)), "block": Markup(block)},
+        "payload": data,
     }
 
 
@@ -183,14 +171,10 @@ def script_json(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What one kind of page carries.
+    """Files under ``static`` for one kind of page.
 
-    Attributes
-    ----------
-    own_scripts : tuple of str
-        Files under ``static`` that become one script element, one function scope, in this order.
-    styles : tuple of str
-        Files under ``static`` that become the page's one style element.
+    Own scripts become one script element, one function scope, in this order; styles become the one
+    style element.
     """
 
     own_scripts: tuple[str, ...]

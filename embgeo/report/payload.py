@@ -1,9 +1,10 @@
-"""What the page's script needs of every token of an analysis, packed into one block."""
+"""The data block of a report: what its scripts need of every token, packed."""
 
 from __future__ import annotations
 
 import base64
 import gzip
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,11 @@ from embgeo.charts.render.view import fit_view
 from embgeo.charts.ring import find_ring
 from embgeo.charts.scatter import axis_names
 from embgeo.charts.specification import Ring
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import projection, tokens
-from embgeo.core.values import Points
+from embgeo.core.values import Column, Points
 from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
+from embgeo.diagnosis.finding import find_scalar
 from embgeo.report.token_states import find_states, has_counts, list_findings, list_left_out
 from embgeo.result.analysis import Analysis
 
@@ -26,7 +28,7 @@ MOST_ROWS = 300_000
 
 STRATA = 10
 
-#: The rules by which the script makes tokens visible, the same as those of the tables.
+#: The rules by which the scripts and the tables make tokens visible.
 SPELLING: dict[str, Any] = {
     "hidden": [list(pair) for pair in HIDDEN],
     "accents": [list(pair) for pair in ACCENTS],
@@ -43,25 +45,15 @@ HEAVY_TAIL = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The block, and what the script must know to read it.
-
-    Attributes
-    ----------
-    meta : dict
-        JSON-ready.
-    block : str
-        base64 of gzip of the columns.
-    rows : int array
-        Which kept rows are in it.
-    """
+    """The block (base64 of gzip), what the script needs to read it, and the kept rows in it."""
 
     meta: dict[str, Any]
     block: str
-    rows: npt.NDArray[np.int64]
+    rows: IntArray
 
 
 def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
-    """The block of an analysis, or None where it has no place in the plane for its rows."""
+    """The block of an analysis, or None if it has no projection of its rows."""
     if not analysis.points or not len(analysis.rows):
         return None
     rows = thin(analysis.counts, len(analysis.rows), most)
@@ -69,8 +61,8 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
     meta: dict[str, Any] = {
         "rows": len(rows),
         "total": analysis.kept,
-        "views": pack_views(analysis, rows, block),
-        "columns": pack_columns(analysis, rows, block),
+        "views": pack_views(analysis, analysis.points, rows, block),
+        "columns": pack_columns(analysis.columns, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
         "listed": list_findings(analysis, rows),
         "states": pack_states(analysis, rows, block),
@@ -78,15 +70,13 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
-        "popular": None,
+        "popular": pack_classes(analysis, rows, block),
         **SPELLING,
     }
-    if analysis.popular is not None:
-        meta["popular"] = block.add(analysis.popular[rows].astype(np.uint8))
     return Payload(meta, block.text(), rows)
 
 
-def thin(counts: FloatArray | None, n: int, most: int) -> npt.NDArray[np.int64]:
+def thin(counts: FloatArray | None, n: int, most: int) -> IntArray:
     """At most `most` of `n` rows, the same number from each of ten strata of frequency.
 
     Rows are taken at even distances within a stratum, so the choice needs no random numbers; a
@@ -105,16 +95,15 @@ def thin(counts: FloatArray | None, n: int, most: int) -> npt.NDArray[np.int64]:
 
 
 def pack_views(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
+    analysis: Analysis, planes: Iterable[Points], rows: IntArray, block: DataBlock
 ) -> list[dict[str, Any]]:
-    """Where these rows lie in each plane, on equal scales."""
+    """The places of these rows in each plane, on equal scales."""
     out = []
-    for p in analysis.points:
+    for p in planes:
         xy = p.xy[rows]
         # One span for both axes: the map has equal scales, so equal steps.
         low = xy.min(axis=0)
         span = float(np.max(xy.max(axis=0) - low))
-        box = fit_view(p.xy).box
         out.append(
             {
                 "key": p.name,
@@ -122,7 +111,7 @@ def pack_views(
                 "x": block.add_floats(xy[:, 0], float(low[0]), float(low[0]) + span),
                 "y": block.add_floats(xy[:, 1], float(low[1]), float(low[1]) + span),
                 "labels": list(axis_names(p)),
-                "box": list(box),
+                "box": list(fit_view(p.xy).box),
                 "ring": pack_ring(find_ring(analysis, p)),
                 **pack_reference(analysis, p),
             }
@@ -132,11 +121,11 @@ def pack_views(
 
 def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:
     """The mean row in the plane of the SVD, and how far about 95 % of isotropic rows reach."""
-    squared = analysis.scalar(tokens.NORM_RMS.name)
-    if points.name != projection.SVD2.name or squared is None or squared.value is None:
+    rms = find_scalar(analysis, tokens.NORM_RMS)
+    if points.name != projection.SVD2.name or rms is None:
         return {}
     # Two of d coordinates of an isotropic row: its squared length in the plane is exponential.
-    radius = squared.value * float(np.sqrt(2.0 * np.log(20.0) / analysis.provenance["d"]))
+    radius = float(rms) * float(np.sqrt(2.0 * np.log(20.0) / analysis.provenance["d"]))
     return {"mean": points.xy.mean(axis=0).tolist(), "isotropic": radius}
 
 
@@ -149,11 +138,11 @@ def pack_ring(ring: Ring | None) -> dict[str, Any] | None:
 
 
 def pack_columns(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
+    columns: Iterable[Column], rows: IntArray, block: DataBlock
 ) -> list[dict[str, Any]]:
-    """Each number that these rows have."""
+    """The columns without those that have no finite value."""
     out = []
-    for c in analysis.columns:
+    for c in columns:
         values = c.values[rows]
         finite = values[np.isfinite(values)]
         if not len(finite):
@@ -171,10 +160,8 @@ def pack_columns(
     return out
 
 
-def pack_nearest(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
-) -> dict[str, Any] | None:
-    """The nearest of these rows by cosine, by their places on the page.
+def pack_nearest(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
+    """The nearest rows by cosine, as places on the page.
 
     A neighbor that is not on the page has the place of the row itself.
     """
@@ -195,21 +182,16 @@ def pack_nearest(
     }
 
 
-def pack_states(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
-) -> list[dict[str, Any]]:
-    """The states of tokens: a word, and the places of those that are in it."""
-    found = find_states(analysis, rows)
+def pack_states(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
+    """The states of tokens: a word, and the places of the tokens in that state."""
     return [
         {"word": word, "rows": block.add(places.astype(np.uint32))}
-        for word, places in found.items()
+        for word, places in find_states(analysis, rows).items()
     ]
 
 
-def pack_counts(
-    analysis: Analysis, rows: npt.NDArray[np.int64], block: DataBlock
-) -> dict[str, Any] | None:
-    """How often the tokens of these rows occur, where that was counted."""
+def pack_counts(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
+    """How often the tokens of these rows occur, if that was counted."""
     if analysis.counts is None or not has_counts(analysis):
         return None
     counts = analysis.counts[rows]
@@ -217,12 +199,18 @@ def pack_counts(
     return block.add(counts.astype(np.uint32) if whole else counts)
 
 
+def pack_classes(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
+    """Which of these rows are popular tokens."""
+    popular = analysis.popular
+    return None if popular is None else block.add(popular[rows].astype(np.uint8))
+
+
 class DataBlock:
-    """Columns one behind the other, each aligned to 8 bytes, compressed into one text.
+    """Consecutive columns, each aligned to 8 bytes, compressed into one text.
 
     Coordinates, norms and angles are quantized to 16 bits (a 65,535th of their span: finer than a
-    pixel until the map is magnified a hundred times); tokens travel as UTF-16 code units with
-    their lengths, so that any string survives, NULs and lone surrogates included.
+    pixel until the map is magnified a hundred times); tokens are stored as UTF-16 code units with
+    their lengths, which preserves any string, NULs and lone surrogates included.
     """
 
     def __init__(self) -> None:
@@ -239,7 +227,7 @@ class DataBlock:
         return {"at": at, "length": len(array), "type": array.dtype.name}
 
     def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
-        """Sixteen bits between `low` and `high`, or 32 where the tail would cost the bulk."""
+        """Sixteen bits between `low` and `high`, or 32 where a heavy tail needs them."""
         bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
         if not high > low or high - low > HEAVY_TAIL * bulk:
             return self.add(values.astype(np.float32))
@@ -252,9 +240,9 @@ class DataBlock:
 
 
 def pack_tokens(
-    tokens: tuple[str, ...] | None, rows: npt.NDArray[np.int64], block: DataBlock
+    tokens: tuple[str, ...] | None, rows: IntArray, block: DataBlock
 ) -> dict[str, Any] | None:
-    """The tokens of these rows: lengths and code units, and the full length of those cut short."""
+    """The tokens of these rows: lengths and code units, and the full length of cut ones."""
     if tokens is None:
         return None
     chosen = [tokens[i] for i in rows]

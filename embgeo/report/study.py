@@ -1,22 +1,22 @@
-"""A comparison of methods as one HTML file: perplexity and geometry, claims, curves, embeddings.
+"""The report of a comparison of training methods: perplexity, geometry, claims, curves, embeddings.
 
-It stands on the page of a comparison of matrices: what that shows of the embeddings (of the first
-seed) is below what is said of the methods. Every string is hostile text.
+It extends the report of a comparison of matrices, which are the embeddings of the first seed.
+Every string is hostile text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from embgeo.charts import training as training_chart
 from embgeo.charts.specification import Choices
 from embgeo.charts.subject import method_subjects
 from embgeo.comparison.comparison import Comparison
+from embgeo.core.number_text import format_optional
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
-from embgeo.io.bounded.saved import write_text
+from embgeo.core.words import capital
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
@@ -31,7 +31,6 @@ from embgeo.report.study_tables import (
     settings_text,
 )
 from embgeo.report.tables import group_by_family, provenance_rows
-from embgeo.result.analysis import REPORT_NAME
 from embgeo.training.study.deciding import find_quality, spell_score
 from embgeo.training.study.training import Training
 
@@ -47,21 +46,9 @@ _SECTIONS = (
 def render(training: Training, comparison: Comparison | None) -> str:
     """The whole page as text; equal results give equal text.
 
-    Parameters
-    ----------
-    training : Training
-        As :func:`embgeo.training.study.training.load_training` reads it.
-    comparison : Comparison or None
-        Of the embeddings; None of a single method.
+    `comparison` is the one of the embeddings; None if there is a single method.
     """
     return environment().get_template("training.html.j2").render(context(training, comparison))
-
-
-def write(training: Training, comparison: Comparison | None, folder: Path) -> Path:
-    """Render into ``folder/report.html`` (whole or not at all) and return that path."""
-    target = folder / REPORT_NAME
-    write_text(target, render(training, comparison))
-    return target
 
 
 def context(training: Training, comparison: Comparison | None) -> dict[str, Any]:
@@ -70,7 +57,7 @@ def context(training: Training, comparison: Comparison | None) -> dict[str, Any]
         found: dict[str, Any] = {
             "figures": gallery,
             "defined": frozenset(q.name for q in training.quantities),
-            **code(TRAINING, gallery.charts, None, ""),
+            **code(TRAINING, gallery.charts, None),
         }
     else:
         found = of_comparison(comparison, bundle=TRAINING, more=gallery)
@@ -81,13 +68,12 @@ def context(training: Training, comparison: Comparison | None) -> dict[str, Any]
 
 
 def draw_methods(training: Training) -> Gallery:
-    """The charts of all methods."""
     subjects = method_subjects(training)
     return draw_charts(subjects, "training", Choices(scalars=training_chart.page_names(subjects)))
 
 
 def describe_methods(training: Training, comparison: Comparison | None) -> dict[str, Any]:
-    """What the page says of the methods."""
+    """The variables about the methods."""
     shared = shared_deviations(training)
     versions = training.provenance.get("versions") or {}
     settings = training.provenance.get("settings") or {}
@@ -133,7 +119,7 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
 
 
 def shared_deviations(training: Training) -> list[str]:
-    """What all methods have in common in which they are not what was published."""
+    """Deviations from the publications that all methods share."""
     first, *others = training.methods
     if not others:
         return []
@@ -149,7 +135,7 @@ def subject(training: Training) -> str:
 
 
 def facts(training: Training) -> list[str]:
-    """The line under the title: what was trained on what."""
+    """The line under the title: model, corpus, steps and seeds."""
     corpus = training.provenance.get("corpus") or {}
     settings = training.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
@@ -167,7 +153,7 @@ def facts(training: Training) -> list[str]:
 
 
 def range_text(values: Sequence[float]) -> str:
-    """``"450"``, or ``"300–900"`` of runs that early stopping ended."""
+    """``"450"``, or ``"300–900"`` for runs that early stopping ended."""
     ends = [format_number(end, 3) for end in (min(values), max(values))]
     return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
@@ -177,8 +163,8 @@ def run_rows(training: Training) -> list[dict[str, str]]:
         {
             "method": visible(run.method),
             "seed": str(run.seed),
-            "valid": number(run.numbers, f"valid.{run.quality}"),
-            "test": number(run.numbers, f"test.{run.quality}"),
+            "valid": format_optional(run.numbers.get(f"valid.{run.quality}")),
+            "test": format_optional(run.numbers.get(f"test.{run.quality}")),
             "steps": f"{run.steps:,}",
             "seconds": format_number(run.seconds, 3),
             "folder": visible(run.folder),
@@ -188,20 +174,15 @@ def run_rows(training: Training) -> list[dict[str, str]]:
     ]
 
 
-def number(numbers: Mapping[str, float], name: str) -> str:
-    return format_number(numbers[name]) if name in numbers else "–"
-
-
 def title_balance(training: Training) -> str:
     """``"Perplexity and geometry"``."""
-    quality = spell_score(find_quality(training.runs))
-    return f"{quality[0].upper()}{quality[1:]} and geometry"
+    return f"{capital(spell_score(find_quality(training.runs)))} and geometry"
 
 
 def sections(
     training: Training, comparison: Comparison | None, figures: Gallery
 ) -> list[dict[str, str]]:
-    """Contents of the page."""
+    """The table of contents."""
     present = {"claims": bool(training.outcomes)}
     present |= {key: key in figures for key in ("balance", "training")}
     known = [
@@ -217,7 +198,7 @@ def sections(
 
 
 def quantities(training: Training, comparison: Comparison | None) -> list[Quantity]:
-    """Each quantity once: those of trainings, then whatever the comparison shows."""
+    """Each quantity once: those of the training, then those of the comparison."""
     found = {q.name: q for q in training.quantities}
     for q in [] if comparison is None else quantities_of_comparison(comparison):
         found.setdefault(q.name, q)

@@ -1,10 +1,11 @@
-"""The first sentences on the page of a study: each method against its own control."""
+"""The first sentences of the report of a study: each method against its own control."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from embgeo.core.visible import visible
+from embgeo.core.words import capital
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import count_verdicts, describe_quality, quality_name, signed
 from embgeo.training.study.effects import (
@@ -16,14 +17,14 @@ from embgeo.training.study.effects import (
 from embgeo.training.study.spread import LEAST_SEEDS, percent_text
 from embgeo.training.study.training import Learning, Training
 
-#: Methods that a sentence names; the others are in the table.
+#: Methods that a sentence names, at most; the table has the others.
 MOST_NAMED = 4
 DIRECTIONS: dict[Direction, str] = {
     "lower": "lower with",
     "higher": "higher with",
     "open": "within seeds with",
 }
-#: What to beware of where the runs had not learned what they could.
+#: A caution if the runs had not converged.
 UNFINISHED: dict[Learning, str] = {
     "converged": "",
     "learning": "Models were still learning at the end: the difference is one of training speed.",
@@ -33,7 +34,7 @@ UNFINISHED: dict[Learning, str] = {
 
 
 def headlines(training: Training) -> tuple[str, ...]:
-    """What each method did to perplexity, and to isotropy, and how many claims held."""
+    """The effects of the methods on perplexity and isotropy, and how many claims held."""
     name = quality_name(training.runs)
     quality, isotropy = (
         [one for one in effects if one.comparable]
@@ -61,7 +62,7 @@ def sentence(what: str, effects: Sequence[Effect], show: Callable[[Effect], str]
     """``"Test perplexity against each control: lower with cosreg (−1.4 %)."``."""
     if not effects:
         return ""
-    head = f"{what[0].upper()}{what[1:]} against each control"
+    head = f"{capital(what)} against each control"
     if any(effect.held.interval is None for effect in effects):
         named = [f"{visible(one.method)} {show(one)}" for one in effects]
         return f"{head}, fewer than {LEAST_SEEDS} seeds: {join_names(named)}."
@@ -75,13 +76,13 @@ def sentence(what: str, effects: Sequence[Effect], show: Callable[[Effect], str]
 
 
 def join_names(names: Sequence[str]) -> str:
-    """With commas; of many, the first."""
+    """The first names, and the number of the others."""
     left = len(names) - MOST_NAMED
     return ", ".join(names) if left < 2 else f"{', '.join(names[:MOST_NAMED])} and {left} more"
 
 
 def claims_line(training: Training) -> str:
-    """How many claims held, which takes several seeds."""
+    """How many claims held."""
     count = count_verdicts(training.outcomes)
     if not sum(count.values()):
         return ""

@@ -1,4 +1,4 @@
-"""Methods, claims and runs in the shape that the templates print."""
+"""Tables of methods and claims as the templates print them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embgeo.core.number_text import format_optional
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.visible import visible
@@ -30,14 +31,14 @@ from embgeo.training.study.training import (
     Verdict,
 )
 
-#: Columns of the first table, after the perplexity that decides.
+#: Columns of the first table, after the deciding perplexity.
 FIRST = (
     isotropy.I1_UNIT.name,
     cosine.MEAN.name,
     spectrum.EFFECTIVE_RANK.name,
     "training.parameters",
 )
-#: Columns of the table of all numbers after that perplexity, with short heads.
+#: Columns of the table of all numbers, after the deciding perplexity, with short heads.
 GEOMETRY: tuple[tuple[str, str], ...] = (
     (cosine.MEAN.name, "mean cosine"),
     (isotropy.I1.name, "I1"),
@@ -65,17 +66,17 @@ STATES: dict[Learning, str] = {
 }
 UNIGRAM_TITLE = "word frequencies alone"
 
-MARKS: dict[Verdict, str] = {"reproduced": "✓", "not reproduced": "✗", "not decidable": "?"}
-CHIPS: dict[Verdict, str] = {
-    "reproduced": "healthy",
-    "not reproduced": "degenerate",
-    "not decidable": "undecided",
+#: The mark of a verdict, and the state whose color it has.
+MARKS: dict[Verdict, tuple[str, str]] = {
+    "reproduced": ("✓", "healthy"),
+    "not reproduced": ("✗", "degenerate"),
+    "not decidable": ("?", "undecided"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Head of a column: the number, and what it is called here."""
+    """The head of a column: a number and its short title."""
 
     name: str
     title: str
@@ -83,19 +84,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number of a method and its difference from that of its control.
+    """A number of a method, its standard deviation over seeds, and its difference from the control.
 
-    Attributes
-    ----------
-    text : str
-    deviation : str
-        Over seeds; empty for one.
-    difference : str
-        Empty without a control.
-    interval : str
-        Of the difference, 95 % over seeds; empty of few seeds.
-    word : str
-        "better", "worse", "within seeds", or empty.
+    `interval` is the 95 % interval of the difference over seeds, `word` what it says: "better",
+    "worse" or "within seeds". Everything but `text` may be empty.
     """
 
     text: str
@@ -111,12 +103,12 @@ class MethodRow:
 
     Attributes
     ----------
-    matrix : str
-        Which matrix of an untied model the geometry is that of; empty for others.
-    state : str
-        What is known of the end of its runs; empty where they had learned what they could.
     anchor : str
-        Where the page says more of it; empty for the unigram model, which is not a method.
+        Id of the section about the method; empty for the unigram model, which is not a method.
+    matrix : str
+        The measured matrix of an untied model; empty for others.
+    state : str
+        Empty if its runs had converged.
     """
 
     name: str
@@ -129,7 +121,7 @@ class MethodRow:
 
 
 def heads(training: Training) -> tuple[Head, ...]:
-    """Columns that some method has a number for; the split that decides comes first."""
+    """Columns with a number of some method; the split that decides comes first."""
     held = {
         name for run in training.runs for own in (run.numbers, *run.others.values()) for name in own
     }
@@ -154,9 +146,9 @@ def heads(training: Training) -> tuple[Head, ...]:
 
 
 def name_unit(corpus: Mapping[str, Any]) -> str:
-    """What the sizes of splits are numbers of: ``"tokens"``, ``"documents"``."""
+    """The unit of the sizes of splits: ``"tokens"``, ``"documents"``."""
     unit = corpus.get("unit", "tokens")
-    # How a text for language models is cut; its sizes are given in tokens.
+    # Ways to cut a text for language models, whose size is given in tokens.
     return "tokens" if unit in ("sentences", "stream") else visible(str(unit))
 
 
@@ -168,26 +160,21 @@ def own_scores(training: Training) -> tuple[str, ...]:
 
 
 def first_heads(training: Training) -> tuple[Head, ...]:
-    """Columns of the first table: what each method did to perplexity and to isotropy."""
+    """Columns of the first table: perplexity and isotropy."""
     found = heads(training)
     by_name = {head.name: head for head in found}
     return (*found[:1], *(by_name[name] for name in FIRST if name in by_name))
 
 
 def method_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
-    """The lines of a table with these columns; the unigram model last."""
-    rows = tuple(
-        method_row(training, columns, place, role)
-        for place, method in enumerate(training.methods)
-        for role in list_lines(training, method.name)
-    )
+    """The lines of a table; the unigram model last."""
+    rows: list[MethodRow] = []
+    for place, method in enumerate(training.methods):
+        roles = training.roles(method.name)
+        # A line for each matrix of a model with several.
+        several = roles if len(roles) > 1 else (None,)
+        rows += (method_row(training, columns, place, role) for role in several)
     return (*rows, *unigram_rows(training, columns))
-
-
-def list_lines(training: Training, method: str) -> tuple[Role | None, ...]:
-    """A line for each matrix of a model with several, else one."""
-    roles = training.roles(method)
-    return roles if len(roles) > 1 else (None,)
 
 
 def method_row(
@@ -195,7 +182,7 @@ def method_row(
 ) -> MethodRow:
     """The line of a method, or of one matrix of a model with several.
 
-    The line of another matrix has no numbers of the whole model, which stand in that before it.
+    Numbers of the whole model are in the line of the input embedding only.
     """
     method = training.methods[place]
     held = None
@@ -218,7 +205,7 @@ def method_row(
 
 
 def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
-    """The line of the unigram model: its perplexity, and nothing else."""
+    """The line of the unigram model: its perplexity."""
     known = {
         f"{split}.perplexity": value
         for split in ("valid", "test")
@@ -250,18 +237,13 @@ def cell(training: Training, method: StudyMethod, name: str, role: Role | None =
     if held is None:
         return Cell(text, deviation)
     ends = () if name in FIXED else (held.interval or ())
-    interval = " … ".join(step_text(value, relative=relative) for value in ends)
-    difference = step_text(held.difference, relative=relative)
-    return Cell(text, deviation, difference, interval, word(held, quantity, name))
-
-
-def step_text(value: float, *, relative: bool) -> str:
-    """``"−1.4 %"``, ``"+0.171"``."""
-    return percent_text(value) if relative else signed(value)
+    write = percent_text if relative else signed
+    interval = " … ".join(map(write, ends))
+    return Cell(text, deviation, write(held.difference), interval, word(held, quantity, name))
 
 
 def word(held: Paired, quantity: Quantity | None, name: str) -> str:
-    """What is known of a difference over seeds; of numbers with a good direction, which it took."""
+    """What the interval of a difference over seeds says."""
     if name in FIXED or held.interval is None:
         return ""
     low, high = held.interval
@@ -274,29 +256,19 @@ def word(held: Paired, quantity: Quantity | None, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim and its outcome."""
+    """An outcome, and what the table of claims says about it."""
 
-    text: str
+    outcome: ClaimOutcome
     paper: str
-    source: str
     methods: str
-    number: str
     number_title: str
-    before: str
-    after: str
     difference: str
     interval: str
-    verdict: str
+    text_interval: str
+    share: str
+    detectable: str
     mark: str
     chip: str
-    reason: str
-    published: str
-    share: str
-    text_interval: str
-    sanity: bool
-    p_value: str
-    p_adjusted: str
-    detectable: str
 
 
 def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
@@ -306,57 +278,43 @@ def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
 def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
     quantity = training.quantity(o.number)
     unit = " %" if o.relative else ""
-    values = [v for v in (o.difference, *(o.interval or ())) if v is not None]
-    shown = [change_text(value, relative=o.relative) for value in values]
-    of_text = [change_text(value, relative=o.relative) for value in o.text_interval or ()]
+
+    def write(values: Sequence[float]) -> str:
+        """Differences with their signs; those of logarithms in per cent."""
+        return " … ".join(signed(in_percent(v) if o.relative else v) for v in values)
+
+    mark, chip = MARKS[o.verdict]
     return ClaimRow(
-        o.text,
+        o,
         o.source.partition(",")[0],
-        o.source,
         describe_sides(training, o),
-        o.number,
         o.number if quantity is None else quantity.title,
-        "–" if o.before is None else format_number(o.before),
-        "–" if o.after is None else format_number(o.after),
-        f"{shown[0]}{unit}" if shown else "–",
-        f"{shown[1]} … {shown[2]}" if len(shown) == 3 else "",
-        o.verdict,
-        MARKS[o.verdict],
-        CHIPS[o.verdict],
-        o.reason,
-        o.published,
+        "–" if o.difference is None else f"{write([o.difference])}{unit}",
+        write(o.interval or ()),
+        f"{write(o.text_interval)}{unit}" if o.text_interval else "",
         "–" if o.share is None else f"{format_number(100.0 * o.share, 2)} %",
-        f"{' … '.join(of_text)}{unit}" if of_text else "",
-        o.sanity,
-        "–" if o.p_value is None else format_number(o.p_value, 2),
-        "–" if o.p_adjusted is None else format_number(o.p_adjusted, 2),
         describe_detectable(o),
+        mark,
+        chip,
     )
 
 
-def change_text(value: float, *, relative: bool) -> str:
-    """A difference with its sign; of logarithms in per cent."""
-    return signed(in_percent(value) if relative else value)
-
-
 def describe_sides(training: Training, o: ClaimOutcome) -> str:
-    """``"al against untied, input embedding"``: the matrix where one side has two."""
+    """``"al against untied, input embedding"``: with the matrix if one side has two."""
     sides = f"{visible(o.method)} against {visible(o.reference)}"
     two = any(len(training.roles(name)) > 1 for name in (o.method, o.reference))
     return sides if o.role is None or not two else f"{sides}, {MATRICES[o.role]}"
 
 
 def describe_detectable(o: ClaimOutcome) -> str:
-    """``"1.3 %"``: the change that would have been found in most studies of this size."""
-    if o.detectable is None:
-        return "–"
-    if o.relative:
+    """``"1.3 %"``: the change that most studies of this size would find."""
+    if o.detectable is not None and o.relative:
         return percent_text(o.detectable).removeprefix("+")
-    return format_number(o.detectable, 2)
+    return format_optional(o.detectable, 2)
 
 
 def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Tables of settings as dotted names and values."""
+    """Settings as dotted names and values."""
     rows: list[tuple[str, str]] = []
     for key, value in settings.items():
         if isinstance(value, Mapping):

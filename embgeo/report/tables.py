@@ -1,4 +1,4 @@
-"""Tables, provenance and lists of quantities in the shape that the templates print."""
+"""Tables, provenance and lists of quantities as the templates print them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeVar
 from embgeo.core.quantities import QUANTITIES, cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import Cell, Quantity, Scalar, Table, format_number
 from embgeo.core.visible import visible
+from embgeo.core.words import capital
 from embgeo.result.analysis import Analysis
 
 T = TypeVar("T")
 
-#: What ``--sections`` can leave out.
+#: The choices of ``--sections``.
 SECTIONS = tuple(dict.fromkeys(quantity.family for quantity in QUANTITIES.values()))
 #: Rows of the headline table, at most.
 MOST = 10
@@ -22,7 +23,7 @@ MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class CellView:
-    """What a cell shows: "token" is set apart from its surroundings, `mark` stands behind it."""
+    """A cell ready to print; `mark` follows the text."""
 
     text: str
     kind: Literal["token", "text", "num"]
@@ -47,7 +48,7 @@ class TableView:
 
 
 def table_view(table: Table) -> TableView:
-    """`table` with numbers formatted and every string made visible."""
+    """`table` with formatted numbers and every string made visible."""
     rare = frozenset(table.rare)
     rows = tuple(
         tuple(
@@ -74,7 +75,7 @@ def _cell(column: str, cell: Cell, is_rare: bool) -> CellView:
 
 
 def facts(analysis: Analysis) -> list[str]:
-    """The line under the title: what was analyzed."""
+    """The line under the title."""
     p = analysis.provenance
     out = [f"tensor {p['tensor']}"] if p.get("tensor") else []
     kept, d = p.get("kept", len(analysis.rows)), p.get("d", 0)
@@ -97,7 +98,7 @@ def facts(analysis: Analysis) -> list[str]:
 
 
 def _range_of_rows(provenance: dict[str, Any]) -> str:
-    """``rows 0–499 of 5,000`` where part of the matrix was asked for, else empty."""
+    """``rows 0–499 of 5,000`` if part of the matrix was requested, else empty."""
     if not provenance.get("row_range"):
         return ""
     first, end = provenance["row_range"]
@@ -107,21 +108,21 @@ def _range_of_rows(provenance: dict[str, Any]) -> str:
 
 
 def list_absences(analysis: Analysis) -> dict[str, str]:
-    """Families without numbers and why, sections that were not asked for included."""
+    """Families without numbers, and why; also sections that were not requested."""
     asked = analysis.provenance.get("sections")
     found = {value.quantity.family for value in analysis.values()}
     skipped = () if asked is None else (f for f in SECTIONS if f not in asked and f not in found)
     return dict.fromkeys(skipped, "left out with --sections") | analysis.absent
 
 
-def capital(text: str) -> str:
-    """`text` as a sentence begins; a symbol at its start (``d``, ``c₂``) stays as it is."""
+def start_sentence(text: str) -> str:
+    """`text` with a capital letter; a symbol at its start (``d``, ``c₂``) stays unchanged."""
     word = text.partition(" ")[0].rstrip(",;:")
-    return text[0].upper() + text[1:] if len(word) > 2 and word.isalpha() else text
+    return capital(text) if len(word) > 2 and word.isalpha() else text
 
 
 def provenance_rows(provenance: dict[str, Any]) -> list[tuple[str, str]]:
-    """Every field, nested ones as ``outer: inner``, in the order in which they are stored."""
+    """Every field in the stored order, nested ones as ``outer: inner``."""
     rows: list[tuple[str, str]] = []
     for key, value in provenance.items():
         if isinstance(value, dict) and value:
@@ -148,15 +149,12 @@ def format_value(key: str, value: Any) -> str:
 
 def quantities(analysis: Analysis) -> list[Quantity]:
     """Each quantity of the analysis once, in the order of its families."""
-    seen: dict[str, Quantity] = {}
-    for value in analysis.values():
-        seen.setdefault(value.name, value.quantity)
-    return list(seen.values())
+    return list({value.name: value.quantity for value in analysis.values()}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class NumberTable:
-    """Scalars with what all of them share said once, in `common`, and the rest for each."""
+    """Scalars, with what all of them share in `common`."""
 
     caption: str
     common: str
@@ -164,7 +162,7 @@ class NumberTable:
 
 
 def number_table(caption: str, scalars: list[Scalar]) -> NumberTable:
-    """Rows of (scalar, reference note, how it was taken), without what `common` already says."""
+    """Rows of (scalar, reference note, how it was taken), without the contents of `common`."""
     said = [_pieces(s) for s in scalars if s.value is not None]
     shared = [p for p in (said[0] if len(said) > 2 else []) if all(p in other for other in said)]
     notes = [s.reference_note for s in scalars if s.reference_note]
@@ -186,7 +184,7 @@ def _pieces(scalar: Scalar) -> list[str]:
 
 
 def group_by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tuple[str, list[T]]]:
-    """`items` grouped, families in order of first appearance."""
+    """`items` by family, in the order of first appearance."""
     groups: dict[str, list[T]] = {}
     for item in items:
         groups.setdefault(family(item), []).append(item)
@@ -195,7 +193,7 @@ def group_by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class HeadlineText:
-    """How a number is called and read on the first screen."""
+    """The label of a number on the first screen, and how to read it."""
 
     quantity: Quantity
     label: str
@@ -203,7 +201,6 @@ class HeadlineText:
 
     @property
     def name(self) -> str:
-        """The name of the quantity."""
         return self.quantity.name
 
 
@@ -227,6 +224,6 @@ HEADLINES: tuple[HeadlineText, ...] = (
 
 
 def headline_rows(analysis: Analysis) -> list[tuple[HeadlineText, Scalar]]:
-    """The first readings that the analysis holds, in the order of importance."""
+    """The headline numbers that the analysis holds, the most important first."""
     pairs = [(text, analysis.scalar(text.name)) for text in HEADLINES]
     return [(text, scalar) for text, scalar in pairs if scalar is not None][:MOST]

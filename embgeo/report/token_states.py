@@ -1,4 +1,4 @@
-"""What is known of single tokens, as words: states, the tables that list them, and why left out."""
+"""Facts about single tokens in words: states, the tables that list them, why they are left out."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import clump
 from embgeo.core.token_spelling import classify_token
 from embgeo.core.values import Cell, Table
+from embgeo.diagnosis.finding import find_scalar
 from embgeo.result.analysis import Analysis
 
 
 def find_states(analysis: Analysis, rows: IntArray) -> dict[str, IntArray]:
-    """By word, the places among these rows of the tokens that are in that state."""
+    """By word, the places among these rows of the tokens in that state."""
     found: dict[str, IntArray] = {}
     if analysis.tokens is not None:
         groups = [classify_token(analysis.tokens[row]) for row in rows]
@@ -23,10 +24,10 @@ def find_states(analysis: Analysis, rows: IntArray) -> dict[str, IntArray]:
             found[f"{group} by its spelling"] = np.flatnonzero([one == group for one in groups])
     if analysis.counts is not None and has_counts(analysis):
         found["never counted"] = np.flatnonzero(analysis.counts[rows] == 0)
-    count = analysis.scalar(clump.CLUMP_ROWS)
-    if count is not None and count.value:
+    count = find_scalar(analysis, clump.CLUMP_ROWS)
+    if count:
         members = find_members(analysis)
-        if len(members) == count.value:
+        if len(members) == count:
             found["in the clump"] = np.flatnonzero(np.isin(rows, members))
     return {word: places for word, places in found.items() if len(places)}
 
@@ -37,7 +38,7 @@ def has_counts(analysis: Analysis) -> bool:
 
 
 def list_findings(analysis: Analysis, rows: IntArray) -> dict[int, list[str]]:
-    """What tables list of these rows, by their places on the page: a title, and a state."""
+    """Titles (and states) of the tables that list these rows, by their places on the page."""
     place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
     found: dict[int, list[str]] = {}
     for table, number, cells in list_rows(analysis):
@@ -51,7 +52,7 @@ def list_findings(analysis: Analysis, rows: IntArray) -> dict[int, list[str]]:
 def list_left_out(analysis: Analysis) -> dict[int, dict[str, Cell]]:
     """State, count and norm of rows that are left out, by their numbers.
 
-    Empty where not every kept row is listed: a row that is not listed may then be kept.
+    Empty if not every kept row is listed: a row that is not listed may then be kept.
     """
     if analysis.kept > len(analysis.rows):
         return {}
@@ -65,7 +66,7 @@ def list_left_out(analysis: Analysis) -> dict[int, dict[str, Cell]]:
 
 
 def list_rows(analysis: Analysis) -> Iterator[tuple[Table, int, dict[str, Cell]]]:
-    """Each row of the tables of rows: its table, its number, and its cells by column."""
+    """Each row of the tables of rows: table, number, and cells by column."""
     for table in analysis.tables:
         if table.columns[:1] == ("row",):
             for cells in table.rows:

@@ -116,7 +116,7 @@ def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = N
             if found is not None:
                 place.mkdir(exist_ok=True)
                 found.save(place)
-                page.write(found, place)
+                write_text(place / REPORT_NAME, page.render(found))
 
     def replace(fresh: Path, old: Path) -> None:
         # Until all files are moved, nobody may read matrices of two different runs.
@@ -140,7 +140,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
     def fill(fresh: Path) -> None:
         comparison.save(fresh)
-        page.write(comparison, fresh)
+        write_text(fresh / REPORT_NAME, page.render(comparison))
 
     return write_whole(folder, fill, replace_comparison) / REPORT_NAME
 

@@ -20,7 +20,8 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.io import load
 from embgeo.io.bounded.records import ARRAYS_NAME, digest_of
-from embgeo.result.analysis import load_analysis
+from embgeo.io.bounded.saved import write_text
+from embgeo.result.analysis import REPORT_NAME, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import name_of_output
 from embgeo.workflows.folders import replace_comparison, write_whole
@@ -158,7 +159,7 @@ def write_study(
 
     `diverged`: method and seed of the runs that did not come to their end; some others did.
     """
-    from embgeo.report.study import write
+    from embgeo.report.study import render
     from embgeo.training.study.training import COMPARISON_FOLDER, save_training
 
     study = make_study(task, diverged)
@@ -171,7 +172,9 @@ def write_study(
         write_whole(beside, comparison.save, replace_comparison, way_out)
     elif (beside / COMPARISON_NAME).is_file():  # of other runs than those of the report
         shutil.rmtree(beside, ignore_errors=True)
-    return study, write(study, comparison, task.folder)
+    report = task.folder / REPORT_NAME
+    write_text(report, render(study, comparison))
+    return study, report
 
 
 def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:

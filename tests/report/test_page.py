@@ -20,15 +20,15 @@ from embgeo.charts.subject import Subject
 from embgeo.core.values import Note, Quantity, Table
 from embgeo.core.visible import LIMIT, visible
 from embgeo.report import page as pages
-from embgeo.report.analysis import render, write
+from embgeo.report.analysis import render
 from embgeo.report.page import draw_charts, script_json
 from embgeo.report.tables import (
     HEADLINES,
-    capital,
     facts,
     list_absences,
     number_table,
     provenance_rows,
+    start_sentence,
     table_view,
 )
 from embgeo.result.analysis import Analysis, load_analysis
@@ -321,14 +321,6 @@ def test_equal_analyses_give_equal_bytes(tmp_path: Path) -> None:
     assert render(load_analysis(tmp_path)) == html(drawn=True, hostile=True)
 
 
-@pytest.mark.usefixtures("outlines")
-def test_write_puts_the_page_into_the_folder(tmp_path: Path) -> None:
-    target = write(sample(hostile=True), tmp_path)
-    assert target == tmp_path / "report.html"
-    assert target.read_text(encoding="utf-8") == html(hostile=True)
-    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
-
-
 @pytest.mark.parametrize(("n", "most"), sample_cases([(10_000, 1_000_000), (50_000, 2_000_000)], 2))
 @pytest.mark.slow
 def test_page_of_many_tokens_stays_small(n: int, most: int) -> None:
@@ -368,8 +360,8 @@ def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
         ("", ""),
     ],
 )
-def test_capital_begins_a_sentence_and_spares_symbols(text: str, shown: str) -> None:
-    assert capital(text) == shown
+def test_a_sentence_starts_with_a_capital_but_symbols_stay(text: str, shown: str) -> None:
+    assert start_sentence(text) == shown
 
 
 def test_the_first_screen_names_the_tokens_to_blame() -> None:

@@ -1,4 +1,4 @@
-"""An analysis for a terminal: verdict, headline numbers, what was left out, notes."""
+"""An analysis for a terminal: verdict, headline numbers, missing families, notes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ TONES: dict[State, Tone] = {"healthy": "good", "mild": "warning", "degenerate": 
 
 
 def render(analysis: Analysis) -> Iterator[str]:
-    """The lines."""
     p = analysis.provenance
     verdict = analysis.verdict
     yield f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Curve, Track
+from embgeo.core.number_text import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.tone import ToneLine
 from embgeo.core.values import format_number
@@ -22,13 +24,15 @@ LONGEST_TOKEN = 40
 
 
 def render(comparison: Comparison) -> Iterator[str]:
-    """The lines."""
     yield from verdicts(comparison)
     if comparison.track is not None:
         yield from track_table(comparison.track)
     else:
         for place in range(1, len(comparison.members)):
-            yield from differences_table(comparison, place)
+            yield from indented(align(difference_rows(comparison, place), left=frozenset({0, 3})))
+            pair = comparison.pair(0, place)
+            if pair is not None:
+                yield from pair_lines(pair)
     yield from comparison.sentences
     for note in comparison.notes[:MOST_NOTES]:
         yield f"  note: {note}"
@@ -48,14 +52,6 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
         yield ToneLine.of(f"  {verdict.headline}", TONES.get(verdict.tone))
 
 
-def differences_table(comparison: Comparison, place: int) -> Iterator[str]:
-    """Headline numbers of one member next to the baseline's, and those of the pair."""
-    yield from indented(align(difference_rows(comparison, place), left=frozenset({0, 3})))
-    pair = comparison.pair(0, place)
-    if pair is not None:
-        yield from pair_lines(pair)
-
-
 def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]:
     """Heads and headline numbers, as cells."""
     rows = {d.name: d for d in comparison.differences_of(place)}
@@ -70,21 +66,19 @@ def cells(row: Difference) -> tuple[str, str, str, str]:
 
 
 def difference_text(row: Difference) -> str:
-    """The difference with its sign, its error, and whether it may be chance."""
+    """The difference with its sign and error, and whether it may be chance."""
     if row.difference is None:
         return ""
     if row.change == "equal":
         return "equal"
-    text = f"{'+' if row.difference > 0 else ''}{format_number(row.difference)}"
-    if row.standard_error is not None:
-        text += f" ± {format_number(row.standard_error, 2)}"
+    text = f"{format_signed(row.difference)} {row.error_text}".rstrip()
     remark = {"within error": "within error", "not judged": "sampled"}.get(row.change, "")
     remark = ", ".join(filter(None, (row.direction, remark)))
     return f"{text} ({remark})" if remark else text
 
 
 def pair_lines(pair: Pair) -> Iterator[str]:
-    """What takes both matrices; one reason once where nothing is defined."""
+    """Numbers of two matrices; the reason, once, if none is defined."""
     headline = [quantity.name for quantity in compare.HEADLINE]
     shown = [s for s in pair.scalars if s.name in headline]
     reasons = {s.undefined for s in shown}
@@ -106,19 +100,22 @@ def short(token: str) -> str:
 
 
 def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
-    """Heads and headline curves as cells, a column a step; and how many steps there are of all."""
+    """Heads and headline curves as cells, one column per step; and how many steps are shown."""
     by_name = {c.quantity.name: c for c in track.curves if not c.against}
     shown = (*HEADLINE, tokens.NORM_MEDIAN, tokens.DAMAGED_ROWS)
     curves = [by_name[q.name] for q in shown if q.name in by_name]
     paired = [quantity.name for quantity in (*compare.HEADLINE, compare.TOKEN_COSINE)]
-    to_first = [c for c in track.curves if c.against == "first" and is_known(c)]
-    curves += [c for c in to_first if c.quantity.name in paired]
+    curves += [
+        curve
+        for curve in track.curves
+        if curve.against == "first"
+        and curve.quantity.name in paired
+        and any(value is not None for value in curve.values)
+    ]
     if not curves:
         return [], ""
     steps = len(track.steps)
-    places = list(range(steps))
-    if steps > MOST_STEPS:
-        places = sorted({round(i * (steps - 1) / (MOST_STEPS - 1)) for i in range(MOST_STEPS)})
+    places = spread(steps, MOST_STEPS)
     rows = [("step", *(format_number(track.steps[i]) for i in places))]
     for curve in curves:
         head = f"{curve.quantity.title}{', to the first' if curve.against else ''}"
@@ -127,23 +124,18 @@ def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
 
 
 def track_table(track: Track) -> Iterator[str]:
-    """Headline curves, a column a step."""
+    """Headline curves, one column per step."""
     rows, left_out = track_rows(track)
     if rows:
         lines = [*align(rows), *filter(None, [left_out]), f"steps: {track.source}"]
         yield from indented(lines)
 
 
-def is_known(curve: Curve) -> bool:
-    return any(value is not None for value in curve.values)
-
-
 def format_cell(track: Track, curve: Curve, place: int) -> str:
-    """The number, or a sign for a checkpoint that holds the matrix of an earlier one."""
+    """The number, or "=" if the checkpoint holds the matrix of an earlier one."""
     if track.original_of(place) is not None:
         return "="
-    value = curve.values[place]
-    return "–" if value is None else format_number(value)
+    return format_optional(curve.values[place])
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from embgeo.result.analysis import Analysis
 
 
 def render_analysis(analysis: Analysis) -> Iterator[str]:
-    """The lines: verdict, tokens to blame, headline numbers, notes."""
+    """Verdict, blamed tokens, headline numbers and notes."""
     p, verdict = analysis.provenance, analysis.verdict
     yield f"### {escape_markdown(verdict.headline)}"
     yield ""
@@ -26,7 +26,7 @@ def render_analysis(analysis: Analysis) -> Iterator[str]:
 
 
 def render_comparison(comparison: Comparison) -> Iterator[str]:
-    """The lines: verdicts, headline numbers with their differences, what changed, notes."""
+    """Verdicts, headline numbers with their differences, sentences and notes."""
     for member in comparison.members:
         yield f"- {as_code(member.name)}: {escape_markdown(member.analysis.verdict.headline)}"
     tables = [difference_rows(comparison, at) for at in range(1, len(comparison.members))]

@@ -1,4 +1,4 @@
-"""Long work as a bar on a terminal."""
+"""A progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDE = 80
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on stderr where that is a terminal; None elsewhere."""
+    """A bar on stderr if that is a terminal, else None."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

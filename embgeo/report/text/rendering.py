@@ -11,7 +11,6 @@ from embgeo.result.analysis import Analysis
 
 
 def render(result: Analysis | Comparison, form: Literal["text", "markdown"]) -> Iterator[str]:
-    """The lines."""
     if isinstance(result, Comparison):
         return (comparison.render if form == "text" else markdown.render_comparison)(result)
     return (analysis.render if form == "text" else markdown.render_analysis)(result)

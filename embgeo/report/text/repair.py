@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embgeo.comparison.comparison import Comparison
+from embgeo.core.number_text import format_optional
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.values import format_number
 from embgeo.replacement.record import RepairRecord
@@ -13,7 +14,7 @@ from embgeo.report.text.comparison import cells, indented
 
 #: Rows that are shown at most; the record has all.
 MOST_ROWS = 12
-#: What is compared of both models' rows.
+#: Compared numbers of both models.
 HEALTH = (
     tokens.DAMAGED_ROWS,
     tokens.SPECIAL_DAMAGED_ROWS,
@@ -26,7 +27,6 @@ LENGTHS = {"rms": "root mean square", "median": "median"}
 
 
 def render(record: RepairRecord, comparison: Comparison | None) -> Iterator[str]:
-    """The lines."""
     n, d = record.shape
     yield f"{record.source}  {record.tensor}  {n:,} × {d:,}  {record.dtype}"
     count = f"{len(record.rows):,} row{'' if len(record.rows) == 1 else 's'}"
@@ -44,15 +44,12 @@ def list_rows(record: RepairRecord) -> Iterator[tuple[str, ...]]:
     yield "row", "token", "state", "norm", "new norm"
     ordered = sorted(record.rows, key=lambda one: ("template" not in one.roles, not one.roles))
     for one in ordered[:MOST_ROWS]:
-        norms = [
-            "–" if value is None else format_number(value)
-            for value in (one.norm_before, one.norm_after)
-        ]
+        norms = map(format_optional, (one.norm_before, one.norm_after))
         yield f"{one.row:,}", one.token or "", one.state or "masked", *norms
 
 
 def list_differences(comparison: Comparison) -> Iterator[tuple[str, ...]]:
-    """Numbers about the health of rows, then what takes both matrices."""
+    """Numbers about the health of rows, then numbers of two matrices."""
     yield "", "old", "new", "difference"
     known = {one.name: one for one in comparison.differences_of(1) if not one.undefined}
     yield from (cells(known[quantity.name]) for quantity in HEALTH if quantity.name in known)

@@ -1,4 +1,4 @@
-"""A study of training methods for a terminal: a line a method, claims, notes; and its plan."""
+"""A study of training methods for a terminal: a line per method, claims, notes; and its plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from embgeo.training.study.deciding import (
 from embgeo.training.study.spread import spread
 from embgeo.training.study.training import Role, Training
 
-#: Columns of the table, with their heads; the perplexity of the split that decides stands first.
+#: Columns of the table after the perplexity of the deciding split, with their heads.
 COLUMNS = (
     (cosine.MEAN.name, "mean cosine"),
     (isotropy.I1.name, "I1"),
@@ -31,7 +31,6 @@ COLUMNS = (
 
 
 def render(training: Training) -> Iterator[str]:
-    """What each method did to perplexity and geometry; claims; notes."""
     yield from table(training)
     if training.outcomes:
         yield claims(training)
@@ -42,7 +41,6 @@ def render(training: Training) -> Iterator[str]:
 
 
 def table(training: Training) -> list[str]:
-    """A head, and a line a method."""
     name = quality_name(training.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
@@ -94,7 +92,7 @@ def describe_checks(training: Training) -> str:
 
 
 def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
-    """What would be trained, and how long it takes."""
+    """The planned runs, and how long they take."""
     corpus = plan["corpus"]
     sizes = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
     methods, seeds = len(plan["methods"]), len(plan["seeds"])

@@ -1,10 +1,11 @@
-"""Added rows for a terminal: how many, whether the others stayed, and how long the new ones are."""
+"""Added rows for a terminal: how many, whether the others changed, norms of the new ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from embgeo.comparison.vocabularies import RowChange, VocabularyChange
+from embgeo.core.number_text import format_optional
 from embgeo.core.values import format_number
 from embgeo.report.text.columns import align
 from embgeo.report.text.comparison import indented
@@ -14,10 +15,9 @@ MOST_ROWS = 12
 
 
 def render(change: VocabularyChange) -> Iterator[str]:
-    """The lines."""
     before, after = change.names
     moved = f", {change.moved:,} moved" if change.moved else ""
-    yield (f"{before} → {after}: {change.added:,} tokens added, {change.removed:,} removed{moved}")
+    yield f"{before} → {after}: {change.added:,} tokens added, {change.removed:,} removed{moved}"
     if change.removed:
         yield f"  removed: {', '.join(change.removed_examples)}"
     if change.missing_rows[1]:
@@ -27,7 +27,6 @@ def render(change: VocabularyChange) -> Iterator[str]:
 
 
 def render_side(side: RowChange) -> Iterator[str]:
-    """One matrix."""
     rows = f"{side.rows[0]:,} → {side.rows[1]:,} rows"
     shrunken = ", fewer than before" if side.rows[1] < side.rows[0] else ""
     yield f"{side.tensor}  {rows}{shrunken}"
@@ -45,11 +44,8 @@ def render_side(side: RowChange) -> Iterator[str]:
         yield f"  {side.alike:,} added rows are all alike"
     cells = [("row", "token", "norm", "percentile")]
     for one in side.added[:MOST_ROWS]:
-        shown = [
-            "–" if value is None else format_number(value, 4)
-            for value in (one.norm, one.percentile)
-        ]
-        cells.append((f"{one.row:,}", one.token or "", shown[0], shown[1]))
+        norm, percentile = map(format_optional, (one.norm, one.percentile))
+        cells.append((f"{one.row:,}", one.token or "", norm, percentile))
     yield from indented(align(cells, left=frozenset({1})))
     if len(side.added) > MOST_ROWS:
         yield "  and more"
