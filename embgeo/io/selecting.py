@@ -183,7 +183,7 @@ def count_named(source: Source, labels: RowLabels | None, cut: RowCut, d: int) -
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:
     """The counts that the tokens' file or the checkpoint itself gives; 0 beyond the last one."""
     cut, vocabulary, checkpoint = selection.cut, labeling.vocabulary, selection.checkpoint
-    if vocabulary is not None and vocabulary.counts is not None and labeling.labels is not None:
+    if vocabulary is not None and vocabulary.counts and labeling.labels is not None:
         values = lay_counts(vocabulary.counts, labeling.labels.first, cut)
         return Frequency("counts", values, f"counts in {vocabulary.source}")
     counts = checkpoint.counts
@@ -204,15 +204,14 @@ def count_by_file(path: Path, labels: RowLabels | None, cut: RowCut, d: int) -> 
     counts = read_counts(path)
     if labels is not None:
         return Counting(labels, *_of_labeled(labels, lambda t: from_counts(t, counts)))
-    if cut.fit(len(counts.tokens)) is None:
-        counts = counts.as_listed()
+    counts = fairseq.fit_to(counts, cut)
     fitting = cut.fit(len(counts.tokens))
     if fitting is None:
-        raise mismatch("counts", len(counts.tokens), cut, path, d)
+        raise mismatch("counts", len(counts.tokens) - counts.implied, cut, path, d)
     values = np.array(counts.counts[fitting], dtype=np.float64)
-    note = f"{counts.name} lists as many tokens as there are rows and labels them in its order"
+    note = f"{path.name} lists as many tokens as there are rows and labels them in its order"
     found = RowLabels(counts.tokens[fitting], notes=(*counts.notes, note))
-    return Counting(found, Frequency("counts", values, f"counts file {counts.name}"))
+    return Counting(found, Frequency("counts", values, f"counts file {path.name}"))
 
 
 def _count_corpus(

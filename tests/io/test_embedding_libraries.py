@@ -276,6 +276,16 @@ def test_projector_tsv(tmp_path: Path, tensors: str, metadata: str, text: str) -
     assert counts == ([9, 8, 7, 6] if "Count" in text else None)
 
 
+def test_projector_metadata_with_counts_in_the_first_column(tmp_path: Path) -> None:
+    (tmp_path / "tensors.tsv").write_text(TSV)
+    lines = "".join(f"{9 - row}\t{word}\n" for row, word in enumerate(WORDS))
+    (tmp_path / "metadata.tsv").write_text(f"count\tlemma\n{lines}")
+    matrix = embgeo.load(tmp_path / "tensors.tsv")
+    assert matrix.tokens == WORDS
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == [9, 8, 7, 6]
+
+
 def test_projector_metadata_that_does_not_fit_is_named(tmp_path: Path) -> None:
     (tmp_path / "tensors.tsv").write_text(TSV)
     (tmp_path / "metadata.tsv").write_text("alpha\nbeta\n")

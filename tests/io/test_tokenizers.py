@@ -308,7 +308,9 @@ def test_a_fairseq_dictionary_as_counts(tmp_path: Path) -> None:
     short = model_folder(tmp_path / "short", 5) / "model.npy"
     listed = embgeo.load(short, counts=tmp_path / "dict.txt")
     assert listed.tokens == WORDS
-    with pytest.raises(LabelMismatch, match="counts for 6 rows"):
+    masked = model_folder(tmp_path / "masked", 10) / "model.npy"
+    assert embgeo.load(masked, counts=tmp_path / "dict.txt").tokens == (*SYMBOLS, *WORDS, "<mask>")
+    with pytest.raises(LabelMismatch, match="5 counts for 6 rows"):
         embgeo.load(model_folder(tmp_path / "six", 6) / "model.npy", counts=tmp_path / "dict.txt")
 
 

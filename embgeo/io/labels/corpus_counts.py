@@ -1,7 +1,7 @@
-"""Counts of tokens in a corpus that is streamed: by the model's own tokenizer, or by words.
+"""Counts of tokens in a corpus, by the tokenizer of the model or by words.
 
-The packages that run tokenizers are code in Rust and C++ that a file can make take all memory or
-crash, so they work in a process of their own (:mod:`embgeo.io.labels.tokenizer_worker`).
+The packages that run tokenizers are Rust and C++ code, which a hostile file can crash or make use
+all memory: they run in a separate process (:mod:`embgeo.io.labels.tokenizer_worker`).
 """
 
 from __future__ import annotations
@@ -30,29 +30,23 @@ from embgeo.io.labels.vocabulary import TextEncoder, marks_words_by_spaces, uses
 EXTRA = "hf"
 
 _WORKER = Path(__file__).with_name("tokenizer_worker.py")
-#: Seconds of computing for loading a tokenizer.
+#: Processor seconds for loading a tokenizer.
 _LOADING = 8.0
 _MOST_ANSWER = 4096
 
 
 class NotUsable(Exception):
-    """Why a tokenizer cannot be run, in words."""
+    """Why a tokenizer cannot be run."""
 
 
 def count_tokens(
     encoder: TextEncoder, size: int, text: CorpusText
 ) -> tuple[Frequency, tuple[str, ...]]:
-    """Encode a corpus and count the ids 0 to `size` − 1; and notes.
+    """Encode a corpus and count the ids 0 to `size` − 1, with notes.
 
-    The text is encoded as it stands, line ends included, in pieces of some thousand characters,
-    without the special tokens that a model adds around its input.
-
-    Raises
-    ------
-    NotUsable
-        Its package is not installed, or does not understand the file.
-    UnreadableFile
-        The corpus cannot be read, or the tokenizer fails on it.
+    Text is encoded unchanged, with its line ends, in pieces of some thousand characters and without
+    the special tokens that a model adds around its input. Raises `NotUsable` if the package of the
+    tokenizer is not installed or does not read its file.
     """
     if importlib.util.find_spec(encoder.package) is None:
         raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
@@ -61,7 +55,7 @@ def count_tokens(
             counts, total, beyond = _talk(worker, encoder, size, text)
         finally:
             worker.kill()
-            with contextlib.suppress(OSError):  # what it did not take any more
+            with contextlib.suppress(OSError):  # flushes to a worker that has ended
                 worker.stdin.close()  # type: ignore[union-attr]
     notes = list(text.notes())
     if beyond:
@@ -122,7 +116,7 @@ def _send(stream: IO[bytes], parts: Iterable[bytes]) -> None:
             stream.write(part)
             stream.flush()
     except OSError:
-        return  # the worker has ended; its answer says why
+        return  # the worker ended; its answer says why
 
 
 def _answer(stream: IO[bytes]) -> dict[str, Any]:
@@ -136,10 +130,9 @@ def _answer(stream: IO[bytes]) -> dict[str, Any]:
 
 
 def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tuple[str, ...]]:
-    """Counts of the tokens among a corpus' words, which white space separates.
+    """Count the tokens among the words of a corpus, which white space separates.
 
-    The text is streamed; only tokens of the matrix are remembered. Where the tokens are pieces of
-    words, those that begin with a space are matched without it, and the source says so.
+    In a subword vocabulary only tokens that are whole words are counted, and the source says so.
     """
     spaced = marks_words_by_spaces(tokens)
     keys = [word_of(token, spaced).encode("utf-8") for token in tokens]
@@ -160,7 +153,7 @@ def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tup
         )
     values = np.array([found.get(key, 0) for key in keys], dtype=np.float64)
     source = f"corpus {text.name}, {total:,} words separated by white space"
-    # WordPiece marks what continues a word.
+    # WordPiece marks tokens that continue a word by "##".
     if spaced or uses_sign(tokens, "##"):
         source += "; the tokens are pieces of words, so only whole words among them are counted"
     notes = [*text.notes(), *missing_note(values, text.name)]
@@ -170,6 +163,6 @@ def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tup
 
 
 def missing_note(values: np.ndarray[tuple[int], np.dtype[np.float64]], name: str) -> list[str]:
-    """How many of the tokens have the count 0; empty if none has."""
+    """A note on the tokens with count 0, if there are any."""
     missing = int(np.sum(values == 0))
     return [f"{missing:,} of {len(values):,} tokens do not occur in {name}"] if missing else []

@@ -1,4 +1,4 @@
-"""The text of a corpus in pieces: one file, plain or compressed, or a folder of them."""
+"""The text of a corpus in pieces: a file, plain or compressed, or a folder of files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embgeo.io.bounded.guard import cannot_read, refuse
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Omissions
 
-#: ``progress(bytes read so far, bytes in all)``; 0 in all where a file is compressed.
+#: ``progress(bytes read, total)``; the total is 0 if a file is compressed.
 ByteProgress = Callable[[int, int], None]
 
 _BLOCK = 2**18
@@ -20,39 +20,19 @@ _LONGEST_WORD = 2**20
 _MOST_FILES = 100_000
 _MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-#: Of bytes at the beginning that are not UTF-8; text in an older encoding of a Latin alphabet has
-#: a few, anything else has more.
+#: Largest share of invalid UTF-8 at the beginning; text in an older Latin encoding has less.
 _MOST_INVALID = 0.1
 _LAST_SPACE = re.compile(rb"[ \t\r\f\v](?=[^ \t\r\f\v]*\Z)")
 _INVALID = re.compile("[\udc80-\udcff]")
 
 
 class CorpusText:
-    """The files of a corpus, and what was noticed while they were read.
-
-    Parameters
-    ----------
-    path : Path
-        A file, or a folder, of which every file counts that is not hidden and no link.
-    progress : callable, optional
-
-    Attributes
-    ----------
-    name : str
-        Base name of `path`.
-    invalid : int
-        Bytes so far that are not UTF-8.
-
-    Raises
-    ------
-    UnreadableFile
-        There is no such path, or no file in the folder.
-    """
+    """The files of a corpus: one, or all in a folder that are neither hidden nor links."""
 
     def __init__(self, path: Path, progress: ByteProgress | None = None) -> None:
         self.path = path
         self.name = path.name or path.resolve().name
-        self.invalid = 0
+        self.invalid = 0  # bytes so far that are not UTF-8
         self._is_folder = path.is_dir()
         self._left_out = Omissions()
         self._progress = progress or (lambda _read, _total: None)
@@ -63,18 +43,10 @@ class CorpusText:
         self._read = 0
 
     def pieces(self, *, words: bool) -> Iterator[bytes]:
-        """The text in order, cut behind line ends or, failing that, before white space.
+        """The text, cut after line ends or else before white space.
 
-        Parameters
-        ----------
-        words : bool
-            Words are needed whole: refuse a MiB without white space. Otherwise that is cut
-            between characters.
-
-        Raises
-        ------
-        UnreadableFile
-            Damaged, or no text; inside a folder the latter is left out.
+        With `words` a MiB without white space is refused; otherwise it is cut between characters.
+        A file that is not text is refused, or left out if it is one of a folder.
         """
         for file in self._files:
             codec = self._codecs[file]
@@ -85,7 +57,7 @@ class CorpusText:
                 raise cannot_read(file, error) from error
 
     def notes(self) -> tuple[str, ...]:
-        """What was noticed, in words."""
+        """Files left out and invalid bytes, for the user."""
         notes = list(self._left_out.notes())
         if self.invalid:
             notes.append(f"{self.invalid:,} bytes of {self.name} are not valid UTF-8")
@@ -97,7 +69,7 @@ class CorpusText:
         while block := read(_BLOCK):
             if is_first:
                 is_first = False
-                if why := _no_text(block):
+                if why := _describe_binary(block):
                     if not self._is_folder:
                         raise refuse(file, why, "give text in UTF-8")
                     self._left_out.add(file.name, why)
@@ -146,8 +118,8 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
-def _no_text(start: bytes) -> str:
-    """Why bytes are not the beginning of a text; empty if they are."""
+def _describe_binary(start: bytes) -> str:
+    """Why bytes are not the beginning of a text; empty for text."""
     if start.startswith(_UTF16_MARKS):
         return "it is UTF-16, not UTF-8"
     if b"\0" in start:
@@ -164,7 +136,7 @@ def _invalid_bytes(piece: bytes) -> int:
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """All up to the last line end or, without one, up to the last white space; and the rest."""
+    """Split after the last line end or else before the last white space."""
     at = data.rfind(b"\n") + 1
     if at == 0:
         found = _LAST_SPACE.search(data)
@@ -173,7 +145,7 @@ def _cut(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _between_characters(data: bytes) -> int:
-    """Where to cut so that no character in UTF-8 is cut: near the end, before one begins."""
+    """The last place at which no UTF-8 character is cut."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:

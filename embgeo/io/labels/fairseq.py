@@ -1,4 +1,4 @@
-"""fairseq's ``dict.txt``: a token and its count a line, behind four symbols that it leaves out."""
+"""``dict.txt`` of fairseq: a token and its count on each line; four symbols are implied."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from embgeo.io.bounded.small_files import read_text, safe_text, split_lines
 from embgeo.io.labels.rows import RowCut
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
-#: Rows 0 to 3 of every model of fairseq's.
+#: Rows 0 to 3 of every fairseq model; the file omits them.
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
-#: Masked language models add it behind the last line.
+#: Masked language models have it in the row after the last line.
 MASK = "<mask>"
 
 _NAME = re.compile(r"dict(\.[\w-]{1,20})?\.txt(\.gz)?", re.IGNORECASE)
@@ -24,17 +24,17 @@ _MOST_FILES = 10
 
 
 def is_named(path: Path) -> bool:
-    """Whether a file is called ``dict.txt`` or, as for translation, ``dict.en.txt``."""
+    """Whether a file is named ``dict.txt`` or, as for translation, ``dict.en.txt``."""
     return _NAME.fullmatch(path.name) is not None
 
 
 def is_dictionary(path: Path, text: str) -> bool:
-    """Whether a file has the name, and its first line the form."""
+    """Whether a file has the name and its first line the form of a dictionary."""
     return is_named(path) and _LINE.fullmatch(text[:10_000].split("\n", 1)[0].rstrip()) is not None
 
 
 def from_text(text: str, path: Path) -> TokenizerVocabulary:
-    """The symbols in the order of the rows, with their counts."""
+    """Tokens in row order, with their counts."""
     tokens, counts = list(SYMBOLS), [0] * len(SYMBOLS)
     for number, line in enumerate(split_lines(text), 1):
         found = _LINE.fullmatch(line.rstrip())
@@ -51,20 +51,9 @@ def from_text(text: str, path: Path) -> TokenizerVocabulary:
 
 
 def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
-    """The dictionary in a checkpoint's folder that has exactly one symbol for each row.
+    """The dictionary next to a checkpoint with one token for each row, and notes.
 
-    Parameters
-    ----------
-    path : Path
-        The checkpoint, or its folder.
-    cut : RowCut
-        Of the embedding matrix.
-
-    Returns
-    -------
-    vocabulary : TokenizerVocabulary or None
-        None where none fits, or several do and differ.
-    notes : tuple of str
+    None if no dictionary fits, or if several fit and differ.
     """
     folder = path if path.is_dir() else path.parent
     fitting: list[TokenizerVocabulary] = []
@@ -78,14 +67,12 @@ def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tu
         except UnreadableFile as error:
             notes.append(f"{short(file.name)} next to it is not used: {error.cause}")
             continue
-        whole = fit_to(found, RowCut(cut.total, 0, cut.total)) if found is not None else None
-        if (
-            whole is not None
-            and whole.implied
-            and len(whole.tokens) == cut.total
-            and all(whole.tokens != other.tokens for other in fitting)
-        ):
-            fitting.append(whole)
+        if found is None:
+            continue
+        found = fit_to(found, RowCut(cut.total, 0, cut.total))
+        is_new = all(found.tokens != other.tokens for other in fitting)
+        if found.implied and len(found.tokens) == cut.total and is_new:
+            fitting.append(found)
     if len(fitting) > 1:
         names = ", ".join(vocabulary.source.partition(" ")[0] for vocabulary in fitting)
         notes.append(f"{short(names)} next to it all fit: name the right one with --tokens")
@@ -93,17 +80,16 @@ def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tu
 
 
 def fit_to(vocabulary: TokenizerVocabulary, cut: RowCut) -> TokenizerVocabulary:
-    """The vocabulary of a dictionary with as many tokens as there are rows, where it can be.
+    """Adapt a dictionary to the number of rows, if possible.
 
-    Masked language models have a row more, and a list that only looks like a dictionary of
-    fairseq's has four rows less. Vocabularies that imply nothing stay as they are.
+    Masked language models have one row more; a list that only looks like a dictionary of fairseq
+    has four rows less. Other vocabularies are returned unchanged.
     """
-    counts = vocabulary.counts
-    if not vocabulary.implied or counts is None or cut.fit(len(counts)) is not None:
+    counts, start = vocabulary.counts, vocabulary.implied
+    if not start or cut.fit(len(counts)) is not None:
         return vocabulary
     if cut.fit(len(counts) + 1) is not None:
         return replace(vocabulary, tokens=(*vocabulary.tokens, MASK), counts=(*counts, 0))
-    start = vocabulary.implied
     if cut.fit(len(counts) - start) is not None:
         source = vocabulary.source.partition(" ")[0]
         tokens = vocabulary.tokens[start:]

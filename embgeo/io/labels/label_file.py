@@ -1,4 +1,4 @@
-"""A file of tokens, one for each row: text, tab-separated table, JSON, or a tokenizer's own."""
+"""Files of tokens, one for each row: text, tab-separated table, JSON or tokenizer file."""
 
 from __future__ import annotations
 
@@ -26,17 +26,12 @@ from embgeo.io.labels.vocabulary import TokenizerVocabulary
 def read_labels(path: Path) -> TokenizerVocabulary:
     r"""The tokens of `path` in row order.
 
-    Text holds one token a line; a line may be empty. If all lines have the same number of tabs it
-    is a table: its first column, or the one that a header row calls token, word or label; its
-    column of counts gives those. JSON is a list of tokens, a dict token → id, a dict id → token,
-    or a tokenizer.json. SentencePiece models, tiktoken's files and, by their name, fairseq's
-    ``dict.txt`` are known too. Newlines and tabs inside tokens are written ``\n`` and ``\t`` in
-    text (see :mod:`embgeo.io.labels.side_tables`).
-
-    Raises
-    ------
-    UnreadableFile
-        Not UTF-8 (the byte is named), malformed JSON, something that is not a token.
+    Text has one token on each line; a line may be empty. Text whose lines have the same number of
+    tabs is a table: tokens are in its first column, or in the one that a header row calls token,
+    word or label, and a column of counts is read. JSON is a list of tokens, a dict token → id, a
+    dict id → token, or a tokenizer.json. SentencePiece models, files of tiktoken and, by their
+    name, ``dict.txt`` of fairseq are recognized. Newlines and tabs inside tokens are written
+    ``\n`` and ``\t`` in text (see :mod:`embgeo.io.labels.side_tables`).
     """
     data = read_bytes(path)
     if tokenizer_files.is_sentencepiece(data):
@@ -44,7 +39,7 @@ def read_labels(path: Path) -> TokenizerVocabulary:
     else:
         vocabulary = _from_text(decode_text(data, path), path)
     if vocabulary.encoder is not None and codec_of(read_head(path)) is not None:
-        # The packages that run a tokenizer read plain files only.
+        # The packages that run tokenizers do not read compressed files.
         vocabulary = replace(vocabulary, encoder=None)
     return vocabulary
 
@@ -70,10 +65,9 @@ def _json_or_none(text: str, path: Path) -> Any:
         return parse_json(text, path)
     check_json(text, path)
     try:
-        data = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return data
 
 
 def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
@@ -100,29 +94,25 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
 
 
 def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
-    notes: list[str] = []
-    counts: tuple[int, ...] | None = None
+    notes: tuple[str, ...] = ()
+    counts: list[int] | None = None
+    raw = lines
     tabs = lines[0].count("\t")
     if tabs and all(line.count("\t") == tabs for line in lines):
         cells = [line.split("\t") for line in lines]
-        heading = side_tables.header(cells[0])
-        column = 0
-        if heading is not None:
-            column = heading.token_column
+        column, count_column = 0, None
+        if (columns := side_tables.find_columns(cells[0])) is not None:
+            column, count_column = columns
             cells = cells[1:]
-            if heading.count is not None:
-                found = whole_counts(row[heading.count] for row in cells)
-                counts = None if found is None else tuple(found)
-            notes.append(f"the first line of {path.name} is taken for a header")
+            notes = (side_tables.header_note(path),)
         raw = [row[column] for row in cells]
-    else:
-        raw = lines
-    tokens, changed = side_tables.unescape(raw)
-    if changed:
-        notes.append(side_tables.note_escapes(changed, path.name))
+        if count_column is not None:
+            counts = whole_counts(row[count_column] for row in cells)
+    tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no tokens", "one token a line")
-    return TokenizerVocabulary(tuple(tokens), _source(path), tuple(notes), counts)
+    notes += escape_notes
+    return TokenizerVocabulary(tuple(tokens), _source(path), notes, tuple(counts or ()))
 
 
 def _source(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The tokens of a model folder, from whichever of its tokenizer's files there is."""
+"""The tokens of a model folder, from the tokenizer files in it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MODELS = (
     "sentencepiece.model",
     "sentencepiece.bpe.model",
 )
-#: Models whose program gives the pieces of a SentencePiece model other ids than the file does:
-#: these follow fairseq, which puts four symbols of its own in place of the first three …
+#: Models that number SentencePiece pieces as fairseq does, with four symbols in place of the first
+#: three pieces.
 _FAIRSEQ_ORDER = frozenset({"xlm-roberta", "xlm-roberta-xl"})
-#: … and these each have an order of their own.
+#: Models that number the pieces in another order than the file.
 _OTHER_ORDER = frozenset(
     {
         "barthez",
@@ -56,14 +56,7 @@ _BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
 def vocabulary_of(
     folder: Path, model_type: str
 ) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
-    """The tokens in the order of the rows, and notes on files that are left out.
-
-    Parameters
-    ----------
-    folder : Path
-    model_type : str
-        What the configuration says; empty where it says nothing.
-    """
+    """The tokens in row order, and notes on files that are left out."""
     path = folder / "tokenizer.json"
     if is_companion(path):
         return tokenizer_files.from_tokenizer_json(read_json(path), path), ()
@@ -124,7 +117,7 @@ def _from_model(path: Path, model_type: str) -> tuple[TokenizerVocabulary | None
 
 
 def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabulary:
-    """A vocabulary with the tokens that were added to it later."""
+    """Add the tokens of added_tokens.json and tokenizer_config.json."""
     added = _read_added(path.parent)
     if not added:
         return vocabulary
@@ -135,7 +128,7 @@ def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabul
 
 
 def _read_added(folder: Path) -> dict[str, Any]:
-    """Added tokens and their ids, from the files in which older and newer tokenizers keep them."""
+    """Added tokens and their ids, from the files of older and newer tokenizers."""
     settings = folder / "tokenizer_config.json"
     found: dict[str, Any] = {}
     if is_companion(settings):
@@ -156,10 +149,5 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _no_ids(path: Path) -> UnreadableFile:
-    return refuse(
-        path,
-        "is not a JSON object of tokens and ids"
-        if path.name != "tokenizer_config.json"
-        else "is not a JSON object",
-        "download the tokenizer again",
-    )
+    what = "" if path.name == "tokenizer_config.json" else " of tokens and ids"
+    return refuse(path, f"is not a JSON object{what}", "download the tokenizer again")

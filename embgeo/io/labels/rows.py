@@ -1,4 +1,4 @@
-"""Rows of a matrix: cutting a range out, and laying labels along them."""
+"""Ranges of rows, and labels for the rows of a range."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RowCut:
         return self.size == self.total
 
     def fit(self, length: int) -> slice | None:
-        """Which of `length` entries belong to the cut rows; None if they line up with neither."""
+        """The slice of `length` entries that belongs to the cut; None if no length fits."""
         if length == self.size:
             return slice(None)
         return slice(self.start, self.stop) if length == self.total else None
@@ -43,27 +43,16 @@ class RowCut:
 
 @dataclass(frozen=True, slots=True)
 class RowLabels:
-    """Labels of the cut rows.
-
-    Attributes
-    ----------
-    tokens : tuple of str
-        One for each row of the cut.
-    masked : int array
-        Rows of the cut to leave out, because no token belongs to them.
-    notes : tuple of str
-    first : int
-        Row of the whole matrix to which the first token of the vocabulary belongs.
-    """
+    """Labels of the cut rows."""
 
     tokens: tuple[str, ...]
-    masked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    masked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # padding rows
     notes: tuple[str, ...] = ()
-    first: int = 0
+    first: int = 0  # row of the whole matrix that the first token of the vocabulary labels
 
 
 def parse_rows(rows: RowRange, total: int) -> RowCut:
-    """The cut that ``A:B`` means in a matrix of `total` rows; either side may be left out."""
+    """Parse ``A:B``; A defaults to 0, B to `total`."""
     if rows is None:
         return RowCut(total, 0, total)
     text = rows if isinstance(rows, str) else ":".join("" if n is None else str(n) for n in rows)
@@ -90,19 +79,10 @@ def parse_rows(rows: RowRange, total: int) -> RowCut:
 def lay_given(
     tokens: Sequence[str], cut: RowCut, padding: str, where: Path, columns: int
 ) -> RowLabels:
-    """Labels from a file that the user named; they have to line up, unless padding is allowed.
+    """Labels from a file that the user named.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        As many as the cut has rows, or as the whole matrix has (then they are cut along).
-    cut : RowCut
-    padding : {"auto", "mask", "keep"}
-        With "mask" and "keep" there may be fewer tokens than rows.
-    where : Path
-        The file, named in the error.
-    columns : int
-        Of the matrix; recognizes one that lies on its side.
+    Their number is that of the cut or of the whole matrix; with `padding` "mask" or "keep" it may
+    be smaller. `columns` recognizes a transposed matrix.
     """
     length = len(tokens)
     fitting = cut.fit(length)
@@ -112,13 +92,13 @@ def lay_given(
         return RowLabels(tuple(tokens[fitting]), notes=notes, first=first)
     if length > cut.total or padding == "auto":
         raise mismatch("tokens", length, cut, where, columns)
-    # Fewer than the cut has: they begin with its first row. More: they are those of the matrix.
+    # Fewer labels than rows in the cut start at the cut, more of them at row 0.
     first = cut.start if length < cut.size else 0
     return _pad(tokens, first, cut, padding, where.name)
 
 
 def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> RowLabels:
-    """Labels that came with the model: they begin at row 0, and models often pad their rows."""
+    """Labels that came with the model: they start at row 0, and models often pad their rows."""
     length = len(tokens)
     if length < cut.total:
         return _pad(tokens, 0, cut, padding, source)
@@ -129,7 +109,7 @@ def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> 
 
 
 def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> LabelMismatch:
-    """The error for labels or counts whose number is not that of the rows."""
+    """The error for labels or counts that do not match the number of rows."""
     rows = f"{cut.size:,} rows"
     if not cut.is_whole:
         rows += f" (cut from {cut.total:,})"
@@ -151,7 +131,7 @@ def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> 
 
 
 def _pad(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: str) -> RowLabels:
-    """Labels for rows first, first + 1, … of the whole matrix; the other rows are padding."""
+    """Label the rows from `first` on; the other rows of the cut are padding."""
     last = first + len(tokens)
     name = "row" if padding == "keep" else "padding row"
     laid = tuple(

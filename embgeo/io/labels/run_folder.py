@@ -1,4 +1,4 @@
-"""The vocabulary that ``embgeo train`` writes next to a model: tokens with their counts."""
+"""The vocabulary, tokens with counts, that ``embgeo train`` writes next to a model."""
 
 from __future__ import annotations
 
@@ -12,20 +12,12 @@ from embgeo.io.labels.rows import RowCut
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
 SETTINGS, VOCABULARY = "run.toml", "vocabulary.tsv"
-#: Of models with a source language of its own: which of two lists a matrix follows is not said.
+#: Models with a second vocabulary for the source language do not say which matrix uses it.
 SECOND_VOCABULARY = "vocabulary.source.tsv"
 
 
 def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
-    """The vocabulary of a run that has exactly one token for each row, and notes.
-
-    Parameters
-    ----------
-    path : Path
-        The model of the run, or the run's folder.
-    cut : RowCut
-        Of the embedding matrix.
-    """
+    """The vocabulary of the run of a model, if it has one token for each row, and notes."""
     folder = path if path.is_dir() else path.parent
     file = folder / VOCABULARY
     if (folder / SECOND_VOCABULARY).exists() or not (folder / SETTINGS).is_file():
@@ -38,5 +30,4 @@ def find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tu
         return None, (f"{short(file.name)} next to it is not used: {error.cause}",)
     if len(found.tokens) != cut.total:
         return None, ()
-    vocabulary = TokenizerVocabulary(found.tokens, file.name, found.notes, counts=found.counts)
-    return vocabulary, found.notes
+    return found, found.notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -25,26 +26,17 @@ _NAMED: dict[str, Role] = {
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
 #: Keys of config.json, whose values are row numbers.
 _IDS: dict[str, Role] = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "pad"}
-#: Spellings in a template that may be tokens; whether they are, the vocabulary says.
+#: Spellings in a template that are tokens if the vocabulary has them; others are markup.
 _SPELLED = re.compile(
     r"<\|[^|<>\s]{1,80}\|>|<｜[^｜<>\s]{1,80}｜>|</?[A-Za-z_][\w.:-]{0,80}>|\[/?[A-Za-z_]{1,80}\]"
 )
-_ORDER = {role: place for place, role in enumerate(get_args(Role))}
-
 _SETTINGS = "tokenizer_config.json"
 
-_Names = dict[str, set[Role]]
+_RolesByToken = dict[str, set[Role]]
 
 
 def find_special(folder: Path, vocabulary: TokenizerVocabulary) -> tuple[SpecialToken, ...]:
-    """The special tokens, by row; those without a row come last.
-
-    Parameters
-    ----------
-    folder : Path
-    vocabulary : TokenizerVocabulary
-        Its tokens are the rows of the matrix.
-    """
+    """The special tokens of a model folder, by row; those without a row come last."""
     tables = [_object(folder / name) for name in ("special_tokens_map.json", _SETTINGS)]
     template = "\n".join(_templates(folder, tables[-1]))
     return collect_special(vocabulary, tables, template, _object(folder / "config.json"))
@@ -58,27 +50,35 @@ def collect_special(
 ) -> tuple[SpecialToken, ...]:
     """The special tokens, by row; those without a row come last.
 
-    Parameters
-    ----------
-    vocabulary : TokenizerVocabulary
-    tables : iterable of mapping
-        What names tokens by role, as tokenizer_config.json does.
-    template : str
-        All chat templates.
-    config : mapping
-        What names rows by role, as config.json does.
+    `tables` name tokens by role, as tokenizer_config.json does; `template` joins all chat
+    templates; `config` names rows by role, as config.json does.
     """
-    named: _Names = {}
+    named: _RolesByToken = defaultdict(set)
     for token in vocabulary.added:
-        named.setdefault(token, set()).add("added")
+        named[token].add("added")
     for table in tables:
         for role, token in _list_named(table):
-            named.setdefault(token, set()).add(role)
-    for token in _find_used(template, named):
-        named.setdefault(token, set()).add("template")
-    found = _with_rows(named, vocabulary)
-    _add_by_row(found, config, vocabulary)
-    return tuple(sorted(found.values(), key=lambda one: (one.row is None, one.row, one.token)))
+            named[token].add(role)
+    for token in list(_find_used(template, named)):
+        named[token].add("template")
+    rows = {token: row for row, token in enumerate(vocabulary.tokens) if token in named}
+    rows |= vocabulary.added
+    # By row, or by token where the vocabulary does not have it.
+    found: dict[int | str, tuple[str, set[Role]]] = {}
+    for token, roles in named.items():
+        if token in rows or roles != {"template"}:
+            found[rows.get(token, token)] = (token, roles)
+    for role, row in _list_rows(config, len(vocabulary.tokens)):
+        found.setdefault(row, (vocabulary.tokens[row], set()))[1].add(role)
+    special = (
+        SpecialToken(
+            token,
+            key if isinstance(key, int) else None,
+            tuple(role for role in get_args(Role) if role in roles),
+        )
+        for key, (token, roles) in found.items()
+    )
+    return tuple(sorted(special, key=lambda one: (one.row is None, one.row, one.token)))
 
 
 def _object(path: Path) -> Mapping[str, Any]:
@@ -104,8 +104,16 @@ def _content(entry: Any) -> str:
     return safe_text(text) if isinstance(text, str) else ""
 
 
+def _list_rows(config: Mapping[str, Any], size: int) -> Iterator[tuple[Role, int]]:
+    for key, role in _IDS.items():
+        ids = config.get(key)
+        for row in ids if isinstance(ids, list) else [ids]:
+            if type(row) is int and 0 <= row < size:
+                yield role, row
+
+
 def _templates(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Chat templates, from each place where they are kept."""
+    """Chat templates from all files that may hold one."""
     for value in (
         settings.get("chat_template"),
         _object(folder / "chat_template.json").get("chat_template"),
@@ -118,45 +126,12 @@ def _templates(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
         yield read_text(path)
 
 
-def _find_used(template: str, named: _Names) -> Iterator[str]:
-    """Tokens that a template writes: those with a role, and whatever is spelled like one."""
+def _find_used(template: str, named: _RolesByToken) -> Iterator[str]:
+    """Tokens that a template writes: named ones, and whatever is spelled like a token."""
     for token, roles in named.items():
         variables = (key for key, role in _NAMED.items() if role in roles)
-        # A word may be one of the template's own language.
+        # A word may be part of the template language.
         is_word = not token.strip() or token.isidentifier()
         if (not is_word and token in template) or any(key in template for key in variables):
             yield token
     yield from (safe_text(spelled) for spelled in _SPELLED.findall(template))
-
-
-def _with_rows(named: _Names, vocabulary: TokenizerVocabulary) -> dict[int | str, SpecialToken]:
-    """Named tokens by row, or by themselves where the vocabulary does not have them.
-
-    What only a template spells is a token if the vocabulary has it: it may be markup.
-    """
-    rows = {token: row for row, token in enumerate(vocabulary.tokens) if token in named}
-    rows |= {token: row for token, row in vocabulary.added.items() if token in named}
-    found: dict[int | str, SpecialToken] = {}
-    for token, roles in named.items():
-        row = rows.get(token)
-        if row is not None or roles != {"template"}:
-            ordered = tuple(sorted(roles, key=_ORDER.__getitem__))
-            found[token if row is None else row] = SpecialToken(token, row, ordered)
-    return found
-
-
-def _add_by_row(
-    found: dict[int | str, SpecialToken],
-    config: Mapping[str, Any],
-    vocabulary: TokenizerVocabulary,
-) -> None:
-    """Add the roles that the configuration gives to row numbers."""
-    for key, role in _IDS.items():
-        ids = config.get(key)
-        for row in ids if isinstance(ids, list) else [ids]:
-            if type(row) is not int or not 0 <= row < len(vocabulary.tokens):
-                continue
-            known = found.get(row)
-            roles = {role} if known is None else {role, *known.roles}
-            ordered = tuple(sorted(roles, key=_ORDER.__getitem__))
-            found[row] = SpecialToken(vocabulary.tokens[row], row, ordered)

@@ -1,4 +1,4 @@
-"""What a model's own tokenizer makes of the texts of its tokens, in a process of its own."""
+"""Encode the texts of tokens by the tokenizer of the model, in a separate process."""
 
 from __future__ import annotations
 
@@ -14,40 +14,27 @@ from embgeo.io.labels.corpus_counts import EXTRA, NotUsable
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
 _WORKER = Path(__file__).with_name("token_texts_worker.py")
-#: Seconds of computing: a vocabulary of 260,000 tokens takes a third.
+#: Processor seconds; a vocabulary of 260,000 tokens takes a third of them.
 _SECONDS = 30.0
 
 
 def find_pieces(
     encoder: TextEncoder | None, rows: Sequence[int], unusable: IntArray
 ) -> list[list[int]]:
-    """Ids that the texts of `rows` are made of; an empty list where there are none.
+    """Ids of the tokens that make up the text of each row, none of them `unusable`.
 
-    Parameters
-    ----------
-    encoder : TextEncoder or None
-    rows : sequence of int
-    unusable : int array
-        Ids that are not pieces.
-
-    Raises
-    ------
-    NotUsable
-        There is no tokenizer.json, its package is missing, or does not understand the file.
+    The list is empty where there are none. Raises `NotUsable` without a tokenizer.json that can be
+    run.
     """
     pieces: list[list[int]] = _ask(encoder, "pieces", rows=list(rows), unusable=unusable.tolist())
     return pieces
 
 
 def find_unreachable(vocabulary: TokenizerVocabulary | None) -> list[int]:
-    """Ids that encoding the decoded id does not give, alone or behind a letter, digit or hyphen.
+    """Ids that encoding their text does not give, alone or after a letter, digit or hyphen.
 
-    Land & Bartolo 2024, §3.1, call such tokens unreachable.
-
-    Raises
-    ------
-    NotUsable
-        As of :func:`find_pieces`.
+    Land & Bartolo 2024, §3.1, call such tokens unreachable. Raises `NotUsable` without a
+    tokenizer.json that can be run.
     """
     encoder = None if vocabulary is None else vocabulary.encoder
     size = 0 if vocabulary is None else len(vocabulary.tokens)

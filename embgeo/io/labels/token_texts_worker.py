@@ -1,7 +1,7 @@
 """Encodes the texts of tokens, run by :mod:`embgeo.io.bounded.worker_main`.
 
-The request names a tokenizer.json, and asks which ids no text leads to, or for the pieces of rows
-without the ids that must not be used. It imports nothing of embgeo.
+The request names a tokenizer.json and asks for the ids that no text gives, or for the pieces of
+rows without unusable ids. The module imports nothing of embgeo.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-#: What a text has where it is not whole characters.
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-#: Texts in front of a token, for tokens that only continue a word.
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # in place of cut characters
+#: Texts before a token, for tokens that continue a word.
 _BEFORE = ("1", "q", "x", "-")
 
 
 def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
-    """Decode rows to texts, encode those, and look at the ids."""
     os.environ.setdefault("RAYON_NUM_THREADS", "2")
     file = request["file"]
     if request["question"] == "unreachable":
@@ -52,7 +50,7 @@ def find_pieces(file: str, rows: list[int], unusable: list[int]) -> list[list[in
     whole = Tokenizer.from_file(file)
     hidden = {token for row in unusable if (token := whole.id_to_token(row)) is not None}
     content = json.loads(Path(file).read_text(encoding="utf-8"))
-    # Without added tokens each text is cut into those that the tokenizer itself learned.
+    # Without added tokens a text is cut into tokens that the tokenizer learned.
     content |= {"added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
     hide(content["model"], hidden)
     cut = Tokenizer.from_str(json.dumps(content))
@@ -61,7 +59,7 @@ def find_pieces(file: str, rows: list[int], unusable: list[int]) -> list[list[in
 
 
 def pieces_of(row: int, whole: Any, cut: Any, refused: Collection[int | None]) -> list[int]:
-    """Ids of the pieces of a row's text; empty where not all of it can be cut."""
+    """Ids of the pieces of the text of a row; empty if it cannot be cut into usable pieces."""
     text = whole.decode([row], skip_special_tokens=False)
     if not text or _REPLACEMENT in text:
         return []
@@ -70,7 +68,7 @@ def pieces_of(row: int, whole: Any, cut: Any, refused: Collection[int | None]) -
 
 
 def unknown_id(model: dict[str, Any], tokenizer: Any) -> int | None:
-    """The id of what stands for text without a token."""
+    """The id that stands for text without a token."""
     if "unk_id" in model:
         found: int | None = model["unk_id"]
         return found
@@ -79,7 +77,7 @@ def unknown_id(model: dict[str, Any], tokenizer: Any) -> int | None:
 
 
 def hide(model: dict[str, Any], tokens: Collection[str]) -> None:
-    """Rename these tokens of a model so that no text has them, and drop merges that use them."""
+    """Rename tokens so that no text contains them, and drop the merges that use them."""
     vocabulary = model["vocab"]
     if isinstance(vocabulary, list):  # Unigram: pairs of a token and its score
         keep = model.get("unk_id")
@@ -98,11 +96,11 @@ def hide(model: dict[str, Any], tokens: Collection[str]) -> None:
 
 
 def parts(pair: str | list[str], prefix: str) -> tuple[str, str, str]:
-    """Both sides of a merge, and what they become."""
+    """Both sides of a merge, and its result."""
     left, right = pair.split(" ") if isinstance(pair, str) else pair
     return left, right, left + right.removeprefix(prefix)
 
 
 def rename(token: str) -> str:
-    """A name that no text has: NUL is not text that a tokenizer is given here."""
+    """A name with NUL, which no text of a token contains."""
     return f"\0{token}\0"

@@ -1,10 +1,9 @@
-"""Vocabularies as tokenizers save them, without the libraries that run them.
+"""Vocabularies in tokenizer files, read without the packages that run tokenizers.
 
-tokenizer.json, vocab.json and vocab.txt are JSON and text. SentencePiece (``tokenizer.model``,
-``spiece.model``) is a protocol buffer whose first field holds the pieces: walking over them takes
-less than the library would and never hands a hostile file to code in C++. tiktoken's files hold a
-token in base64 and its rank on each line, in the order of the ids; Llama 3 and others call such a
-file ``tokenizer.model`` too, so it is recognized by its lines.
+SentencePiece models (``tokenizer.model``, ``spiece.model``) are protocol buffers whose first field
+holds the pieces. Parsing them here is faster than the library and keeps hostile files away from
+C++ code. Files of tiktoken have a token in base64 and its rank on each line, in the order of the
+ids; Llama 3 and others name such a file ``tokenizer.model``, so it is recognized by its lines.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from embgeo.io.labels.vocabulary import (
     guess_scheme,
 )
 
-#: Ids may leave holes, but not many times more holes than tokens.
+#: Limits of ids without a token, which grow with the number of tokens.
 _HOLES_PER_TOKEN = 4
 _HOLES_FREE = 100_000
 _DEPTH = 6
@@ -43,17 +42,17 @@ _SCHEMES: dict[str, Scheme] = {
 
 
 def is_tokenizer_json(data: Any) -> bool:
-    """Whether a JSON value is the content of a tokenizer.json."""
+    """Whether a JSON value is that of a tokenizer.json."""
     return isinstance(data, dict) and isinstance(data.get("model"), dict)
 
 
 def from_tokenizer_json(data: Any, path: Path) -> TokenizerVocabulary:
-    """The vocabulary of a tokenizer.json, added tokens included, made readable."""
+    """The decoded vocabulary of a tokenizer.json, with added tokens."""
     pieces = _pieces(data, path)
     added = _added_tokens(data, path)
     scheme = _scheme(data) or guess_scheme([token for token, _ in pieces])
     read = READERS[scheme]
-    # Added tokens are never encoded: they come last and keep their text.
+    # Added tokens are not encoded; they come last to replace pieces of the same id.
     pairs = [(read(token), number) for token, number in pieces] + added
     tokens, notes = in_order(pairs, path)
     encoder = TextEncoder("tokenizer.json", (path,))
@@ -62,7 +61,7 @@ def from_tokenizer_json(data: Any, path: Path) -> TokenizerVocabulary:
 
 
 def from_ids(data: dict[Any, Any], path: Path) -> TokenizerVocabulary:
-    """The vocabulary of a dict token → id (vocab.json) or id → token, made readable."""
+    """The decoded vocabulary of a dict token → id (vocab.json) or id → token."""
     if all(isinstance(value, str) for value in data.values()):
         if not all(isinstance(key, str) and key.isdecimal() and len(key) < 16 for key in data):
             raise _malformed_error(path, "a dict of strings whose keys are not row numbers")
@@ -78,7 +77,7 @@ def from_ids(data: dict[Any, Any], path: Path) -> TokenizerVocabulary:
 def in_order(
     pairs: Iterable[tuple[str, Any]], path: Path
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Tokens sorted by id, with notes; ids that no token has get ``<unused id 123>``."""
+    """Tokens sorted by id, with notes; ids without a token get ``<unused id 123>``."""
     pairs = list(pairs)
     for token, number in pairs:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
@@ -86,7 +85,7 @@ def in_order(
     if not pairs:
         raise _malformed_error(path, "an empty vocabulary")
     size = max(number for _, number in pairs) + 1
-    # Before ids become keys: large integers can be chosen to collide in a dict.
+    # Checked before ids become keys: large integers can be chosen to collide in a dict.
     if size > _HOLES_FREE + (_HOLES_PER_TOKEN + 1) * len(pairs):
         raise _malformed_error(
             path, f"ids up to {size - 1:,} for {len(pairs):,} tokens; are these counts, not ids?"
@@ -182,7 +181,7 @@ def is_tiktoken(text: str) -> bool:
 
 
 def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
-    """The tokens in the order of their ranks; bytes that are not UTF-8 as ``<0xE2>``."""
+    """The tokens in the order of their ranks; invalid UTF-8 becomes ``<0xE2>``."""
     pairs: list[tuple[str, int]] = []
     for number, line in enumerate(split_lines(text), 1):
         if not line:
@@ -212,7 +211,7 @@ _TAGS_AFTER_TEXT = b"\x15\x18"  # score, type
 
 
 def is_sentencepiece(head: bytes) -> bool:
-    """Whether the first field is a piece: a message that begins with a short text."""
+    """Whether the first field is a message that begins with a short text."""
     if len(head) < 5 or head[0:1] != _TAG_OF_BYTES or head[2:3] != _TAG_OF_BYTES:
         return False
     whole, part = head[1], head[3]
@@ -223,23 +222,10 @@ def is_sentencepiece(head: bytes) -> bool:
 
 
 def read_sentencepiece(data: bytes, path: Path) -> TokenizerVocabulary:
-    """The pieces in the order of their ids, made readable.
-
-    Parameters
-    ----------
-    data : bytes
-        Content of the file.
-    path : Path
-        Named in errors, and what :mod:`embgeo.io.labels.corpus_counts` runs.
-
-    Raises
-    ------
-    UnreadableFile
-        Truncated, with lengths beyond the file, with implausibly many pieces or with none.
-    """
+    """The decoded pieces in the order of their ids."""
     with reading(path, NAME):
         content = memoryview(data)
-        # Counted first: a file of nothing but empty pieces is refused before it takes memory.
+        # Counted first, so that a file of empty pieces is refused before it takes memory.
         count = sum(number == _PIECES for number, _, _ in Message(_MOST_PIECES).fields(content))
         if not count:
             raise Damaged(f"this {NAME} has no pieces")

@@ -1,8 +1,8 @@
-"""Runs a model's own tokenizer over text, run by :mod:`embgeo.io.bounded.worker_main`.
+"""Runs the tokenizer of a model over text; started by :mod:`embgeo.io.bounded.worker_main`.
 
-The request says which tokenizer; the answer is a line of JSON. Then come pieces of UTF-8 on
-standard input, each behind its length in eight bytes, and a length of 0. The last answer is a line
-of JSON and the counts, eight bytes for each id. It imports nothing of embgeo.
+The request names the tokenizer; the answer is a line of JSON. Standard input then holds pieces of
+UTF-8, each after its length in eight bytes, and ends with a length of 0. The last answer is a line
+of JSON and the counts, eight bytes for each id. The module imports nothing of embgeo.
 """
 
 from __future__ import annotations
@@ -18,27 +18,26 @@ import numpy as np
 Ids = list[list[int]]
 Encode = Callable[[list[str]], Ids]
 
-#: Seconds of computing, in all threads, for a piece of text.
+#: Processor seconds, over all threads, for a piece of text.
 _ENCODING = 8.0
 _TEXT = 2**14
 _OF_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def serve(request: dict[str, Any], limit_time: Callable[[float], None]) -> None:
-    """Count the tokens of the text that comes through standard input."""
-    # Two threads are enough, and more would spend the seconds of computing faster.
+    """Count the tokens of the text on standard input."""
+    # More threads would use up the processor seconds faster.
     os.environ.setdefault("RAYON_NUM_THREADS", "2")
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     encode = KINDS[request["kind"]](request)
     answer(sink, {"ready": True})
-    limited = limited_in_time(encode, limit_time)
-    counts, total, beyond = count(source, limited, request["size"])
+    counts, total, beyond = count(source, limit(encode, limit_time), request["size"])
     answer(sink, {"total": total, "beyond": beyond})
     sink.write(counts.astype("<i8").tobytes())
 
 
-def limited_in_time(encode: Encode, limit_time: Callable[[float], None]) -> Encode:
-    """The same, with a limit of computing for each piece of text."""
+def limit(encode: Encode, limit_time: Callable[[float], None]) -> Encode:
+    """Limit the processor seconds for each piece of text."""
 
     def encode_in_time(some: list[str]) -> Ids:
         limit_time(_ENCODING)
@@ -53,7 +52,7 @@ def answer(sink: BinaryIO, value: dict[str, Any]) -> None:
 
 
 def count(source: BinaryIO, encode: Encode, size: int) -> tuple[Any, int, int]:
-    """Counts of the ids below `size`, of all tokens, and of tokens with other ids."""
+    """Counts of the ids below `size`, and the numbers of all tokens and of other ids."""
     counts = np.zeros(size, dtype=np.int64)
     total = beyond = 0
     while length := int.from_bytes(source.read(8), "little"):
@@ -67,7 +66,7 @@ def count(source: BinaryIO, encode: Encode, size: int) -> tuple[Any, int, int]:
 
 
 def texts(piece: str) -> list[str]:
-    """A piece cut behind line ends into texts that tokenizers take well; none is left out."""
+    """Cut a piece after line ends into texts that tokenizers process fast."""
     found, start = [], 0
     while start < len(piece):
         stop = start + _TEXT

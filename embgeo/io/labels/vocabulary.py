@@ -1,7 +1,8 @@
-"""A vocabulary: labels in row order, and the tokenizer that turns text into row numbers."""
+"""Vocabularies: labels in row order, and the tokenizer that turns text into row numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,20 +13,11 @@ Kind = Literal["tokenizer.json", "SentencePiece", "byte-level BPE", "WordPiece"]
 
 @dataclass(frozen=True, slots=True)
 class TextEncoder:
-    """A model's own tokenizer, whose ids are the numbers of its labels.
-
-    Attributes
-    ----------
-    kind : str
-    files : tuple of Path
-        The first one names it.
-    lowercase : bool
-        Whether a WordPiece tokenizer puts text into lower case first.
-    """
+    """The tokenizer of a model; its token ids are row numbers."""
 
     kind: Kind
-    files: tuple[Path, ...]
-    lowercase: bool = False
+    files: tuple[Path, ...]  # the first one names the tokenizer
+    lowercase: bool = False  # whether WordPiece lowercases the text first
 
     @property
     def name(self) -> str:
@@ -39,41 +31,25 @@ class TextEncoder:
 
 @dataclass(frozen=True, slots=True)
 class TokenizerVocabulary:
-    """Labels in row order.
-
-    Attributes
-    ----------
-    tokens : tuple of str
-    source : str
-        In words: which file, and what was done to make its tokens readable.
-    notes : tuple of str
-    counts : tuple of int or None
-        How often each occurs, where the file says it.
-    implied : int
-        Labels at the beginning that the file does not list; its program puts them there.
-    encoder : TextEncoder or None
-        The tokenizer whose ids these are.
-    added : mapping of str to int
-        Tokens that were added to the model's own, and their rows.
-    """
+    """Labels in row order."""
 
     tokens: tuple[str, ...]
-    source: str
+    source: str  # for the reader: the file, and how its tokens were decoded
     notes: tuple[str, ...] = ()
-    counts: tuple[int, ...] | None = None
-    implied: int = 0
+    counts: tuple[int, ...] = ()  # of the tokens; empty if the file has none
+    implied: int = 0  # number of leading tokens that the program adds and the file omits
     encoder: TextEncoder | None = None
-    added: Mapping[str, int] = field(default_factory=dict)
+    added: Mapping[str, int] = field(default_factory=dict)  # added tokens and their rows
 
 
 Scheme = Literal["byte-level", "sentencepiece", "plain"]
 
-#: SentencePiece's sign for a space, U+2581.
+#: What stands for a space in SentencePiece and in byte-level BPE.
 SPACE_SIGN = "\N{LOWER ONE EIGHTH BLOCK}"
-#: The byte-level sign for a space, U+0120.
 BYTE_SPACE_SIGN = "\u0120"
-#: Share of tokens with a scheme's space sign from which a vocabulary is taken to follow it.
+#: A vocabulary follows a scheme if at least this share of its tokens begins with the space sign.
 _SIGN_SHARE = 0.05
+_INVALID = re.compile("[\udc80-\udcff]")
 
 
 def _byte_of_character() -> dict[str, int]:
@@ -89,9 +65,9 @@ _BYTES = _byte_of_character()
 
 
 def from_byte_level(token: str) -> str:
-    """The text of a byte-level token; bytes that are not UTF-8 by themselves as ``<0xE2>``.
+    """Decode a byte-level token; bytes that are not valid UTF-8 become ``<0xE2>``.
 
-    A token with a character outside the byte alphabet is returned as it is.
+    A token with a character outside the byte alphabet is returned unchanged.
 
     >>> from_byte_level("\\u0120the"), from_byte_level("\\u00e2")
     (' the', '<0xE2>')
@@ -104,18 +80,13 @@ def from_byte_level(token: str) -> str:
 
 
 def from_bytes(raw: bytes) -> str:
-    """The text that bytes are in UTF-8; bytes that are none by themselves as ``<0xE2>``."""
+    """Decode UTF-8; invalid bytes become ``<0xE2>``."""
     text = raw.decode("utf-8", "surrogateescape")
-    if not any("\udc80" <= character <= "\udcff" for character in text):
-        return text
-    return "".join(
-        f"<0x{ord(character) - 0xDC00:02X}>" if "\udc80" <= character <= "\udcff" else character
-        for character in text
-    )
+    return _INVALID.sub(lambda byte: f"<0x{ord(byte[0]) - 0xDC00:02X}>", text)
 
 
 def from_sentencepiece(token: str) -> str:
-    """The text of a SentencePiece piece: its space sign becomes a space."""
+    """Replace the space sign of a SentencePiece piece by a space."""
     return token.replace(SPACE_SIGN, " ")
 
 
@@ -127,31 +98,26 @@ READERS: dict[Scheme, Callable[[str], str]] = {
 
 
 def guess_scheme(tokens: Collection[str]) -> Scheme:
-    """How a vocabulary writes spaces, judged by the tokens alone."""
+    """Infer from the tokens how the vocabulary writes spaces."""
     if uses_sign(tokens, BYTE_SPACE_SIGN):
         return "byte-level"
     return "sentencepiece" if uses_sign(tokens, SPACE_SIGN) else "plain"
 
 
 def uses_sign(tokens: Collection[str], sign: str) -> bool:
-    """Whether enough tokens begin with a sign for it to be part of how words are written."""
+    """Whether enough tokens begin with a sign for it to mark words."""
     return sum(token.startswith(sign) for token in tokens) >= max(1.0, _SIGN_SHARE * len(tokens))
 
 
 def marks_words_by_spaces(tokens: Sequence[str]) -> bool:
-    """Whether (readable) tokens that begin a word begin with a space, as in ``" the"``."""
+    """Whether decoded tokens that begin a word begin with a space, as in ``" the"``."""
     return uses_sign(tokens, " ")
 
 
 def word_of(token: str, spaced: bool) -> str:
-    """The whole word that a token is; empty if it is only a piece of one.
+    """The word that a token spells, or an empty string for a part of a word.
 
-    Parameters
-    ----------
-    token : str
-    spaced : bool
-        What :func:`marks_words_by_spaces` says of the vocabulary: then ``"the"`` without a space
-        continues a word, and only ``" the"`` is one.
+    Where the vocabulary marks words by spaces (`spaced`), ``" the"`` is one and ``"the"`` a part.
     """
     if not spaced:
         return token

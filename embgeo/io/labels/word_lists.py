@@ -1,4 +1,4 @@
-"""Words of a file as tokens: lists of words next to a matrix, and words as bytes."""
+"""Words of a file as tokens: word lists in checkpoints, and words of text formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embgeo.io.checkpoint import Tensor
 from embgeo.io.pickle.numpy_arrays import PickledArray
 from embgeo.io.pickle.objects import OddKey
 
-#: More than any vocabulary has, counted over all lists of a file.
+#: Limits over all word lists of a file.
 MOST_WORDS = 10_000_000
 MOST_WORD_BYTES = 256 * 2**20
 
@@ -30,23 +30,17 @@ _NAME = re.compile(
 
 
 def is_vocabulary_name(key: str) -> bool:
-    """Whether a key is one of those under which vocabularies are usually kept."""
+    """Whether vocabularies are usually stored under this key."""
     return len(key) < 24 and _NAME.fullmatch(key.replace("_", "").lower()) is not None
 
 
 def tokens_for(
     tensors: Sequence[Tensor], vocabularies: Iterable[tuple[str, object]]
 ) -> tuple[tuple[str, ...] | None, str]:
-    """The first vocabulary with one entry for each row of a matrix, and its name.
+    """The first vocabulary with one entry for each row of a matrix, and where it is.
 
-    A wide matrix may have its words in columns. Larger matrices are tried first, as a file may hold
-    a small matrix whose rows number like some short word list by chance.
-
-    Returns
-    -------
-    tokens : tuple of str or None
-    source : str
-        In words; empty without tokens.
+    A wide matrix may have its words in columns. Larger matrices are tried first: a small one may
+    have as many rows as a short word list by chance.
     """
     decoded = word_lists(vocabularies)
     matrices = sorted((t for t in tensors if len(t.shape) == 2), key=lambda t: -t.nbytes)
@@ -62,21 +56,9 @@ def tokens_for(
 def find_fitting(
     vocabularies: Iterable[tuple[str, tuple[str, ...]]], tensor: str, rows: int
 ) -> tuple[tuple[str, ...] | None, str]:
-    """The word list with `rows` entries; of several that of the same side of a translation model.
+    """The word list with `rows` entries, and where it is.
 
-    Parameters
-    ----------
-    vocabularies : iterable of (str, tuple of str)
-        Names and words, as :func:`word_lists` gives them.
-    tensor : str
-        Name of the matrix, for the side (encoder or decoder) to which it belongs.
-    rows : int
-
-    Returns
-    -------
-    tokens : tuple of str or None
-    source : str
-        In words; empty without tokens.
+    Of several the one of the same side (encoder or decoder) as the matrix named `tensor` is taken.
     """
     long_enough = [(name, words) for name, words in vocabularies if len(words) == rows]
     side = parameter_names.side(tensor)
@@ -86,17 +68,16 @@ def find_fitting(
 
 
 def in_the_file(name: str) -> str:
-    """Where tokens come from, in words."""
+    """Where tokens come from, for the user."""
     return f"{name} in the file"
 
 
 def word_lists(
     vocabularies: Iterable[tuple[str, object]],
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Those of the named values that are word lists, as words.
+    """The named values that are word lists, within `MOST_WORDS` and `MOST_WORD_BYTES`.
 
-    No more than `MOST_WORDS` entries are looked at, and `MOST_WORD_BYTES` of arrays: a hostile file
-    may hold many lists of the same few words.
+    A hostile file may hold many lists of the same few words.
     """
     found = []
     words_left, bytes_left = MOST_WORDS, MOST_WORD_BYTES
@@ -115,10 +96,7 @@ def word_lists(
 
 
 def word_list(value: object) -> tuple[str, ...] | None:
-    """The words of a list, an array of strings, or a dict between words and row numbers.
-
-    None where `value` is nothing of the kind, or where its numbers are not 0, 1, …, N−1.
-    """
+    """The words of a list, an array of strings, or a dict of words and row numbers 0 to N−1."""
     if isinstance(value, PickledArray):
         texts = value.texts()
         return None if texts is None else _all_words(texts)
@@ -147,7 +125,7 @@ def _all_words(values: Iterable[object]) -> tuple[str, ...] | None:
     characters = 0
     for value in values:
         if isinstance(value, bytes):
-            # Strings of Python 2 come as bytes, nearly always UTF-8.
+            # Strings of Python 2 are bytes, nearly always UTF-8.
             word = value.decode("utf-8", "backslashreplace")
         elif isinstance(value, str):
             word = value
@@ -161,31 +139,24 @@ def _all_words(values: Iterable[object]) -> tuple[str, ...] | None:
     return tuple(words) or None
 
 
-#: What the words of a file may take in memory, where that is less than a quarter of the file.
+#: Bytes that words may take in memory, or a quarter of a larger file.
 MOST_MEMORY = 400 * 2**20
-#: Besides the string: its place in a list and in a tuple, and what an allocator rounds up.
+#: Per word: its place in a list and in a tuple, and what the allocator rounds up.
 _PLACE = 24
-#: More for words that are not UTF-8: each takes the time of several others.
+#: Per word that is not UTF-8, which takes the time of several others.
 _UNDECODABLE = 200
 
 
 def room_for_words(size: int) -> int:
     """Bytes that the words of a file of `size` bytes may take.
 
-    Small files can hold very many very short words: without a bound the words of some hundred
-    kilobytes, once decompressed, would fill the memory.
+    Without a limit the very short words of some compressed hundred kilobytes would fill the memory.
     """
     return max(MOST_MEMORY, size // 4)
 
 
 class WordList:
-    """The words of a file, decoded one by one; too many of them are refused.
-
-    Parameters
-    ----------
-    path : Path
-        The file, whose size bounds them.
-    """
+    """The words of a file, decoded one by one within a limit of memory."""
 
     def __init__(self, path: Path) -> None:
         self.tokens: list[str] = []
@@ -196,18 +167,18 @@ class WordList:
         return len(self.tokens)
 
     def add_text(self, text: str) -> None:
-        """Take one more word, in which bytes that are not UTF-8 are surrogate escapes."""
+        """Add a word with surrogate escapes in place of invalid UTF-8."""
         if text.isascii():
             self._keep(text)
         else:
             self.add(text.encode("utf-8", "surrogateescape"))
 
     def add(self, raw: bytes) -> None:
-        r"""Take one more word; bytes that are not UTF-8 become ``\xNN``."""
+        r"""Add a word; invalid UTF-8 becomes ``\xNN``."""
         try:
             token = raw.decode("utf-8")
         except UnicodeDecodeError:
-            # Unlike surrogate escapes this can be written to any file, and words stay distinct.
+            # Unlike surrogate escapes these can be written to any file; words stay distinct.
             token = raw.decode("utf-8", "backslashreplace")
             self._undecodable += 1
             self._room -= _UNDECODABLE
@@ -223,12 +194,12 @@ class WordList:
         self.tokens.append(token)
 
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Tokens, and notes on what a reader has to know about them."""
+        """Tokens, and notes on invalid and repeated words."""
         return tuple(self.tokens), _notes(self.tokens, self._undecodable)
 
 
 def decode_words(raw_words: Iterable[bytes], path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words as tokens, with notes, as :class:`WordList` gives them."""
+    """Tokens and notes, as :class:`WordList` gives them."""
     words = WordList(path)
     for raw in raw_words:
         words.add(raw)
@@ -245,7 +216,7 @@ def _notes(tokens: list[str], undecodable: int) -> tuple[str, ...]:
 
 
 def _count_repeated(tokens: list[str]) -> int:
-    # A set takes as much again as the words; 64-bit hashes of distinct words do not meet.
+    # Hashes take less memory than a set; 64-bit hashes of distinct words do not collide.
     hashes = np.fromiter(map(hash, tokens), dtype=np.int64, count=len(tokens))
     hashes.sort()
     return int(np.count_nonzero(hashes[1:] == hashes[:-1]))

@@ -215,20 +215,19 @@ def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
         lines = split_lines(read_text(file))
     except UnreadableFile as error:
         return replace(checkpoint, notes=(f"{beside} it is not used: {error.cause}",))
-    token_column, count_column = 0, None
+    columns: tuple[int, int | None] | None = None
     cells = [line.split("\t") for line in lines]
     # One column has no header, several have one: so says the projector's documentation.
     if cells and len(cells[0]) > 1:
-        heading = side_tables.header(cells[0])
-        if heading is not None:
-            token_column, count_column = heading.token or 0, heading.count
+        columns = side_tables.find_columns(cells[0])
         cells = cells[1:]
+    token_column, count_column = columns or (0, None)
     if len(cells) != n:
         note = f"{beside} it labels {len(cells):,} rows, not {n:,}: not used"
         return replace(checkpoint, notes=(note,))
     if any(len(row) <= token_column for row in cells):
         return replace(checkpoint, notes=(f"{beside} it has lines without a label: not used",))
-    tokens, _ = side_tables.unescape([row[token_column] for row in cells])
+    tokens, _ = side_tables.unescape([row[token_column] for row in cells], file)
     counts = None
     if count_column is not None:
         texts = (row[count_column] if count_column < len(row) else "" for row in cells)
