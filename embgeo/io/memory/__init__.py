@@ -1,6 +1,6 @@
-"""Matrices from whatever holds one in memory: arrays, tensors, models, word vectors, tables.
+"""Matrices from objects in memory: arrays, tensors, models, word vectors, tables.
 
-Nothing is imported for it: an object of a library can only be there if the library is.
+No library is imported: an object of a library exists only if the library is loaded.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from embgeo.io.memory.objects import (
     find_in_torch,
 )
 
-#: Every kind of object, in the order in which they are asked: each gives what it finds, or None
-#: for an object of another kind.
+#: One function for each kind of object; it returns None for other kinds.
 KINDS: tuple[Callable[[Any], HeldMatrix | None], ...] = (
     find_in_torch,
     find_in_keyed_vectors,
@@ -39,35 +38,35 @@ def as_matrix(
     rank_order: bool = False,
     hidden: Any = None,
 ) -> Matrix:
-    """An embedding matrix of anything that holds one.
+    """The embedding matrix of an object in memory.
 
     Parameters
     ----------
     W : Matrix, array, tensor, module, KeyedVectors or DataFrame
-        A matrix with a row for each token, or what has one: a torch module gives its input
-        embedding, and its output embedding where that is another one; word vectors of gensim give
-        tokens and counts too, a DataFrame the labels of its rows.
+        A matrix with one row per token. A torch module gives its input embedding and, if the model
+        is untied, its output matrix; gensim vectors also give tokens and counts, a DataFrame the
+        labels of its rows.
     tokens : sequence of str, mapping of token to row, or tokenizer, optional
-        A sequence labels every row. A mapping or a tokenizer (whatever has ``get_vocab``) may
-        leave rows out: those are masked as padding. A tokenizer names the special tokens, too.
+        A sequence labels every row. A mapping or a tokenizer (any object with ``get_vocab``) may
+        omit rows, which are masked as padding. A tokenizer also names the special tokens.
     counts : array of N numbers, or mapping of token to count, optional
-        How often tokens occur; a mapping needs tokens.
+        How often each token occurs; a mapping needs tokens.
     rank_order : bool
-        Rows are sorted by frequency, the most frequent token first; in place of counts.
+        Rows are sorted by frequency, the most frequent token first; excludes `counts`.
     hidden : array or tensor, optional
-        Hidden states of the model, one a row.
+        Hidden states of the model, one per row.
 
     Returns
     -------
     Matrix
-        Over the memory of `W` wherever its type allows that, not over a copy.
+        A view of the memory of `W` where its type allows it.
 
     Raises
     ------
     BadOption
-        `W` holds no matrix, or `counts` do not fit it.
+        `W` holds no matrix, or `counts` are not whole numbers.
     LabelMismatch
-        Tokens or counts that do not line up with the rows.
+        Tokens or counts do not match the rows.
     """
     matrix = W if isinstance(W, Matrix) else from_found(find(W))
     if tokens is not None:
@@ -84,7 +83,7 @@ def as_matrix(
 
 
 def states_of(hidden: Any) -> Matrix:
-    """Hidden states, one a row: of a batch of texts, each position of each text."""
+    """Hidden states, one per row; a batch of texts is flattened to its positions."""
     if isinstance(hidden, Matrix):
         return hidden
     found = find(hidden)
@@ -95,16 +94,12 @@ def states_of(hidden: Any) -> Matrix:
 
 
 def find(W: Any) -> HeldMatrix:
-    """The matrix that an object is or holds."""
-    for kind in KINDS:
-        found = kind(W)
-        if found is not None:
-            return found
-    return from_array(W)
+    found = next((held for kind in KINDS if (held := kind(W)) is not None), None)
+    return from_array(W) if found is None else found
 
 
 def from_array(W: Any) -> HeldMatrix:
-    """Of an array of numpy or of any library whose arrays numpy understands."""
+    """A numpy array, or one of a library whose arrays numpy converts."""
     name = type(W).__name__
     if isinstance(W, str | bytes) or hasattr(W, "__fspath__"):
         raise BadOption(
@@ -116,7 +111,7 @@ def from_array(W: Any) -> HeldMatrix:
         W = np.ma.filled(W.astype(np.result_type(W.dtype, np.float32)), np.nan)
     try:
         rows = np.asarray(W)
-    except Exception as error:  # whatever the object's own conversion raises
+    except Exception as error:  # the object's own conversion may raise anything
         raise BadOption(
             f"{name} gives no array ({type(error).__name__}: {error})",
             way_out="give an array with a row for each token",
@@ -129,8 +124,6 @@ def from_array(W: Any) -> HeldMatrix:
 
 
 def from_found(found: HeldMatrix) -> Matrix:
-    """The matrix, with what was found next to it."""
-    notes = found.notes
     output = None
     if found.output is not None:
         output = Matrix(
@@ -148,7 +141,7 @@ def from_found(found: HeldMatrix) -> Matrix:
             dtype=str(found.rows.dtype),
             reason=found.reason,
             tied_by=found.tied_by,
-            notes=notes,
+            notes=found.notes,
         ),
     )
     return matrix.with_frequency(found.frequency)

@@ -1,6 +1,6 @@
-"""Tokens and counts from memory, laid along the rows of a matrix.
+"""Tokens and counts in memory as labels and frequencies of the rows of a matrix.
 
-Of tokenizers, those of the packages transformers and tokenizers name special tokens too.
+Tokenizers of the packages transformers and tokenizers also name special tokens.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ import numpy.typing as npt
 from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.labels.counts_file import LARGEST_COUNT, Counts, from_counts
+from embgeo.io.labels.counts_file import LARGEST_COUNT, from_counts
 from embgeo.io.labels.rows import PADDING_REASON, RowCut, lay_found, lay_given
 from embgeo.io.labels.special_tokens import collect_special
 from embgeo.io.labels.vocabulary import READERS, TokenizerVocabulary, guess_scheme
 
 
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
-    """The matrix with labels."""
     cut = RowCut(matrix.n, 0, matrix.n)
     vocabulary = vocabulary_of(tokens)
     if vocabulary is None:
@@ -33,8 +32,7 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
     masked = dict(matrix.masked)
     if len(laid.masked):
         masked[PADDING_REASON] = laid.masked
-    notes = (*matrix.origin.notes, *laid.notes)
-    origin = replace(matrix.origin, notes=notes)
+    origin = replace(matrix.origin, notes=(*matrix.origin.notes, *laid.notes))
     labeled = replace(matrix, tokens=laid.tokens, masked=masked, origin=origin)
     if vocabulary is None or vocabulary is tokens:
         return labeled
@@ -42,7 +40,7 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
 
 
 def vocabulary_of(tokens: Any) -> Mapping[Any, Any] | None:
-    """Token → row, of a mapping or of a tokenizer."""
+    """Token → row of a mapping or tokenizer; None for other objects."""
     if callable(getattr(tokens, "get_vocab", None)):
         tokens = tokens.get_vocab()
     return tokens if isinstance(tokens, Mapping) else None
@@ -62,7 +60,7 @@ def sequence_of(tokens: Any) -> Sequence[str]:
 
 
 def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
-    """Tokens in the order of their rows, as people read them; gaps are filled by number."""
+    """Decoded tokens in row order; rows without a token get ``<row 123>``."""
     rows: dict[int, str] = {}
     for token, row in vocabulary.items():
         if not isinstance(token, str) or isinstance(row, bool) or not hasattr(row, "__index__"):
@@ -76,19 +74,14 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
     last = min(max(rows), n - 1)
     read = READERS[guess_scheme(list(rows.values()))]
     found = [read(rows[row]) if row in rows else f"<row {row}>" for row in range(last + 1)]
-    # Those beyond the last row count, so that a vocabulary of another model is noticed.
+    # Tokens beyond the last row are appended, so that another vocabulary size is noted.
     return found + [token for row, token in rows.items() if row > last]
 
 
 def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Matrix:
-    """The matrix with what a tokenizer says of its rows; tokens beyond the last row have none.
+    """Add the special tokens of a tokenizer; tokens beyond the last row have no row.
 
-    Parameters
-    ----------
-    matrix : Matrix
-    tokenizer : object
-    rows : mapping of str to int
-        What its ``get_vocab`` gave.
+    `rows` is what its ``get_vocab`` returns.
     """
     labels = {row: safe_text(token) for token, row in rows.items()}
     size = max(labels) + 1
@@ -104,7 +97,7 @@ def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Mat
 
 
 def find_added(tokenizer: Any) -> dict[str, int]:
-    """Tokens that were added to the model's own, and their rows."""
+    """Added tokens and their rows."""
     if callable(getattr(tokenizer, "get_added_vocab", None)):
         found = tokenizer.get_added_vocab()
     elif callable(getattr(tokenizer, "get_added_tokens_decoder", None)):
@@ -117,7 +110,7 @@ def find_added(tokenizer: Any) -> dict[str, int]:
 
 
 def find_roles(tokenizer: Any) -> dict[str, Any]:
-    """Token by role, as tokenizer_config.json names them."""
+    """Tokens by role, with the keys of tokenizer_config.json."""
     named = getattr(tokenizer, "special_tokens_map", None)
     if not isinstance(named, Mapping):
         return {}
@@ -134,37 +127,32 @@ def list_templates(templates: Any) -> Iterator[str]:
 
 
 def with_counts(matrix: Matrix, counts: Any) -> Matrix:
-    """The matrix with frequencies."""
     if isinstance(counts, Mapping):
-        frequency, notes = by_token(matrix, counts)
+        frequency, notes = match_counts(matrix, counts)
         origin = replace(matrix.origin, notes=(*matrix.origin.notes, *notes))
         return replace(matrix.with_frequency(frequency), origin=origin)
-    return matrix.with_frequency(by_row(matrix, counts))
+    values = check_counts(counts)
+    if len(values) != matrix.n:
+        raise LabelMismatch(
+            f"{len(values):,} counts for {matrix.n:,} rows", way_out="give one count for each row"
+        )
+    return matrix.with_frequency(Frequency("counts", values, "counts by row"))
 
 
-def by_token(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, tuple[str, ...]]:
+def match_counts(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, tuple[str, ...]]:
     if matrix.tokens is None:
         raise LabelMismatch(
             "counts by token, and the rows have no tokens", way_out="give tokens too"
         )
     listed = [safe_text(str(token)) for token in counts]
-    values = whole([*counts.values()])
-    found = Counts(tuple(listed), tuple(int(value) for value in values), "counts")
+    numbers = tuple(map(int, check_counts([*counts.values()])))
+    found = TokenizerVocabulary(tuple(listed), "counts", counts=numbers)
     frequency, notes = from_counts(matrix.tokens, found)
     return replace(frequency, source="counts by token"), notes
 
 
-def by_row(matrix: Matrix, counts: Any) -> Frequency:
-    values = whole(counts)
-    if len(values) != matrix.n:
-        raise LabelMismatch(
-            f"{len(values):,} counts for {matrix.n:,} rows", way_out="give one count for each row"
-        )
-    return Frequency("counts", values, "counts by row")
-
-
-def whole(counts: Any) -> npt.NDArray[np.float64]:
-    """Counts as an array."""
+def check_counts(counts: Any) -> npt.NDArray[np.float64]:
+    """Counts as an array of whole numbers up to 2^53."""
     try:
         values = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
