@@ -36,7 +36,7 @@ def test_rows_and_words(sign: str, kind: object, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "cause"),
     [
-        ("[1.5, 2.5]", "row 3 has other than 3 numbers"),
+        ("[1.5, 2.5]", "row 3 has 2 numbers where 3 are expected"),
         ("[1.5, x, 2.5]", "row 3: could not convert"),
         ("[1.5 ... 2.5]", r"shortened by '\.\.\.'; write vectors as lists"),
         ("none", "row 3 has no list of numbers"),

@@ -1,18 +1,22 @@
-"""Text with one vector a line, in blocks: no file is held whole, and few lines one by one."""
+"""Text with one vector per line or value, read in blocks: no file is held in memory."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.scratch import fill_rows
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.labels.word_lists import WordList
 
-#: Longer lines, or lines of more numbers, are not lines of vectors.
+#: Limits of a line of numbers.
 MAX_LINE_BYTES = 16 * 2**20
 MAX_COLUMNS = 1_000_000
 ONE_A_LINE = "check that it holds one vector a line"
@@ -23,21 +27,24 @@ _BLOCK_BYTES = 4 * 2**20
 _BLOCK_ROWS = 4096
 _PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
+#: A vector and its label, None where the file has none.
+LabeledVector = tuple[str | None, list[float]]
+
 
 def is_plain_number(cell: bytes) -> bool:
-    """Whether a cell is a number and nothing else, without blanks around it."""
+    """Whether a cell is a number without blanks around it."""
     return _PLAIN_NUMBER.fullmatch(cell) is not None
 
 
 def too_wide() -> Damaged:
-    """The error for a line of more numbers than any vector has."""
+    """The error for more than `MAX_COLUMNS` numbers in a vector."""
     return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers", ONE_A_LINE)
 
 
 def bad_number(
     rows: Iterable[tuple[int, Iterable[bytes]]], is_number: Callable[[bytes], bool], way_out: str
 ) -> Damaged:
-    """The error that names the first cell that is not a number, of lines with their numbers."""
+    """The error that names the first cell that is not a number, in lines with their numbers."""
     for line, cells in rows:
         for place, cell in enumerate(cells, 1):
             if not is_number(cell):
@@ -47,7 +54,7 @@ def bad_number(
 
 
 def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Lines in blocks: number of the first line, lines without their ends."""
+    """Blocks of lines without their ends, each with the number of its first line."""
     number, rest = 1, b""
     with path.open("rb") as file:
         while chunk := file.read(_BLOCK_BYTES):
@@ -67,15 +74,53 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
         yield number, [rest]
 
 
-def gather(vectors: Iterator[list[float]]) -> Iterator[npt.NDArray[np.float32]]:
-    """Vectors of one length in blocks."""
-    while block := list(itertools.islice(vectors, _BLOCK_ROWS)):
-        with np.errstate(over="ignore"):  # 1e300 becomes inf, and the row is counted as such
-            yield np.array(block, dtype=np.float32)
+def read_vectors(
+    path: Path,
+    name: str,
+    read: Callable[[], Iterator[LabeledVector]],
+    source: str,
+    *,
+    unit: str = "vector",
+    first: int = 1,
+) -> Checkpoint:
+    """Labels and shape of the vectors that `read` parses; it is called again for the numbers.
+
+    Errors count vectors as `unit`, from `first`. Labels are used if every vector has one.
+    """
+    words, n, d, is_labeled = WordList(path), 0, 0, True
+    for label, vector in read():
+        if len(vector) > MAX_COLUMNS:
+            raise too_wide()
+        d = d or len(vector)
+        if len(vector) != d:
+            raise Damaged(
+                f"{unit} {n + first:,} has {len(vector):,} numbers where {d:,} are expected",
+                "every vector needs the same number of them",
+            )
+        is_labeled = is_labeled and label is not None
+        if is_labeled:
+            words.add_text(str(label))
+        n += 1
+    tokens, notes = words.finish() if is_labeled else (None, ())
+    tensor = Tensor("vectors", (n, d), "float32", partial(_fill, read, (n, d)))
+    tokens_source = source if is_labeled else ""
+    return Checkpoint(path, name, (tensor,), (path,), tokens, tokens_source, notes=notes)
+
+
+def _fill(
+    read: Callable[[], Iterator[LabeledVector]], shape: tuple[int, int]
+) -> npt.NDArray[np.float32]:
+    def blocks() -> Iterator[npt.NDArray[np.float32]]:
+        vectors = (vector for _, vector in read())
+        while block := list(itertools.islice(vectors, _BLOCK_ROWS)):
+            with np.errstate(over="ignore"):  # 1e300 becomes inf, a non-finite row
+                yield np.array(block, dtype=np.float32)
+
+    return fill_rows(blocks(), shape)
 
 
 def are_plain(lines: Sequence[bytes], spaces: int) -> bool:
-    """Whether each line has `spaces` single spaces, none at either end, and no other blank."""
+    """Whether each line has exactly `spaces` blanks: single spaces, none at its ends."""
     if {line.count(b" ") for line in lines} != {spaces}:
         return False
     text = b"\n%b\n" % b"\n".join(lines)
@@ -85,25 +130,13 @@ def are_plain(lines: Sequence[bytes], spaces: int) -> bool:
 def numbers_in(
     lines: Sequence[bytes], separator: bytes, before: int, columns: int, *, quoted: bool = False
 ) -> npt.NDArray[np.float32]:
-    """The numbers of lines behind the first `before` cells, shape (lines, columns).
+    """The numbers after the first `before` cells of each line; an empty separator is any blanks.
 
-    Parameters
-    ----------
-    lines : sequence of bytes
-    separator : bytes
-        Between cells; empty for any blanks.
-    before, columns : int
-    quoted : bool
-        Whether cells may stand between double quotes.
-
-    Raises
-    ------
-    ValueError
-        A cell that is not a number.
+    Raises ValueError for a cell that is not a number.
     """
     if not lines:
         return np.empty((0, columns), dtype=np.float32)
-    with np.errstate(over="ignore"):  # 1e300 becomes inf, and the row is counted as such
+    with np.errstate(over="ignore"):  # 1e300 becomes inf, a non-finite row
         block: npt.NDArray[np.float32] = np.loadtxt(
             [line.decode("latin-1") for line in lines],
             dtype=np.float32,

@@ -1,10 +1,9 @@
-"""GloVe's native binary: bare float64 numbers, which only the ``vocab.txt`` next to them explains.
+"""GloVe's binary format: float64 numbers without a header, next to a ``vocab.txt``.
 
-For each word d numbers and a bias, then the same again for each word as a context. The original
-program's text output gives the sum of the two parts (``-model 2``, its default), as the paper
-recommends; so does ``vectors`` here, which is taken for the embedding. ``word`` and ``context``
-are the parts. Source: Pennington, Socher and Manning (2014), "GloVe: Global Vectors for Word
-Representation", section 4.2.
+For each word d numbers and a bias, then the same for each word as a context. ``vectors``, the sum
+of ``word`` and ``context``, is taken for the embedding, as the paper recommends and as the text
+output of the original program does (``-model 2``, its default). Source: Pennington, Socher and
+Manning (2014), "GloVe: Global Vectors for Word Representation", section 4.2.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _WIDEST = 65_536
 _SAMPLE = 4096
 _BLOCK_ROWS = 4096
 
-# Trained vectors lie far inside this range; other bytes read as float64 hardly ever do.
+# Range of median magnitudes of trained vectors; other bytes read as float64 are hardly ever in it.
 _SMALLEST, _LARGEST = 1e-6, 1e4
 
 
 def belongs(path: Path) -> bool:
-    """Whether the file next to this one says that its numbers are GloVe's."""
+    """Whether the ``vocab.txt`` next to the file fits its size."""
     try:
         words, _ = _vocabulary(path.with_name(VOCABULARY))
         size = path.stat().st_size
@@ -49,10 +48,7 @@ def belongs(path: Path) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Word vectors, context vectors, biases, and the words with their counts.
-
-    The file of squared gradients, which GloVe writes in the same form, is refused.
-    """
+    """Word vectors, context vectors, biases, and the words with their counts."""
     data = map_file(path)
     words, counts = _vocabulary(path.with_name(VOCABULARY))
     width = _width(len(data), len(words))
@@ -63,7 +59,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         )
     n, d = len(words), width - 1
     table = view(data, np.dtype(np.float64), (2, n, width), swapped=SWAPPED)
-    if (table[0, :_SAMPLE] >= 1).all():
+    if (table[0, :_SAMPLE] >= 1).all():  # GloVe writes them in the same form
         raise Damaged(
             "sums of squared gradients, not vectors",
             "name the file that GloVe's -save-file gave, not that of -gradsq-file",
@@ -109,7 +105,7 @@ def _vocabulary(path: Path) -> tuple[list[bytes], np.ndarray[tuple[int], np.dtyp
 
 
 def _width(size: int, words: int) -> int | None:
-    """Numbers in a row, the bias included, if the size is that of whole rows."""
+    """Numbers in a row, with the bias; None if the size is not that of whole rows."""
     width, rest = divmod(size, 2 * 8 * words)
     return width if not rest and 2 <= width <= _WIDEST else None
 
@@ -127,5 +123,5 @@ def _same(part: Array) -> Array:
 
 def _sum(word: Array, context: Array) -> Array:
     blocks = (slice(start, start + _BLOCK_ROWS) for start in range(0, len(word), _BLOCK_ROWS))
-    with np.errstate(over="ignore", invalid="ignore"):  # damaged numbers are counted as such later
+    with np.errstate(over="ignore", invalid="ignore"):  # such rows are masked later
         return fill_rows((word[rows] + context[rows] for rows in blocks), word.shape)

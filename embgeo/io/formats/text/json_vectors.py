@@ -1,6 +1,6 @@
-"""Vectors in JSON: lists of numbers, alone, under words or in records, whole or one a line.
+"""Vectors in JSON: lists of numbers, alone, under words or in records, in one value or JSON Lines.
 
-The file is gone through twice and never held whole: values are decoded one by one.
+The file is read twice; values are decoded one by one, and the file is not held in memory.
 """
 
 from __future__ import annotations
@@ -13,15 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
-import numpy.typing as npt
-
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, short
-from embgeo.io.bounded.scratch import fill_rows
-from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.text.blocks import MAX_COLUMNS, gather, too_wide
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.text.blocks import LabeledVector, read_vectors
 from embgeo.io.labels.side_tables import TOKEN_HEADINGS
-from embgeo.io.labels.word_lists import WordList
 
 NAME = "JSON vectors"
 RECOGNIZED = (
@@ -37,14 +32,12 @@ _START = re.compile(rb"(\xef\xbb\xbf)?\s*[\[{]")
 _BLANK = re.compile(r"[ \t\r\n]*")
 _INSIDE = re.compile(r"\[[ \t\r\n]*([^ \t\r\n])")
 _CHUNK = 2**20
-#: A single value, such as a record with its text, may be this long.
+#: Longest single value, such as a record with its text.
 _LONGEST = 64 * 2**20
-#: Names of a record's vector, where it has several lists of numbers, and of its label.
+#: Keys of the vector of a record with several lists of numbers, and of its label.
 _VECTORS = ("embedding", "vector", "values", "vec", "dense")
 _LABELS = (*sorted(TOKEN_HEADINGS), "text", "name", "title", "id", "key")
 _CUT = "it may be cut off there; write or download it again"
-
-Entry = tuple[str | None, list[float]]
 
 
 def sniff(head: bytes) -> bool:
@@ -54,39 +47,19 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Labels and shape of the vectors; their numbers are read when the tensor is opened."""
-    words, n, d, labeled = WordList(path), 0, 0, True
-    for label, vector in read_entries(path):
-        if len(vector) > MAX_COLUMNS:
-            raise too_wide()
-        d = d or len(vector)
-        if len(vector) != d:
-            raise Damaged(
-                f"vector {n + 1:,} has {len(vector):,} numbers where {d:,} are expected",
-                "every vector needs the same number of them",
-            )
-        labeled = labeled and label is not None
-        if labeled:
-            words.add_text(str(label))
-        n += 1
-    if not n:
-        raise Damaged("it holds no list of numbers where vectors are expected", _CUT)
-    tokens, notes = words.finish() if labeled else (None, ())
-    tensor = Tensor("vectors", (n, d), "float32", partial(_read_numbers, path, (n, d)))
-    source = "the labels of the vectors in the file" if tokens else ""
-    return Checkpoint(path, NAME, (tensor,), (path,), tokens, source, notes=notes)
+    source = "the labels of the vectors in the file"
+    return read_vectors(path, NAME, partial(_read_labeled, path), source)
 
 
-def _read_numbers(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
-    return fill_rows(gather(vector for _, vector in read_entries(path)), shape)
-
-
-def read_entries(path: Path) -> Iterator[Entry]:
-    """Labels (None where there is none) and vectors, in the order of the file."""
+def _read_labeled(path: Path) -> Iterator[LabeledVector]:
     with path.open(encoding="utf-8-sig") as file:
         stream = ValueStream(file)
         try:
             for number in itertools.count(1):
                 if not stream.peek():
+                    if number == 1:
+                        cause = "it holds no list of numbers where vectors are expected"
+                        raise Damaged(cause, _CUT)
                     break
                 yield from _some(_entries(stream), f"value {number:,} of the file")
         except UnicodeDecodeError:
@@ -100,14 +73,14 @@ def _whole(digits: str) -> int | float:
 
 
 class ValueStream:
-    """The signs and values of a JSON text, decoded as they are met."""
+    """Decodes signs and values of a JSON text one after the other."""
 
     def __init__(self, file: TextIO) -> None:
         self._file, self._text, self._at, self._passed = file, "", 0, 0
         self._decoder = json.JSONDecoder(parse_int=_whole)
 
     def peek(self) -> str:
-        """The next sign that is not blank; empty at the end."""
+        """The next character that is not blank; empty at the end."""
         while True:
             self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
@@ -124,7 +97,7 @@ class ValueStream:
         return found is not None and found[1] in "[{"
 
     def take(self, sign: str) -> bool:
-        """Go past the next sign if it is this one."""
+        """Skip the next character if it is this one."""
         if self.peek() != sign:
             return False
         self._at += 1
@@ -135,7 +108,7 @@ class ValueStream:
             raise self._damaged()
 
     def decode(self) -> Any:
-        """The next value, whole."""
+        """Decode the next value."""
         self.peek()
         while True:
             try:
@@ -144,7 +117,7 @@ class ValueStream:
                 if not self._more():
                     raise self._damaged() from None
                 continue
-            # A number at the end of what was read may go on.
+            # A number at the end of the chunk may be cut off.
             if end < len(self._text) or self._text[end - 1] in '"]}' or not self._more():
                 self._at = end
                 return value
@@ -164,18 +137,17 @@ class ValueStream:
         return Damaged(f"it is not JSON at {what}", _CUT)
 
 
-def _entries(stream: ValueStream) -> Iterator[Entry]:
-    """Of the next value: a vector, a record with one, or what holds them."""
+def _entries(stream: ValueStream) -> Iterator[LabeledVector]:
+    """The vectors of the next value."""
     if stream.peek() == "{":
-        yield from _of_object(stream)
+        yield from _object_entries(stream)
     elif stream.opens_list():
-        yield from _of_list(stream)
+        yield from _list_entries(stream)
     elif _is_vector(value := stream.decode()):
         yield None, value
 
 
-def _of_list(stream: ValueStream) -> Iterator[Entry]:
-    """Each entry holds vectors."""
+def _list_entries(stream: ValueStream) -> Iterator[LabeledVector]:
     stream.expect("[")
     for number in itertools.count(1):
         yield from _some(_entries(stream), f"entry {number:,} of a list")
@@ -184,8 +156,8 @@ def _of_list(stream: ValueStream) -> Iterator[Entry]:
     stream.expect("]")
 
 
-def _some(entries: Iterator[Entry], where: str) -> Iterator[Entry]:
-    """The entries, of which there must be one."""
+def _some(entries: Iterator[LabeledVector], where: str) -> Iterator[LabeledVector]:
+    """The entries; none at all is an error."""
     first = next(entries, None)
     if first is None:
         raise Damaged(f"{where} holds no vector", "leave it out")
@@ -193,8 +165,8 @@ def _some(entries: Iterator[Entry], where: str) -> Iterator[Entry]:
     yield from entries
 
 
-def _of_object(stream: ValueStream) -> Iterator[Entry]:
-    """A record with a vector, vectors under words, or an answer with vectors in its fields."""
+def _object_entries(stream: ValueStream) -> Iterator[LabeledVector]:
+    """Vectors of a record, under words, or in the fields of a response."""
     fields: dict[str, Any] = {}
     vectors: dict[str, list[float]] = {}
     under_words = False
@@ -213,11 +185,11 @@ def _of_object(stream: ValueStream) -> Iterator[Entry]:
             if under_words:
                 yield from vectors.items()
     if vectors and not under_words:
-        yield _of_record(fields, vectors)
+        yield _read_record(fields, vectors)
 
 
 def _keys(stream: ValueStream) -> Iterator[str]:
-    """The keys of an object, each before its value, which the caller takes."""
+    """The keys of an object; the caller takes the value after each key."""
     stream.expect("{")
     if stream.take("}"):
         return
@@ -232,8 +204,8 @@ def _keys(stream: ValueStream) -> Iterator[str]:
     stream.expect("}")
 
 
-def _of_record(fields: dict[str, Any], vectors: dict[str, list[float]]) -> Entry:
-    """The vector of a record and its label; of a word alone the word."""
+def _read_record(fields: dict[str, Any], vectors: dict[str, list[float]]) -> LabeledVector:
+    """The label and vector of a record; the label of a lone word is the word."""
     if len(vectors) == 1 and not fields:
         ((name, vector),) = vectors.items()
         return (None if name in _VECTORS else name), vector

@@ -1,7 +1,7 @@
-"""TensorBoard's projector: tensors as lines of numbers or bare float32, and what explains them.
+"""TensorBoard's projector: tensors as lines of numbers or as float32 without a header.
 
-``tensors.tsv`` holds a row of numbers a line; ``.bytes`` has no shape but the one that a
-configuration next to it gives. Labels stand in a file of metadata next to either.
+``tensors.tsv`` has a row of numbers on each line; a configuration gives the shape of ``.bytes``.
+Labels are in a metadata file next to either.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ from embgeo.io.bounded.small_files import (
     split_lines,
 )
 from embgeo.io.checkpoint import Checkpoint, stored_tensor
-from embgeo.io.formats.text.blocks import (
-    is_plain_number,
-    line_blocks,
-)
+from embgeo.io.formats.text.blocks import is_plain_number, line_blocks
 from embgeo.io.formats.text.table import TableLayout, read_table
 from embgeo.io.labels import side_tables
 from embgeo.io.labels.counts_file import whole_counts
@@ -48,7 +45,7 @@ _WHOLE = re.compile(rb"[+-]?\d+")
 
 
 def sniff(head: bytes) -> bool:
-    """Whether every line consists of numbers between tabs, and none is only a row's number."""
+    """Whether every line consists of numbers between tabs and does not begin with its number."""
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()  # cut off, or empty
@@ -67,7 +64,7 @@ def sniff(head: bytes) -> bool:
 
 
 def belongs(path: Path) -> bool:
-    """Whether a configuration next to the file names it with a shape of two sizes."""
+    """Whether a configuration next to the file gives it a shape of two dimensions."""
     entry = entry_for(path)
     return entry is not None and len(entry.shape) == 2
 
@@ -105,19 +102,19 @@ _TEXT_CONFIGURATION = "projector_config.pbtxt"
 _JSON_CONFIGURATIONS = "*projector_config.json"
 _MOST_CONFIGURATIONS = 10
 _LARGEST_CONFIGURATION = 256 * 2**10
-#: Strings that do not end, or are long, are taken in pieces: no character is looked at twice.
+#: Unterminated and long strings are matched in pieces, so that the time is linear.
 _PART = re.compile(
     r'"((?:[^"\\]|\\.){0,1000})"?|\'((?:[^\'\\]|\\.){0,1000})\'?|([\w.+-]+)|([{}:<>])|#[^\n]*'
 )
 
-#: What names of tensor files have where names of their metadata files have "metadata".
+#: Parts of names of tensor files, in place of "metadata" in the name of the metadata file.
 _TENSOR_WORDS = ("tensors", "tensor", "vectors")
 _METADATA = "metadata.tsv"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTensor:
-    """What a configuration says about one file of tensors; paths without their folders."""
+    """A tensor file in a configuration; paths without their folders."""
 
     tensor: str
     metadata: str
@@ -125,11 +122,8 @@ class ConfiguredTensor:
 
 
 def entry_for(path: Path) -> ConfiguredTensor | None:
-    """What a configuration in the same folder says about `path`."""
-    for entry in _entries(path.parent):
-        if entry.tensor == path.name:
-            return entry
-    return None
+    """The entry of a configuration in the same folder for `path`."""
+    return next((entry for entry in _entries(path.parent) if entry.tensor == path.name), None)
 
 
 def _entries(folder: Path) -> Iterator[ConfiguredTensor]:
@@ -161,7 +155,7 @@ def _from_json(text: str) -> Iterator[ConfiguredTensor]:
 
 
 def _from_text(text: str) -> Iterator[ConfiguredTensor]:
-    """The ``embeddings { … }`` blocks of a protocol buffer in text form; the rest is skipped."""
+    """The ``embeddings { … }`` blocks of a protocol buffer in text form."""
     depth, key = 0, ""
     fields: dict[str, Any] = {}
     shape: list[int] = []
@@ -190,12 +184,12 @@ def _entry(tensor: object, metadata: object, shape: list[Any]) -> ConfiguredTens
 
 
 def _file_name(value: object) -> str:
-    """Only files of the same folder are looked at, whatever folders a configuration names."""
+    """The name without folders: only files in the same folder are read."""
     return PurePosixPath(value).name if isinstance(value, str) and value.isprintable() else ""
 
 
 def _find_metadata(path: Path) -> Path | None:
-    """The file next to the tensor file `path` with what is known of its rows."""
+    """The metadata file of a tensor file."""
     entry = entry_for(path)
     names = [entry.metadata] if entry is not None and entry.metadata else []
     if not names:
@@ -209,7 +203,7 @@ def _find_metadata(path: Path) -> Path | None:
 
 
 def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
-    """Labels and counts of the rows, or a note on why a file of metadata is not used."""
+    """Add labels and counts of the rows, or a note on why the metadata file is not used."""
     n, beside = checkpoint.tensors[0].shape[0], f"{short(file.name)} next to"
     try:
         lines = split_lines(read_text(file))
@@ -217,7 +211,7 @@ def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
         return replace(checkpoint, notes=(f"{beside} it is not used: {error.cause}",))
     columns: tuple[int, int | None] | None = None
     cells = [line.split("\t") for line in lines]
-    # One column has no header, several have one: so says the projector's documentation.
+    # By the documentation of the projector only files of several columns have a header.
     if cells and len(cells[0]) > 1:
         columns = side_tables.find_columns(cells[0])
         cells = cells[1:]

@@ -1,8 +1,8 @@
 """Tables of vectors as spreadsheets and pandas write them: cells between commas, with headings.
 
-Labels stand in the first columns, the numbers of the vector in all that follow. A table without
-labels may also separate its numbers by blanks, as ``numpy.savetxt`` does. Like other text the file
-is gone through twice, and never held whole.
+Labels are in the first columns, the numbers of the vector in all others. A table without labels may
+separate its numbers by blanks, as ``numpy.savetxt`` does. The file is read twice and not held in
+memory.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _NUMBER = re.compile(rb" *" + NUMBER + rb" *", re.IGNORECASE)
 _DECIMAL = re.compile(rb" *[+-]?(\d*\.\d+([eE][+-]?\d+)?|\d+\.?[eE][+-]?\d+) *")
 _WHOLE = re.compile(rb" *\d+ *")
 
-#: Columns before the numbers, and numbers in a vector.
+#: Largest number of columns before the numbers, least number of numbers.
 _MOST_BEFORE = 8
 _FEWEST = 2
-#: Looked at in wide tables, of which two lines are enough.
+#: Cells that are examined in wide tables, beyond the first two lines.
 _MOST_CELLS = 200_000
 #: Headings of columns that number the rows; pandas leaves theirs empty.
 _ROW_HEADINGS = frozenset({"", "index", "id", "idx", "row", "rank", "unnamed: 0"})
@@ -51,34 +51,19 @@ _ROW_HEADINGS = frozenset({"", "index", "id", "idx", "row", "rank", "unnamed: 0"
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The columns of a table.
+    """The columns of a table."""
 
-    Attributes
-    ----------
-    separator : bytes
-        Empty for blanks.
-    has_headings : bool
-        Whether the first line is none of the vectors.
-    before : int
-        Columns before the numbers.
-    columns : int
-        Numbers in a vector.
-    words, counts : int or None
-        Which of the columns before the numbers hold them.
-    notes : tuple of str
-    """
-
-    separator: bytes
+    separator: bytes  # empty for any blanks
     has_headings: bool
-    before: int
-    columns: int
-    words: int | None = None
+    before: int  # columns before the numbers
+    columns: int  # numbers in a vector
+    words: int | None = None  # column of the words, before the numbers
     counts: int | None = None
     notes: tuple[str, ...] = ()
 
 
 def lines_of(head: bytes) -> list[bytes]:
-    """The first lines of a file, without one that is cut off; of a single cut line its cells."""
+    """The first lines of a file, or the first cells of a single line; nothing that is cut off."""
     lines = head.split(b"\n")
     last = lines.pop()
     lines = [line.removesuffix(b"\r") for line in lines if line.strip()]
@@ -89,10 +74,7 @@ def lines_of(head: bytes) -> list[bytes]:
 
 
 def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
-    """What the first lines are; None if they are not a table of numbers.
-
-    A single line is taken for a table if it can be nothing else.
-    """
+    """The layout of a table with these first lines; None if they are not a table of numbers."""
     if not lines:
         return None
     lines = [lines[0].removeprefix(BYTE_ORDER_MARK), *lines[1:]]
@@ -106,7 +88,7 @@ def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
 
 
 def split_cells(line: bytes, separator: bytes) -> list[bytes]:
-    """The cells of a line, quoted ones without their quotes; an empty separator is any blanks."""
+    """The cells of a line without quotes; an empty separator is any blanks."""
     if not separator:
         return line.split()
     if b'"' not in line:
@@ -116,7 +98,7 @@ def split_cells(line: bytes, separator: bytes) -> list[bytes]:
 
 
 def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
-    """The cells of several lines; one that ends inside of quotes goes on with the next."""
+    """The cells of several lines; a quoted cell may span lines."""
     texts = b"\n".join(lines).decode("utf-8", "surrogateescape").split("\n")
     try:
         return list(csv.reader(texts, delimiter=separator.decode()))
@@ -125,7 +107,7 @@ def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[st
 
 
 def is_number(cell: bytes) -> bool:
-    """Whether a cell is a number, with blanks around it or not."""
+    """Whether a cell is a number, possibly between blanks."""
     return _NUMBER.fullmatch(cell) is not None
 
 
@@ -137,7 +119,7 @@ def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | N
     if headings is not None:
         data = rows[1:] or rows
     elif separator == b"\t":
-        return None  # without headings these are text vectors, or the projector's
+        return None  # without headings these are text vectors or those of the projector
     is_text = [_is_text([row[k] for row in data]) for k in range(len(data[0]))]
     if headings is not None and data is rows:
         is_text = [k < len(is_text) - _count_numbered(headings) for k in range(len(is_text))]
@@ -146,19 +128,19 @@ def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | N
 
 
 def _alike(rows: list[list[bytes]]) -> list[list[bytes]]:
-    """The first rows, as far as they have the same number of cells; none if the second has not."""
+    """The first rows of equal width; none if the second row has another width."""
     alike = list(itertools.takewhile(lambda row: len(row) == len(rows[0]), rows))
     return alike if len(alike) >= min(2, len(rows)) else []
 
 
 def _is_text(cells: list[bytes]) -> bool:
-    """Whether a column holds words: a word may be a number, and a number may be damaged."""
+    """Whether a column holds words; some words are numbers, and some numbers may be damaged."""
     numbers = [is_number(cell) for cell in cells]
     return not numbers[0] or 2 * sum(numbers) < len(numbers)
 
 
 def _headings(rows: list[list[bytes]]) -> list[str] | None:
-    """The first row as headings, if it is none of the vectors."""
+    """The first row, if it is a row of headings."""
     names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]]
     numbers = [bool(_NUMBER.fullmatch(cell)) for cell in rows[0]]
     if _count_numbered(names) >= max(_FEWEST, len(names) - _MOST_BEFORE):
@@ -168,7 +150,7 @@ def _headings(rows: list[list[bytes]]) -> list[str] | None:
 
 
 def _count_numbered(names: list[str]) -> int:
-    """How many headings at the end are numbered 0, 1, 2, … or 1, 2, 3, … behind one prefix."""
+    """How many headings at the end are numbered 0, 1, 2, … or 1, 2, 3, … after one prefix."""
     found = re.fullmatch(r"(.*?)(\d{1,7})", names[-1])
     if found is None or not (found[1] == "" or re.search("[a-z]", found[1])):
         return 0
@@ -188,7 +170,7 @@ def _assign(
     before: int,
     is_text: list[bool],
 ) -> TableLayout | None:
-    """Columns of words, counts and row numbers before the vectors."""
+    """Assign the columns before the vectors to words, counts and row numbers."""
     width = len(data[0])
     if headings is not None:
         special = _ROW_HEADINGS | TOKEN_HEADINGS | COUNT_HEADINGS
@@ -226,7 +208,7 @@ def _are_row_numbers(data: list[list[bytes]]) -> bool:
 
 
 def _bare(lines: Sequence[bytes]) -> TableLayout | None:
-    """Numbers between blanks: no line begins with a word, nor with a number that may be one."""
+    """Numbers between blanks, of which the first cannot be a word."""
     rows = _alike([line.split() for line in lines])
     if not rows or len(rows[0]) < _FEWEST or b"\t" in lines[0]:
         return None
@@ -254,7 +236,7 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """Labels, counts and shape of the table; its numbers are read when the tensor is opened."""
     map_file(path)  # refuses what is not a regular file
-    # From whole lines: the first few bytes may not hold one.
+    # `sniff` may have seen a part of a line only.
     _, lines = next(line_blocks(path), (1, []))
     layout = layout_of([line.removesuffix(b"\r") for line in lines[:10] if line.strip()])
     if layout is None:
@@ -263,7 +245,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_table(path: Path, layout: TableLayout) -> Checkpoint:
-    """The words, counts and numbers of a table, of which it is known where they stand."""
+    """The words, counts and numbers of a table of known layout."""
     if layout.columns > MAX_COLUMNS:
         raise too_wide()
     words = WordList(path)
@@ -296,7 +278,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
 
 
 def _blocks(path: Path, layout: TableLayout) -> Iterator[tuple[int, list[bytes]]]:
-    """Number of the first line, and lines of vectors, some of which may be empty."""
+    """Blocks of lines after the headings, some empty, with the number of the first line."""
     above = layout.has_headings
     for start, lines in line_blocks(path):
         first = 0
@@ -307,7 +289,7 @@ def _blocks(path: Path, layout: TableLayout) -> Iterator[tuple[int, list[bytes]]
 
 
 def _drop_empty(lines: list[bytes]) -> list[bytes]:
-    """Lines without their ends, and without empty ones."""
+    """Drop carriage returns and empty lines."""
     if not lines or (all(lines) and not lines[-1].endswith(b"\r")):
         return lines
     stripped = (line.removesuffix(b"\r") for line in lines)
@@ -317,7 +299,7 @@ def _drop_empty(lines: list[bytes]) -> list[bytes]:
 def _sides(
     start: int, lines: list[bytes], layout: TableLayout
 ) -> Sequence[list[bytes]] | Sequence[list[str]]:
-    """The cells before the numbers of each line; all lines have as many cells as they should."""
+    """The cells before the numbers of each line; checks the number of cells."""
     filled, wanted = _drop_empty(lines), layout.before + layout.columns
     if not layout.separator:
         if all(len(line.split()) == wanted for line in filled):
@@ -338,7 +320,7 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 
 def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
-    """What is wrong with the first line that has another number of cells."""
+    """The error for the first line with a wrong number of cells."""
     wanted = layout.before + layout.columns
     for number, line in enumerate(lines, start):
         line = line.removesuffix(b"\r")
@@ -352,7 +334,7 @@ def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
 
 
 def _more(counts: list[int], cells: Sequence[bytes | str]) -> list[int] | None:
-    """None where the column holds anything else than counts, such as shares."""
+    """Append counts; None if the column holds anything else, such as shares."""
     texts = (cell if isinstance(cell, str) else cell.decode("utf-8", "replace") for cell in cells)
     found = whole_counts(text.removesuffix(".0") for text in texts)
     return None if found is None else counts + found
@@ -375,5 +357,5 @@ def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[n
             for number, line in enumerate(bare, start)
             if line
         )
-        way_out = "every cell behind the words has to be one"
+        way_out = "every cell after the words has to be one"
         raise bad_number(rows, is_number, way_out) from None

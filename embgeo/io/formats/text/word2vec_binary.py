@@ -1,8 +1,7 @@
-"""word2vec's binary format: a header line, then word, space and d float32 again and again.
+"""word2vec's binary format: a header line, then a word, a space and d float32 for each row.
 
-Vectors lie between words, so they cannot be one map of the file: they are copied, beyond
-`scratch.MEMORY_BYTES` into a temporary file. Both dialects are read: the original program ends
-each vector with a newline, gensim does not.
+Vectors lie between words, so they are copied instead of mapped, beyond `scratch.MEMORY_BYTES` into
+a temporary file. The original program ends each vector with a newline, gensim does not.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ RECOGNIZED = "a first line of two numbers, then a word, a space and no text"
 READ = "vectors in memory or a temporary file"
 EXTRA = ""
 
-#: The original program cuts words at 50 bytes; gensim writes whatever it is given.
+#: The original program cuts words at 50 bytes, gensim does not.
 MAX_WORD_BYTES = 65_536
 _HEADER = re.compile(rb"(\d{1,18})[ \t]+(\d{1,9})[ \t]*\n")
 
@@ -72,12 +71,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
 def _scan(
     data: mmap.mmap, start: int, promised: int, width: int, path: Path
 ) -> tuple[WordList, npt.NDArray[np.int64], int]:
-    """Words, the byte at which each vector starts, and the byte behind the last one."""
+    """Words, the offset of each vector, and the end of the last one."""
     words = WordList(path)
     starts = array("q")
     size = len(data)
     position = start
-    # The header's count only ends the loop; nothing is reserved on its word.
+    # The count of the header only ends the loop; no memory is allocated for it.
     while len(words) < promised:
         space = data.find(b" ", position, position + MAX_WORD_BYTES)
         if space < 0 and size - position > MAX_WORD_BYTES:

@@ -1,8 +1,7 @@
 """Vectors as text: word2vec and fastText (``.vec``) with a header line, GloVe without.
 
-Every line is a token, a space and d numbers. The file is gone through twice: once for the tokens
-and the line structure, again for the numbers when the tensor is opened; it is never held
-whole.
+Every line is a token, a space and d numbers. The file is read twice, for the tokens and the line
+structure and, when the tensor is opened, for the numbers; it is not held in memory.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\
 @dataclass(frozen=True, slots=True)
 class _LineForm:
     columns: int
-    promised: int | None  # by the header; None without one
+    promised: int | None  # vectors by the header; None without a header
 
     @property
     def first_line(self) -> int:
@@ -82,7 +81,7 @@ def _is_line_of_vectors(text: bytes, columns: int | None) -> bool:
 
 
 def _trailing_numbers(fields: list[bytes]) -> int:
-    """How many fields at the end are numbers, the first one taken for a token."""
+    """How many fields at the end are numbers; the first field is a token."""
     count = 0
     for field in reversed(fields[1:]):
         if not is_plain_number(field):
@@ -126,14 +125,14 @@ def _layout(path: Path) -> _LineForm:
     if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
         raise too_wide()
     counts = [_trailing_numbers(line.split()) for line in lines]
-    columns = max(dict.fromkeys(counts), key=counts.count)  # of equally many, the first
+    columns = max(dict.fromkeys(counts), key=counts.count)  # the first of equally frequent ones
     if columns == 0:
         raise Damaged("its lines do not end in numbers", "check that it holds vectors")
     return _LineForm(columns, None)
 
 
 def _blocks(path: Path, layout: _LineForm) -> Iterator[tuple[int, list[bytes]]]:
-    """Number of the first line, and lines of vectors, some of which may be empty."""
+    """Blocks of lines after the header, some empty, with the number of the first line."""
     for start, lines in line_blocks(path):
         headings = max(0, layout.first_line - start)
         if lines[headings:]:
@@ -141,7 +140,7 @@ def _blocks(path: Path, layout: _LineForm) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _rows(start: int, lines: list[bytes], layout: _LineForm) -> list[tuple[int, bytes, bytes]]:
-    """(line number, token, numbers separated by single spaces) of each line that is not empty."""
+    """(line number, token, numbers between single spaces) of each line that is not empty."""
     return [
         (number, *_split(line, number, layout.columns))
         for number, line in enumerate(lines, start)
@@ -157,7 +156,7 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
     if spaces == columns:
         token, _, numbers = line.partition(b" ")
         return token, numbers
-    # More spaces than numbers: doubled ones, or ones inside the token (as in GloVe 840B).
+    # More spaces than numbers: doubled spaces, or spaces inside the token (as in GloVe 840B).
     fields = line.rsplit(b" ", columns)
     if len(fields) <= columns or b"" in fields[1:]:
         fields = line.split()
@@ -177,7 +176,7 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
 
 
 def _words(path: Path, layout: _LineForm) -> WordList:
-    """The words of all lines, whose structure and number are checked on the way."""
+    """The words of all lines; checks the structure of each line and their number."""
     words = WordList(path)
     promised = layout.promised or 0
     way_out = "it is probably cut off; write or download it again"
@@ -203,7 +202,7 @@ def _words(path: Path, layout: _LineForm) -> WordList:
 
 
 def _ends_with_a_line(path: Path) -> bool:
-    """Whether the last line is whole, as `head -n` leaves it; a download that broke off is not."""
+    """Whether the file ends with a newline, as after `head -n` but not after a broken download."""
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"
@@ -219,7 +218,7 @@ def _block(start: int, lines: list[bytes], layout: _LineForm) -> npt.NDArray[np.
         try:
             return numbers_in(lines, b" ", 1, layout.columns)
         except ValueError:
-            pass  # a second look names the line
+            pass  # read again below to name the line
     rows = _rows(start, lines, layout)
     try:
         return numbers_in([numbers for _, _, numbers in rows], b" ", 0, layout.columns)
