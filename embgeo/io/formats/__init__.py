@@ -1,4 +1,4 @@
-"""Every format that is read, in the order in which files are shown to them."""
+"""All formats, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ from embgeo.io.formats.torch import (
     zip_checkpoint,
 )
 
-#: Formats recognized by their first bytes: those with a magic number first, those that are guessed
-#: from text last.
+#: Formats recognized by their first bytes: those with a magic number first, text formats last.
 FORMATS: tuple[Format, ...] = (
     zip_checkpoint,
     npz,
@@ -64,21 +63,18 @@ FORMATS: tuple[Format, ...] = (
     word_vectors,
 )
 
-#: Formats of bare numbers: they are asked about files that none of `FORMATS` recognizes.
+#: Formats without a header, tried for files that none of `FORMATS` recognizes.
 NEIGHBOR_FORMATS: tuple[NeighborFormat, ...] = (projector, glove_binary)
 
 
 def find_format(path: Path, head: bytes) -> Described | None:
-    """The format of a file that begins with `head`; None for one that nobody knows.
-
-    Formats of other packages come last, so that none can take a file from those of embgeo.
-    """
+    """The format of a file that begins with `head`, if any; plug-ins are tried last."""
     known = _sniff(head) or next((f for f in NEIGHBOR_FORMATS if f.belongs(path)), None)
     return known or find_plugin(head)
 
 
 def is_known_head(head: bytes) -> bool:
-    """Whether `head` is the beginning of a file in some format."""
+    """Whether some format recognizes a file by its first bytes."""
     return (_sniff(head) or find_plugin(head)) is not None
 
 

@@ -1,8 +1,7 @@
 """Parquet and Arrow files: columns of vectors, of words and of counts.
 
-pyarrow decodes in a process of its own (:mod:`embgeo.io.formats.arrow_worker`), within a limit of
-memory and time: it is a large library in C++ whose own limits do not hold against hostile
-files.
+pyarrow decodes in a separate process (:mod:`embgeo.io.formats.arrow_worker`) with limits of memory
+and time: it is a large C++ library whose own limits do not hold against hostile files.
 """
 
 from __future__ import annotations
@@ -47,20 +46,20 @@ _LONGEST_SCHEMA = 16 * 2**20
 
 _WORKER = Path(__file__).with_name("arrow_worker.py")
 _MOST_MEMORY = MOST_MEMORY
-#: Seconds of computing for the description of a file and for a matrix, and bytes a second on top.
+#: Processor seconds for the description of a file and for a matrix, plus bytes per second.
 _DESCRIBING, _READING = 5, 3
 _SLOWEST = 20 * 2**20
 
-# What is hashed of a file to know it again.
+# Samples of a file that are hashed to identify it.
 _SAMPLES, _SAMPLE_BYTES = 32, 4096
 
-# The same budget as for compressed files.
+# The budget of compressed files.
 _MOST_RATIO = 100
 _RATIO_FREE_BYTES = 256 * 2**20
 
 
 def sniff(head: bytes) -> bool:
-    """One of the magic strings, or the mark and a sensible length before a stream's schema."""
+    """A magic string, or the mark and a plausible length before the schema of a stream."""
     if head.startswith((_PARQUET, _FILE, _OLD_FEATHER)):
         return True
     length = int.from_bytes(head[4:8], "little")
@@ -70,7 +69,7 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     """The matrices of a table, one for each column of vectors, with words and counts.
 
-    Without such a column all floating-point columns together are the matrix ``columns``.
+    Without such a column the floating-point columns together are the matrix ``columns``.
     """
     stamp = FileStamp.of(path)
     data = map_file(path)
@@ -121,7 +120,7 @@ def _ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
 def _labels(
     path: Path, answer: dict[str, Any]
 ) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None, tuple[str, ...]]:
-    """Labels and counts of the rows, with a note where the column of counts is left out."""
+    """Labels and counts of the rows, with a note if the column of counts is left out."""
     if path.stat().st_size > 2 * SIDE_FILE_BYTES:
         raise Damaged(f"its counts take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
     tokens: list[str] = []
@@ -164,7 +163,7 @@ def _tensor(
 
 
 def _hash_samples(data: Bytes) -> str:
-    """SHA-256 of the end of a Parquet file, which describes every page, and of bytes before it."""
+    """SHA-256 of the footer of a Parquet file, which describes every page, and of samples."""
     length = int.from_bytes(data[-8:-4].tobytes(), "little")
     digest = hashlib.sha256(data[max(0, len(data) - 8 - length) :].data)
     for start in np.linspace(0, len(data), _SAMPLES, endpoint=False).astype(np.int64).tolist():
@@ -187,7 +186,7 @@ def _values(
         return np.empty(shape, dtype=dtype)
     chosen = None if rows is None else rows.tolist()
     request = {"action": "values", "matrix": matrix, "range": [start, stop], "rows": chosen}
-    # Whole row groups are decoded, of which only some rows may be asked for.
+    # Whole row groups are decoded, even for some of their rows.
     decoded = (stop - start + 2 * max(groups, default=0)) * shape[1] * dtype.itemsize
     found = fetch_array(
         lambda output: _ask(
@@ -198,7 +197,7 @@ def _values(
         shape,
         "it holds other than the rows that it promises",
     )
-    # Each reading opens the path anew.
+    # Each call opens the path again.
     if FileStamp.of(path) != stamp:
         raise Damaged("the file was changed or replaced while it was read", "run again")
     if isinstance(found, dict):

@@ -1,11 +1,12 @@
-"""Decodes Parquet and Arrow files with pyarrow, run by :mod:`embgeo.io.bounded.worker_main`.
+"""Decodes Parquet and Arrow files with pyarrow; started by :mod:`embgeo.io.bounded.worker_main`.
 
-Long results go to the file that the request names. It imports nothing of embgeo.
+Long results go to the file that the request names. The module imports nothing of embgeo.
 """
 
 from __future__ import annotations
 
 import bisect
+import contextlib
 import itertools
 import json
 import os
@@ -17,32 +18,28 @@ import numpy as np
 
 _BATCH_BYTES = 4 * 2**20
 _WHITE = "\t\n\r "
-#: pandas keeps a frame's index under this name.
+#: The column of the index in files of pandas.
 _INDEX = "__index_level_0__"
 _LISTED = 8
 
 
 class TableRefused(Exception):
-    """What is wrong with the file, and the way out."""
+    """The error of a file, and the way out."""
 
 
 @dataclass
 class BatchedTable:
-    """A file as batches of some of its columns; every batch is validated before it is seen.
-
-    `batches` gets the columns, how many rows a batch has, and the row groups that are read; None:
-    all. `groups` has the rows of each row group, where single ones can be read.
-    """
+    """A file as validated batches of some of its columns."""
 
     schema: Any
     rows: int
+    #: Called with columns, rows of a batch, and the row groups to read (None: all).
     batches: Callable[[list[int], int, range | None], Iterator[Any]]
     mapped: Any = None
-    groups: tuple[int, ...] = ()
+    groups: tuple[int, ...] = ()  # rows of each row group, where single ones can be read
 
 
 def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
-    """The answer to one request."""
     try:
         answer = ACTIONS[request["action"]](request)
     except TableRefused as error:
@@ -59,7 +56,7 @@ def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict
 
 
 def describe(request: dict[str, Any]) -> dict[str, Any]:
-    """Columns that are matrices; labels and counts go to the output file, a line for each batch."""
+    """Describe matrices; write labels and counts to the output file, a line for each batch."""
     table = open_table(request["path"])
     names = [field.name for field in table.schema]
     if len(set(names)) < len(names):
@@ -104,7 +101,7 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> bool:
-    """Write the texts of a column, a line for each batch; False as soon as they take too much."""
+    """Write the texts of a column, a line for each batch; False if they take too much."""
     for batch in table.batches([place], 4096, None):
         if out.tell() + batch.column(0).nbytes > most:
             return False
@@ -113,9 +110,9 @@ def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> boo
 
 
 def values(request: dict[str, Any]) -> dict[str, Any]:
-    """Rows of a matrix: where it lies in the file if it does, else written to the output file.
+    """Write rows of a matrix to the output file, or give their offset in the mapped file.
 
-    With ``rows``, of Parquet files, these alone: ascending, each once.
+    ``rows`` selects rows of a Parquet file: ascending, each once.
     """
     table = open_table(request["path"])
     matrix, (start, stop), rows = request["matrix"], request["range"], request["rows"]
@@ -129,7 +126,7 @@ def values(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: BinaryIO) -> int | None:
-    """Write rows of a matrix, a range or an array; the place in the file where it lies there."""
+    """Write a range or an array of rows, or return the offset of a matrix in the mapped file."""
     start, stop = int(rows[0]), int(rows[-1]) + 1
     groups, row = choose_groups(table.groups, start, stop)
     width, places = matrix["width"], matrix["places"]
@@ -159,7 +156,7 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
 
 
 def choose_groups(groups: tuple[int, ...], start: int, stop: int) -> tuple[range | None, int]:
-    """The row groups that hold rows of a range, and the first row of the first of them."""
+    """The row groups that hold rows of a range, and the first row of these groups."""
     ends = list(itertools.accumulate(groups))
     if not ends:
         return None, 0
@@ -186,13 +183,13 @@ def open_table(path: str) -> BatchedTable:
         head = file.read(6)
     if head.startswith(b"PAR1"):
         return open_parquet(path)
-    return open_ipc_file(path) if head == b"ARROW1" else open_ipc_stream(path)
+    return open_ipc(path, is_file=head == b"ARROW1")
 
 
 def open_parquet(path: str) -> BatchedTable:
     from pyarrow import parquet
 
-    # Streams pages from a map: a row group is never held whole, however large it says it is.
+    # Streams pages from a map: a row group is not held in memory, whatever its size.
     file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False, buffer_size=2**20)
     schema, about = file.schema_arrow, file.metadata
     groups = tuple(about.row_group(number).num_rows for number in range(about.num_row_groups))
@@ -210,7 +207,7 @@ def open_parquet(path: str) -> BatchedTable:
                 if held > groups[number]:
                     break
                 yield batch.select(names)
-            # Rows of the next groups would take the places of those that are missing.
+            # Rows of the next groups would take the places of missing ones.
             if held != groups[number]:
                 cause = f"row group {number:,} holds {held:,} rows and says {groups[number]:,}"
                 raise TableRefused(cause, "write it again")
@@ -218,59 +215,43 @@ def open_parquet(path: str) -> BatchedTable:
     return BatchedTable(schema, about.num_rows, batches, groups=groups)
 
 
-def open_ipc_file(path: str) -> BatchedTable:
+def open_ipc(path: str, *, is_file: bool) -> BatchedTable:
     import pyarrow
 
     whole = pyarrow.memory_map(path).read_buffer()
-    reader = pyarrow.ipc.open_file(whole)
+    open_reader = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
+    reader = open_reader(whole)
 
     def batches(places: list[int], _rows: int, _groups: range | None) -> Iterator[Any]:
         names = [reader.schema.field(place).name for place in places]
         options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
-        part = pyarrow.ipc.open_file(whole, options=options)
-        for number in range(part.num_record_batches):
-            batch = only_batch(reader) if part.num_record_batches == 1 else None
-            batch = part.get_batch(number) if batch is None else batch
+        part = open_reader(whole, options=options)
+        for batch in file_batches(part, reader) if is_file else part:
             batch.validate(full=True)
             yield batch.select(names)
 
     rows = sum(batch.num_rows for batch in batches([0], 0, None)) if len(reader.schema) else 0
-    return BatchedTable(reader.schema, rows, batches, whole)
+    return BatchedTable(reader.schema, rows, batches, whole if is_file else None)
 
 
-def only_batch(reader: Any) -> Any:
-    """The batch with all its columns, which pyarrow copies nothing of if nothing is compressed.
+def file_batches(part: Any, reader: Any) -> Iterator[Any]:
+    """The batches of an Arrow file; `part` reads some of the columns, `reader` all.
 
-    None if that takes too much memory: a part of the columns may not, but is always copied.
+    pyarrow copies a part of the columns, but not a whole batch without compression: a single batch
+    is read whole, so that it can be mapped, unless that takes too much memory.
     """
-    try:
-        return reader.get_batch(0)
-    except MemoryError:
-        return None
-
-
-def open_ipc_stream(path: str) -> BatchedTable:
-    import pyarrow
-
-    whole = pyarrow.memory_map(path).read_buffer()
-    schema = pyarrow.ipc.open_stream(whole).schema
-
-    def batches(places: list[int], _rows: int, _groups: range | None) -> Iterator[Any]:
-        options = pyarrow.ipc.IpcReadOptions(included_fields=places, use_threads=False)
-        names = [schema.field(place).name for place in places]
-        for batch in pyarrow.ipc.open_stream(whole, options=options):
-            batch.validate(full=True)
-            yield batch.select(names)
-
-    rows = sum(batch.num_rows for batch in batches([0], 0, None)) if len(schema) else 0
-    return BatchedTable(schema, rows, batches)
+    if part.num_record_batches == 1:
+        with contextlib.suppress(MemoryError):
+            yield reader.get_batch(0)
+            return
+    yield from map(part.get_batch, range(part.num_record_batches))
 
 
 # Columns
 
 
 def float_name(kind: Any) -> str:
-    """numpy's name of a floating-point type, empty for any other."""
+    """The numpy name of a floating-point type; empty for other types."""
     import pyarrow
 
     names = {pyarrow.float16(): "float16", pyarrow.float32(): "float32"}
@@ -278,12 +259,12 @@ def float_name(kind: Any) -> str:
 
 
 def storage(kind: Any) -> Any:
-    """The type that an extension type, such as that of tensors, is kept as."""
+    """The storage type of an extension type, such as that of tensors."""
     return getattr(kind, "storage_type", kind)
 
 
 def item_type(schema: Any, place: int) -> str:
-    """numpy's name of what the lists of a column hold, if that is floating-point numbers."""
+    """The numpy name of the items of a column of lists; empty unless they are floats."""
     from pyarrow import types
 
     kind = storage(schema.field(place).type)
@@ -310,7 +291,7 @@ def matrix_of(table: BatchedTable, place: int) -> dict[str, Any]:
 
 
 def label_column(schema: Any, known: list[str]) -> tuple[int | None, str]:
-    """The only column of strings, or the only one with a usual name; a note where in doubt."""
+    """The only column of strings, or the only one with a usual name; else None and a note."""
     texts = [place for place in range(len(schema)) if is_text(schema.field(place).type)]
     if len(texts) <= 1:
         return (texts[0] if texts else None), ""
@@ -340,7 +321,7 @@ def count_column(schema: Any, known: list[str]) -> int | None:
 
 
 def numbers(column: Any, row: int) -> Any:
-    """A column of numbers; `row` is that of its first one, for the message."""
+    """A column of numbers; `row` is the first row, for the message."""
     if column.null_count:
         place = row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise TableRefused(f"row {place:,} has a missing number", "leave that row out")
@@ -348,7 +329,7 @@ def numbers(column: Any, row: int) -> Any:
 
 
 def list_values(column: Any, width: int, row: int) -> Any:
-    """The numbers of a column of lists, shape (rows, width), without a copy where possible."""
+    """The numbers of a column of lists, shape (rows, width), as a view where possible."""
     from pyarrow import types
 
     column = getattr(column, "storage", column)
@@ -373,7 +354,7 @@ def list_values(column: Any, width: int, row: int) -> Any:
 
 
 def offset_in(table: BatchedTable, block: Any) -> int | None:
-    """The byte of the file at which the mapped numbers begin; None where they are decoded."""
+    """The offset of mapped numbers in the file; None if they are decoded."""
     if table.mapped is None or not block.flags.c_contiguous or not len(block):
         return None
     start = block.__array_interface__["data"][0] - table.mapped.address

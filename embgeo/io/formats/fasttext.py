@@ -1,19 +1,17 @@
-"""fastText's binary models, with their words and counts.
+"""Binary models of fastText, with their words and counts.
 
-fastText keeps one input matrix: a row for each word, then a row for each bucket of hashed
-character n-grams. Neither part is the embedding. What the model trains, uses and gives out as a
-word's vector (``get_word_vector``, the ``.vec`` file) is the mean of the word's own row and the
-rows of its n-grams; the word's row alone is only the remainder that its n-grams do not explain,
-near zero for rare words. So ``word_vectors``, the means, are taken for the embedding. They are
-computed when opened; everything else is mapped:
+The input matrix has a row for each word, then a row for each bucket of hashed character n-grams.
+The vector of a word (``get_word_vector``, the ``.vec`` file) is the mean of its row and the rows of
+its n-grams; its row alone is the remainder that the n-grams do not explain, near zero for rare
+words. So the means, ``word_vectors``, are taken for the embedding. They are computed when opened;
+everything else is mapped:
 
-- ``words``: the words' own rows (with ``word_vectors`` the same where a model has no n-grams),
-- ``ngrams``: the rows of the buckets (a classifier keeps those of word n-grams there too),
-- ``output``: the output projection over the same words; ``tree`` in its place holds the inner
-  nodes of hierarchical softmax, and ``labels`` the classes of a supervised model. Neither has a
-  row for each word.
+- ``words``: the rows of the words (the same as ``word_vectors`` in a model without n-grams),
+- ``ngrams``: the rows of the buckets (in a classifier also those of word n-grams),
+- ``output``: the output matrix over the same words. In its place, without a row for each word,
+  ``tree`` has the inner nodes of hierarchical softmax, ``labels`` the classes of a classifier.
 
-Quantized models (``.ftz``) are decoded: what they hold is what fastText computes with.
+Quantized models (``.ftz``) are decoded: fastText computes with the same numbers.
 """
 
 from __future__ import annotations
@@ -60,26 +58,17 @@ _BLOCK_ROWS = 4096
 class QuantizedMatrix:
     """A product-quantized matrix (``.ftz``), decoded row by row.
 
-    A row is cut into pieces, each piece is the number of one of 256 centroids, and where the model
-    was quantized with ``-qnorm`` a further number gives the row's length. Source: Joulin et al.
-    (2016), "FastText.zip: Compressing text classification models", section 3.
-
-    Attributes
-    ----------
-    shape : tuple of two ints
-    codes : array of uint8, shape (rows, pieces)
-    pieces : list of arrays, shape (256, columns of the piece)
-    lengths : tuple of arrays, optional
-        The code of each row's length, and the 256 lengths.
+    Each piece of a row is the number of one of 256 centroids; a model quantized with ``-qnorm``
+    also has the number of the length of the row. Source: Joulin et al. (2016), "FastText.zip:
+    Compressing text classification models", section 3.
     """
 
     shape: tuple[int, int]
-    codes: Bytes
-    pieces: list[Floats]
-    lengths: tuple[Bytes, Floats] | None
+    codes: Bytes  # shape (rows, pieces)
+    pieces: list[Floats]  # of shape (256, columns of the piece)
+    lengths: tuple[Bytes, Floats] | None  # number of the length of each row, and the 256 lengths
 
     def rows(self, numbers: Integers) -> Floats:
-        """The rows with these numbers."""
         codes = self.codes[numbers]
         out = np.concatenate([piece[codes[:, q]] for q, piece in enumerate(self.pieces)], axis=1)
         if self.lengths is not None:
@@ -89,7 +78,7 @@ class QuantizedMatrix:
         return out
 
     def dense(self, start: int, stop: int) -> Floats:
-        """Rows `start` to `stop` decoded, in memory or in a scratch file."""
+        """Decode rows into memory or a temporary file."""
         blocks = (
             self.rows(np.arange(first, min(first + _BLOCK_ROWS, stop)))
             for first in range(start, stop, _BLOCK_ROWS)
@@ -98,7 +87,7 @@ class QuantizedMatrix:
 
 
 def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
-    """The quantized matrix at byte `at`, and the byte behind it."""
+    """The quantized matrix at byte `at`, and its end."""
     with_lengths, rows, columns, size = _HEADER.unpack(data[at : at + _HEADER.size].tobytes())
     at += _HEADER.size
     if rows <= 0 or columns <= 0 or size <= 0 or rows > len(data) or at + size > len(data):
@@ -106,7 +95,7 @@ def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
     codes = data[at : at + size]
     pieces, at = _quantizer(data, at + size, columns)
     if size != rows * len(pieces):
-        raise Damaged("a quantized matrix has other than the codes that its shape asks for")
+        raise Damaged("the number of codes of a quantized matrix does not fit its shape")
     lengths = None
     if with_lengths:
         row_codes = view(data[at:], np.dtype(np.uint8), (rows,))
@@ -153,7 +142,7 @@ _Stored = _Dense | QuantizedMatrix
 
 
 def sniff(head: bytes) -> bool:
-    """The magic number, or settings, sizes and a first word as they stand in older models."""
+    """The magic number, or the settings, sizes and first word of an older model."""
     return head.startswith(MAGIC) or _is_old(head)
 
 
@@ -161,14 +150,15 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """The matrices of a model, the words of its rows and their counts."""
     data = map_file(path)
     dictionary = read_dictionary(path)
-    inputs, outputs, end = _matrices(data, dictionary)
+    inputs, at = _read_matrix(data, dictionary.end, dictionary.has_flags, can_be_quantized=True)
+    quantized = isinstance(inputs, QuantizedMatrix)
+    outputs, end = _read_matrix(data, at, dictionary.has_flags, can_be_quantized=quantized)
     notes = _check_shapes(dictionary, inputs, outputs)
     if end < len(data):
         if not dictionary.has_flags:
             raise Damaged(f"{len(data) - end:,} bytes follow where the model should end")
         notes += (f"{len(data) - end:,} bytes behind the model were not read",)
     tokens, word_notes = decode_words(dictionary.words, path)
-    quantized = isinstance(inputs, QuantizedMatrix)
     return Checkpoint(
         path=path,
         format=f"{NAME}, quantized" if quantized else NAME,
@@ -195,28 +185,16 @@ def _is_old(head: bytes) -> bool:
     return count >= 0 and kind in (0, 1)
 
 
-def _matrices(data: Bytes, dictionary: Dictionary) -> tuple[_Stored, _Stored, int]:
-    """Input matrix, output matrix, and the byte behind them."""
-    at = dictionary.end
-    quantized = False
-    if dictionary.has_flags:
-        quantized, at = _flag(data, at)
-    inputs, at = read_quantized(data, at) if quantized else _dense(data, at)
-    quantized_output = False
-    if dictionary.has_flags:
-        quantized_output, at = _flag(data, at)
-    if quantized and quantized_output:
-        return inputs, *read_quantized(data, at)
-    return inputs, *_dense(data, at)
-
-
-def _flag(data: Bytes, at: int) -> tuple[bool, int]:
-    if at >= len(data) or data[at] > 1:
-        raise Damaged("the flag before a matrix is damaged or cut off")
-    return bool(data[at]), at + 1
-
-
-def _dense(data: Bytes, at: int) -> tuple[_Dense, int]:
+def _read_matrix(
+    data: Bytes, at: int, has_flag: bool, *, can_be_quantized: bool
+) -> tuple[_Stored, int]:
+    """The matrix at byte `at`, after a flag that says whether it is quantized, and its end."""
+    if has_flag:
+        if at >= len(data) or data[at] > 1:
+            raise Damaged("the flag before a matrix is damaged or cut off")
+        at += 1
+        if data[at - 1] and can_be_quantized:
+            return read_quantized(data, at)
     rows, columns = _SHAPE.unpack(data[at : at + _SHAPE.size].tobytes())
     at += _SHAPE.size
     if rows < 0 or columns <= 0:
@@ -228,22 +206,21 @@ def _dense(data: Bytes, at: int) -> tuple[_Dense, int]:
 
 
 def _check_shapes(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple[str, ...]:
-    """Hold the matrices against the dictionary; a note on what supervised models hold."""
+    """Compare the matrices with the dictionary; a note on labels of supervised models."""
     words, kept = len(dictionary.words), dictionary.subwords.kept
     if kept is not None and not isinstance(inputs, QuantizedMatrix):
         raise Damaged("a pruned model that is not quantized, as only early test versions wrote")
-    wanted = words + (dictionary.subwords.buckets if kept is None else len(kept[0]))
-    if inputs.shape != (wanted, dictionary.d):
-        raise Damaged(
-            f"its input matrix has {inputs.shape[0]:,}×{inputs.shape[1]:,} numbers, "
-            f"its dictionary asks for {wanted:,}×{dictionary.d:,}"
-        )
-    wanted = dictionary.labels if dictionary.supervised else words
-    if outputs.shape != (wanted, dictionary.d):
-        raise Damaged(
-            f"its output matrix has {outputs.shape[0]:,}×{outputs.shape[1]:,} numbers, "
-            f"its dictionary asks for {wanted:,}×{dictionary.d:,}"
-        )
+    input_rows = words + (dictionary.subwords.buckets if kept is None else len(kept[0]))
+    output_rows = dictionary.labels if dictionary.supervised else words
+    for name, (n, d), rows in (
+        ("input", inputs.shape, input_rows),
+        ("output", outputs.shape, output_rows),
+    ):
+        if (n, d) != (rows, dictionary.d):
+            raise Damaged(
+                f"its {name} matrix has {n:,}×{d:,} numbers, "
+                f"its dictionary asks for {rows:,}×{dictionary.d:,}"
+            )
     if dictionary.supervised:
         return (f"a supervised model; its {dictionary.labels:,} labels are not among the rows",)
     return ()
@@ -251,25 +228,23 @@ def _check_shapes(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> 
 
 def _tensors(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple[Tensor, ...]:
     words, d = len(dictionary.words), dictionary.d
-    subwords = dictionary.subwords
-    own = partial(inputs.dense, 0, words)
 
-    def means() -> Array:
-        return mean_vectors(
+    def tensor(name: str, stored: _Stored, start: int, stop: int, alias_of: str = "") -> Tensor:
+        opened = partial(stored.dense, start, stop)
+        return Tensor(name, (stop - start, d), "float32", opened, alias_of)
+
+    if dictionary.subwords.is_none:
+        found = [tensor("word_vectors", inputs, 0, words)]
+        found.append(tensor("words", inputs, 0, words, alias_of="word_vectors"))
+    else:
+        means = partial(
+            mean_vectors,
             dictionary.words,
-            subwords,
+            dictionary.subwords,
             inputs.rows,
             lambda numbers: inputs.rows(words + numbers),
             d,
         )
-
-    def tensor(name: str, stored: _Stored, start: int, stop: int) -> Tensor:
-        return Tensor(name, (stop - start, d), "float32", partial(stored.dense, start, stop))
-
-    if subwords.is_none:
-        vectors = Tensor("word_vectors", (words, d), "float32", own)
-        found = [vectors, Tensor("words", (words, d), "float32", own, alias_of="word_vectors")]
-    else:
         found = [Tensor("word_vectors", (words, d), "float32", means)]
         found.append(tensor("words", inputs, 0, words))
     if inputs.shape[0] > words:

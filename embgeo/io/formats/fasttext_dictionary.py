@@ -1,4 +1,4 @@
-"""Settings and dictionary of a fastText model: everything that stands before its matrices."""
+"""Settings and dictionary of a fastText model, which precede its matrices."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ VERSIONS = (11, 12)
 
 # dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn, lrUpdateRate, t
 SETTINGS = struct.Struct("<12id")
-# Dictionary entries, those that are words, those that are labels; tokens of the training text.
+# Entries of the dictionary, words and labels among them; tokens of the training text.
 SIZES = struct.Struct("<3iq")
-#: Behind each word and its NUL: count, and 0 for a word, 1 for a label.
+#: After each word and its NUL: the count, and 0 for a word or 1 for a label.
 ENTRY = struct.Struct("<qb")
 _PRUNED = struct.Struct("<q")
 
@@ -33,7 +33,7 @@ _LOSSES = range(1, 5)
 _WIDEST = 65_536
 _LONGEST_WORD = 65_536
 
-#: What a word takes besides its letters, as bytes and later as text.
+#: Memory of a word in addition to its letters, as bytes and later as text.
 _WORD_COST = 140
 #: The largest published models have 2.5 million.
 MOST_ENTRIES = 20_000_000
@@ -41,39 +41,21 @@ MOST_ENTRIES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """What a fastText model says before its matrices.
-
-    Attributes
-    ----------
-    d : int
-    supervised, tree : bool
-        Whether it is a classifier; whether its output matrix holds the inner nodes of a Huffman
-        tree (hierarchical softmax).
-    words : list of bytes
-        In the order of the rows; labels are not among them.
-    counts : array of float64
-        Of the words.
-    labels : int
-    subwords : Subwords
-    has_flags : bool
-        False for models that are older than the magic number: no flag stands before their matrices.
-    end : int
-        The byte at which the matrices begin.
-    """
+    """The part of a fastText model before its matrices."""
 
     d: int
     supervised: bool
-    tree: bool
-    words: list[bytes]
-    counts: npt.NDArray[np.float64]
+    tree: bool  # hierarchical softmax: output rows are inner nodes of a Huffman tree
+    words: list[bytes]  # in row order, without labels
+    counts: npt.NDArray[np.float64]  # of the words
     labels: int
     subwords: Subwords
-    has_flags: bool
-    end: int
+    has_flags: bool  # False for models older than the magic number, without flags before matrices
+    end: int  # the byte at which the matrices begin
 
 
 def settings_fit(fields: tuple[int | float, ...]) -> bool:
-    """Whether these can be the settings of a model: the only mark of those without a magic."""
+    """Whether settings are plausible, by which models without a magic number are recognized."""
     dim, loss, model, bucket, threshold = (fields[place] for place in (0, 6, 7, 8, 12))
     return (
         0 < dim <= _WIDEST
@@ -85,12 +67,12 @@ def settings_fit(fields: tuple[int | float, ...]) -> bool:
 
 
 def sizes_fit(entries: int, words: int, labels: int, tokens: int) -> bool:
-    """Whether these can be the sizes of a dictionary."""
+    """Whether the sizes of a dictionary are plausible."""
     return words > 0 and labels >= 0 and entries == words + labels and tokens >= 0
 
 
 def read_dictionary(path: Path) -> Dictionary:
-    """Read the model up to its matrices."""
+    """Read a model up to its matrices."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at, version = 0, 0
         if has_flags := data[:4] == MAGIC:
@@ -100,7 +82,7 @@ def read_dictionary(path: Path) -> Dictionary:
                 raise Damaged(f"version {version} of fastText's format is not known")
         fields = SETTINGS.unpack_from(data, at)
         if not settings_fit(fields):
-            raise Damaged("its settings are none that fastText writes")
+            raise Damaged("fastText does not write settings like these")
         sizes = SIZES.unpack_from(data, at + SETTINGS.size)
         at += SETTINGS.size + SIZES.size
         kept = -1
@@ -113,8 +95,8 @@ def read_dictionary(path: Path) -> Dictionary:
         pairs = _pairs(data, at, kept)
         at += 8 * max(kept, 0)
     supervised = fields[7] == SUPERVISED
-    # Early classifiers had no character n-grams, whatever their settings say; models older than the
-    # magic number cut the end of a sentence like any other word.
+    # Early classifiers ignore their settings of character n-grams; models older than the magic
+    # number cut the end of a sentence like other words.
     longest = 0 if supervised and version < 12 else fields[10]
     if longest > LONGEST_NGRAM:
         raise Damaged(f"its settings say n-grams of {longest:,} characters")
@@ -136,7 +118,7 @@ def read_dictionary(path: Path) -> Dictionary:
 def _entries(
     data: mmap.mmap, at: int, words: int, labels: int
 ) -> tuple[list[bytes], npt.NDArray[np.float64], int]:
-    """Words, their counts, and the byte behind the last entry."""
+    """Words, their counts, and the end of the last entry."""
     entries = words + labels
     if entries * (1 + ENTRY.size) > len(data) - at:
         raise Damaged(f"its dictionary promises {entries:,} entries, more than the file can hold")
@@ -153,7 +135,7 @@ def _entries(
         if kind != (0 if entry < words else 1) or not 0 <= count <= LARGEST_COUNT:
             raise Damaged(f"entry {entry:,} of its dictionary has a damaged count or kind")
         empty += end == at
-        if empty > 1:  # words are distinct; only bytes that are not a dictionary go on like this
+        if empty > 1:  # words are distinct: this is not a dictionary
             raise Damaged(f"entry {entry:,} of its dictionary repeats the empty word")
         room -= 2 * (end - at) + _WORD_COST
         if room < 0:
@@ -168,7 +150,7 @@ def _entries(
 def _pairs(
     data: mmap.mmap, at: int, kept: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Hashes that kept a row, in ascending order, and the row of each."""
+    """Hashes of a pruned model in ascending order, and the row of each."""
     if kept < 0:
         return None
     if 8 * kept > len(data) - at:

@@ -1,7 +1,7 @@
 """Parameters that Flax wrote with msgpack (``flax_model.msgpack``), mapped.
 
-The walker is the file's own subset of msgpack: maps by name down to arrays, which are extension
-values of type 1 that hold a shape, a type and the bytes. Arrays beyond 1 GiB come in chunks.
+The msgpack data are nested maps of names; arrays are extension values of type 1 that hold a shape,
+a type and the bytes. Arrays beyond 1 GiB are in chunks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
 
 _DEEPEST = 64
 _MOST_VALUES = 2_000_000
-#: Longer texts stay bytes; shorter ones may not be longer than this together.
+#: Longer texts stay bytes; shorter ones have a common limit.
 _LONGEST_TEXT = 4096
 _MOST_TEXT = 128 * 2**20
 
@@ -36,7 +36,7 @@ _NUMBERS = {
     0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q",
     0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q",
 }  # fmt: skip
-#: Codes of values with a length, and the form of it.
+#: Codes of values with a length, and its format.
 _LENGTHS = {
     0xC4: ">B", 0xC5: ">H", 0xC6: ">I", 0xC7: ">B", 0xC8: ">H", 0xC9: ">I",
     0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xDC: ">H", 0xDD: ">I", _MAP16: ">H", _MAP32: ">I",
@@ -45,18 +45,18 @@ _LENGTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """A value of a type that msgpack leaves to the application."""
+    """A value of an application-defined type."""
 
     type: int
     raw: memoryview
 
 
 class ArrayMet(Exception):
-    """The walker has come to an array."""
+    """An array was found while looking ahead."""
 
 
 class Walker:
-    """Reads values one after the other; with `looks_ahead`, no further than to the first array."""
+    """Reads msgpack values; with `looks_ahead` it stops at the first array."""
 
     def __init__(self, data: memoryview, *, looks_ahead: bool = False) -> None:
         self.data = data
@@ -66,9 +66,7 @@ class Walker:
         self._text_left = _MOST_TEXT
 
     def whole(self) -> Any:
-        """The one value that the bytes hold: maps, lists, numbers, texts; long texts, bytes and
-        extensions as views.
-        """
+        """The value of all bytes; long texts, bytes and extensions are views."""
         value = self._value(0)
         if self.position != len(self.data):
             raise Damaged("something follows behind the end of the msgpack data")
@@ -158,20 +156,20 @@ _MOST_CHUNKS = 4096
 
 
 def sniff(head: bytes) -> bool:
-    """A map with names for keys, in which the first array is seen; numbers may come before it."""
+    """Whether it is a map with an array among the first bytes."""
     if not head or not (_FIX_MAP <= head[0] < _FIX_LIST or head[0] in (_MAP16, _MAP32)):
         return False
     try:
         Walker(memoryview(head), looks_ahead=True).whole()
     except ArrayMet:
         return True
-    except Damaged:  # it holds no array before its end, or before that of `head`
+    except Damaged:  # no array within `head`
         return False
     return False
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Every array of the tree; names are joined by dots."""
+    """Every array of the tree, named by its keys joined by dots."""
     tree = Walker(map_file(path).data).whole()
     left_out = Omissions()
     tensors = tuple(_tensors(tree, "", left_out))
@@ -193,7 +191,7 @@ def _tensors(tree: object, name: str, left_out: Omissions) -> Iterator[Tensor]:
 
 
 def _read_stored(extension: Extension, name: str) -> Tensor | None:
-    """One array; None where it holds no numbers."""
+    """An array, or None if it does not hold numbers."""
     label = short(name)
     described = Walker(extension.raw).whole()
     if not isinstance(described, list) or len(described) != 3:
@@ -211,7 +209,7 @@ def _read_stored(extension: Extension, name: str) -> Tensor | None:
         raise Damaged(f"{label} has the unknown type {short(kind)}")
     if not is_numeric(dtype):
         return None
-    # Flax writes no byte order: it is little-endian, as every machine that runs JAX.
+    # Flax stores no byte order; all machines that run JAX are little-endian.
     return stored_tensor(name, np.frombuffer(raw, dtype=np.uint8), kind, sizes)
 
 
@@ -238,7 +236,7 @@ def _join_chunks(tree: Mapping[Any, Any], name: str) -> Tensor:
 
 
 def _in_order(entries: object, what: str) -> list[Any]:
-    """The values of a map ``{"0": …, "1": …}``, as which Flax writes tuples, in order."""
+    """The values of a map ``{"0": …, "1": …}`` in order: Flax writes tuples so."""
     if isinstance(entries, list):
         return entries
     if not isinstance(entries, Mapping) or len(entries) > _MOST_CHUNKS:

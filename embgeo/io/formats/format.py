@@ -1,4 +1,4 @@
-"""What a format is: a module, or an object of a plug-in, that knows one way to store tensors."""
+"""The protocol of formats, which are modules or objects of plug-ins, and how files are opened."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class Described(Protocol):
-    """What documentation and messages say of a format.
+    """The attributes of every format.
 
     Attributes
     ----------
     NAME : str
-        In messages and in the provenance.
+        Name in messages and in the provenance.
     RECOGNIZED : str
-        How a file of it is recognized, in words.
+        How its files are recognized, for the documentation.
     READ : str
-        What is mapped and what is read, in words.
+        What is mapped and what is read, for the documentation.
     EXTRA : str
-        The extra of embgeo that it needs; empty for none.
+        Extra of embgeo that it needs, or an empty string.
     """
 
     @property
@@ -42,46 +42,52 @@ class Described(Protocol):
     def EXTRA(self) -> str: ...
 
     def open_checkpoint(self, path: Path, /) -> Checkpoint:
-        """The tensors of a file, seen but not read, with the labels and counts that it carries.
+        """The tensors of a file, not yet read, with its labels and counts.
 
-        Every size in the file is compared with the file before it is used, and nothing that the
-        file holds is executed. Called by :func:`open_with`, which names the file in errors.
+        Compare every size in the file with the file before using it, and execute nothing. The
+        caller, :func:`open_with`, names the file in errors.
 
         Raises
         ------
         Damaged
-            A file that is damaged, hostile or cut off, or a package that is missing.
+            The file is damaged, hostile or cut off, or a package is missing.
         """
 
 
 @runtime_checkable
 class Format(Described, Protocol):
-    """A format that is recognized by the first bytes of a file."""
+    """A format that is recognized by the first bytes of its files."""
 
     def sniff(self, head: bytes, /) -> bool:
-        """Whether a file that begins with `head` (at most 4,096 bytes) is of this format."""
+        """Whether a file that begins with `head` (at most 4,096 bytes) has this format."""
 
 
 class NeighborFormat(Described, Protocol):
-    """A format of bare numbers, recognized by the files next to it."""
+    """A format without a header, recognized by the files next to its files."""
 
     def belongs(self, path: Path, /) -> bool:
-        """Whether the files next to `path` say that it is of this format."""
+        """Whether the files next to `path` show that it has this format."""
 
 
 def open_with(known: Described, path: Path) -> Checkpoint:
-    """Open a file in a format that was recognized.
+    """Open a file of this format.
 
-    The one place where whatever a bad file causes, now or when a tensor of it is opened, becomes
-    one line that names it.
+    Errors of a bad file, now or when a tensor of it is opened, become one line that names it.
     """
     with reading(path, known.NAME):
         checkpoint = known.open_checkpoint(path)
         if not checkpoint.tensors:
             reason = f": {checkpoint.notes[0]}" if checkpoint.notes else ""
             raise Damaged(f"it holds no tensor that can be read{reason}", RIGHT_FILE)
-    guarded = (guard_tensor(path, known.NAME, tensor) for tensor in checkpoint.tensors)
-    return replace(checkpoint, tensors=tuple(guarded))
+    guarded = tuple(_guard_tensor(path, known.NAME, tensor) for tensor in checkpoint.tensors)
+    return replace(checkpoint, tensors=guarded)
+
+
+def _guard_tensor(path: Path, name: str, tensor: Tensor) -> Tensor:
+    ranges = tensor.ranges
+    if ranges is not None:
+        ranges = replace(ranges, read=guard_opening(path, name, ranges.read))
+    return replace(tensor, open=guard_opening(path, name, tensor.open), ranges=ranges)
 
 
 GROUP = "embgeo.formats"
@@ -90,26 +96,20 @@ T = TypeVar("T")
 
 
 def find_plugin(head: bytes) -> Format | None:
-    """The first installed plug-in that recognizes a file by its first bytes.
-
-    Raises
-    ------
-    UnreadableFile
-        A plug-in that cannot be imported, is not a format, or fails.
-    """
+    """The first installed plug-in that recognizes a file; a plug-in that fails is an error."""
     return next((plugin for plugin in _load_installed(tuple(sys.path)) if plugin.sniff(head)), None)
 
 
 @cache
 def _load_installed(_search_path: tuple[str, ...]) -> tuple[PluginFormat, ...]:
-    from importlib.metadata import entry_points  # slow, and needed for unknown files only
+    from importlib.metadata import entry_points  # slow; needed for unknown files only
 
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return tuple(PluginFormat(entry) for entry in entries)
 
 
 class PluginFormat:
-    """A format of another package, whose failures become one line that names it."""
+    """A format of another package; its failures become one line that names the package."""
 
     def __init__(self, entry: EntryPoint) -> None:
         self._name = entry.name
@@ -140,11 +140,3 @@ class PluginFormat:
             f"the format plug-in {self._name!r} of {self._package} cannot be used ({cause})",
             way_out=f"update {self._package}, or uninstall it",
         )
-
-
-def guard_tensor(path: Path, name: str, tensor: Tensor) -> Tensor:
-    """The tensor, whose rows are read inside :func:`embgeo.io.bounded.guard.reading`."""
-    ranges = tensor.ranges
-    if ranges is not None:
-        ranges = replace(ranges, read=guard_opening(path, name, ranges.read))
-    return replace(tensor, open=guard_opening(path, name, tensor.open), ranges=ranges)

@@ -1,11 +1,10 @@
-"""What gensim's ``save`` writes: a pickle, and large arrays in ``.npy`` files next to it.
+"""Models saved by gensim: a pickle, and large arrays in ``.npy`` files next to it.
 
-``Word2Vec``, ``FastText``, ``Doc2Vec`` and ``KeyedVectors`` of all generations are read, without
-gensim. Generations differ in what they call things: vectors were ``syn0`` before 3.3, the list of
-words ``index2word`` or ``index2entity`` before 4.0, and counts stood in a ``Vocab`` object for each
-word before they became an array. FastText models since 4.0 leave their word vectors out, as they
-follow from ``vectors_vocab`` and ``vectors_ngrams``: they are computed as gensim does when it loads
-such a model.
+``Word2Vec``, ``FastText``, ``Doc2Vec`` and ``KeyedVectors`` of all versions are read, without
+gensim. Vectors are named ``syn0`` before 3.3, the list of words ``index2word`` or ``index2entity``
+before 4.0, and counts were in a ``Vocab`` object for each word before they became an array.
+FastText models since 4.0 omit word vectors: they are computed from ``vectors_vocab`` and
+``vectors_ngrams``, as gensim does when it loads a model.
 """
 
 from __future__ import annotations
@@ -43,18 +42,12 @@ _VECTORS = ("vectors", "syn0")
 
 
 def sniff(head: bytes) -> bool:
-    """A pickle that begins with the name of one of gensim's classes."""
+    """A pickle that begins with the name of a class of gensim."""
     return _START.match(head) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The arrays of a model, the words of its rows, and their counts.
-
-    Parameters
-    ----------
-    path : Path
-        The main file; the files that gensim wrote next to it are found by its name.
-    """
+    """The arrays of a model, in the pickle and in files next to it, its words and counts."""
     found = find_objects(load(map_file(path).data))
     if not found:
         raise Damaged("the pickle does not hold what its first bytes promise")
@@ -92,7 +85,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _holder(found: list[Saved], tensors: dict[str, Tensor]) -> Saved | None:
-    """The object whose words and vectors are the model's: ``wv``, or the only one there is."""
+    """The object with the words and vectors of the model: ``wv``, or the first one."""
     holders = [s for s in found if any(s.path_to(name) in tensors for name in _VECTORS)]
     named = [s for s in holders if s.name == "wv"]
     return next(iter(named or holders), None)
@@ -109,7 +102,7 @@ def _counts(holder: Saved, n: int) -> tuple[npt.NDArray[np.float64] | None, tupl
 
 
 def _compose(saved: Saved, tensors: dict[str, Tensor]) -> tuple[str, ...]:
-    """Add FastText's word vectors where only their parts are stored; a note if that cannot be."""
+    """Add the word vectors of a FastText model that stores their parts only, with a note."""
     parts = [tensors.get(saved.path_to(f"vectors_{part}")) for part in ("vocab", "ngrams")]
     name = saved.path_to("vectors")
     if name in tensors or parts[0] is None:
@@ -158,27 +151,18 @@ _WORD_TABLES = ("key_to_index", "vocab")
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An object of one of gensim's classes.
+    """An object of a class of gensim."""
 
-    Attributes
-    ----------
-    name : str
-        The attributes that lead to it, joined by dots; empty for the outermost one.
-    kind : str
-        Name of the class.
-    attributes : dict
-    """
-
-    name: str
-    kind: str
+    name: str  # attributes that lead to it, joined by dots; empty for the root
+    kind: str  # name of the class
     attributes: dict[object, object]
 
     def path_to(self, attribute: str) -> str:
-        """The name of a tensor kept under `attribute`."""
+        """The name of the tensor under `attribute`."""
         return f"{self.name}.{attribute}" if self.name else attribute
 
     def names(self, attribute: str) -> list[str]:
-        """A list of attribute names that gensim noted, such as ``__numpys``."""
+        """A list of attribute names that gensim stores, such as ``__numpys``."""
         listed = self.attributes.get(attribute, [])
         if not isinstance(listed, list) or len(listed) > _MOST_SIDECARS:
             raise Damaged(f"its {attribute} is not a list of at most {_MOST_SIDECARS} names")
@@ -189,7 +173,7 @@ class Saved:
 
 
 def find_objects(root: object) -> list[Saved]:
-    """The outermost object and those of gensim's that it holds as attributes."""
+    """The root and the objects of gensim among its attributes."""
     found: list[Saved] = []
     seen: set[int] = set()
     pending = [("", root, 0)]
@@ -211,28 +195,26 @@ def find_objects(root: object) -> list[Saved]:
 
 def _states(stub: Stub) -> Iterator[dict[object, object]]:
     for state in stub.states:
-        # With slots a state is a pair: what the instance's dict holds, and what the slots do.
+        # With slots a state is a pair: the dict of the instance, and the slots.
         for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
             if isinstance(part, dict):
                 yield part
 
 
 def pickled_arrays(saved: Saved) -> Iterator[tuple[str, PickledArray]]:
-    """Arrays that lie in the pickle itself."""
+    """Arrays in the pickle itself."""
     for key, value in saved.attributes.items():
         if isinstance(value, PickledArray) and isinstance(key, str) and _ATTRIBUTE.fullmatch(key):
             yield saved.path_to(key), value
 
 
 def sidecars(saved: Saved, path: Path) -> Iterator[tuple[str, Tensor | str, Path]]:
-    """Arrays that gensim wrote into files of their own: name, tensor or why there is none, file."""
-    for attribute in saved.names("__numpys"):
+    """Arrays in separate files: name, tensor or why it is not read, file."""
+    dense = saved.names("__numpys")
+    for place, attribute in enumerate([*dense, *saved.names("__scipys")]):
         name = saved.path_to(attribute)
         file = path.with_name(f"{path.name}.{name}.npy")
-        yield name, _sidecar(name, file), file
-    for attribute in saved.names("__scipys"):
-        name = saved.path_to(attribute)
-        yield name, "it is a sparse matrix", path.with_name(f"{path.name}.{name}.npy")
+        yield name, _sidecar(name, file) if place < len(dense) else "it is a sparse matrix", file
 
 
 def _sidecar(name: str, file: Path) -> Tensor | str:
@@ -249,7 +231,7 @@ def _sidecar(name: str, file: Path) -> Tensor | str:
 
 
 def find_words(saved: Saved) -> tuple[str, ...] | None:
-    """The words of an object's rows."""
+    """The words of the rows of an object."""
     for attribute in _WORD_LISTS:
         found = word_list(saved.attributes.get(attribute))
         if found is not None:
@@ -262,7 +244,7 @@ def find_words(saved: Saved) -> tuple[str, ...] | None:
 
 
 def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
-    """How often the word of each of `n` rows occurred, None where the file does not say it."""
+    """The counts of the words of `n` rows, if the file has them."""
     extra = saved.attributes.get("expandos")
     array = extra.get("count") if isinstance(extra, dict) else None
     if isinstance(array, PickledArray):
@@ -275,7 +257,7 @@ def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
         return None
     values = np.full(n, -1.0)
     for entry in table.values():
-        if not isinstance(entry, Stub):  # the row number alone
+        if not isinstance(entry, Stub):  # a row number without a count
             return None
         row, count = _field(entry, "index"), _field(entry, "count")
         if not isinstance(row, int) or not isinstance(count, int) or not 0 <= row < n:
@@ -285,10 +267,10 @@ def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
 
 
 def _field(entry: object, name: str) -> object:
-    """An attribute of a ``Vocab`` object; the entry itself where it is the row number."""
+    """An attribute of a ``Vocab`` object, or the row number that stands in its place."""
     if not isinstance(entry, Stub):
         return entry
-    # Not put together: a large state may be that of every word.
+    # Parts are not merged: a hostile file may share one large state between all words.
     value = next((part[name] for part in _states(entry) if name in part), None)
     if isinstance(value, Stub) and value.name == "numpy.scalar":
         return _scalar(value)
@@ -313,7 +295,7 @@ def _plausible(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | Non
 
 
 def are_placeholders(values: npt.NDArray[np.float64]) -> bool:
-    """Whether counts are N, N−1, …, 1: what gensim writes for vectors that came without counts."""
+    """Whether counts are N, N−1, …, 1, which gensim writes for vectors without counts."""
     return len(values) > 1 and bool(np.array_equal(values, np.arange(len(values), 0, -1)))
 
 

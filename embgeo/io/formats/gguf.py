@@ -1,4 +1,4 @@
-"""GGUF files of llama.cpp: plain numbers are mapped, quantized ones dequantized block by block."""
+"""GGUF files of llama.cpp: plain numbers are mapped, quantized ones decoded block by block."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ READ = (
 )
 EXTRA = "gguf"
 
-#: Types that are mapped, by ggml's names; all others are dequantized.
+#: Types that are mapped; all others are dequantized.
 PLAIN = {
     "F32": "float32",
     "F16": "float16",
@@ -49,9 +49,9 @@ PLAIN = {
 #: Quantized bytes that are dequantized at a time.
 _BLOCK_BYTES = 2 * 2**20
 
-#: llama.cpp's kinds of tokens, next to normal ones.
+#: Kinds of tokens in llama.cpp other than normal ones.
 _TOKEN_TYPES = {2: "unknown", 3: "control", 4: "user-defined", 5: "unused", 6: "byte"}
-#: How its tokenizers write spaces; for others the tokens themselves are asked.
+#: How tokenizers write spaces; for others it is inferred from the tokens.
 _SCHEMES: dict[str, Scheme] = {
     "gpt2": "byte-level",
     "llama": "sentencepiece",
@@ -63,12 +63,11 @@ _LISTED = 6
 
 
 def sniff(head: bytes) -> bool:
-    """The magic string."""
     return head.startswith(MAGIC)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Tensors, tokens and what kinds of tokens they are."""
+    """Tensors and tokens, with notes on kinds of tokens."""
     data = map_file(path)
     header = read_header(data)
     tensors = tuple(_tensor(data, info, header.big_endian) for info in header.tensors)
@@ -104,7 +103,7 @@ def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool) -> Array:
         expand(np.ascontiguousarray(blocks[start : start + step])).reshape(-1)
         for start in range(0, len(blocks), step)
     )
-    # Scales are half-precision floats: hostile ones make infinities, which the analysis masks.
+    # Hostile half-precision scales give infinities, which the analysis masks.
     with np.errstate(all="ignore"):
         return fill_rows(pieces, (count(info.shape),)).reshape(info.shape)
 
@@ -151,14 +150,14 @@ def _quantized_note(header: GGUFHeader) -> list[str]:
 
 
 def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:
-    """The vocabulary in readable form, and a note on tokens that are not text."""
+    """The decoded vocabulary, and notes on tokens that are not text."""
     stored = header.metadata.get(TOKENS)
     if not isinstance(stored, list) or not stored or not isinstance(stored[0], str):
         return None, []
     types = _token_types(header.metadata.get(TOKEN_TYPES), len(stored))
     scheme = _SCHEMES.get(str(header.metadata.get(TOKEN_MODEL))) or guess_scheme(stored)
     read = READERS[scheme]
-    # Control tokens and the like are never encoded: they keep their text.
+    # Control tokens and the like are not encoded.
     tokens = tuple(
         safe_text(read(token) if kind == _NORMAL else token)
         for token, kind in zip(stored, types, strict=True)

@@ -1,4 +1,4 @@
-"""The header of a GGUF file: metadata and the places of the tensors, read within bounds."""
+"""The header of a GGUF file: metadata and descriptions of the tensors."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from embgeo.io.bounded.maps import Bytes, check_places, count, whole_numbers
 MAGIC = b"GGUF"
 
 _MOST_TENSORS = 1_000_000
-#: Vocabulary and merges of the largest tokenizers have about a million entries together.
+#: The largest tokenizers have about a million tokens and merges.
 _MOST_ITEMS = 4_000_000
 _LONGEST_TEXT = 65_536
 _MOST_TEXT = 128 * 2**20
 _DEEPEST_ARRAY = 4
-#: ggml itself knows no more.
+#: The limit of ggml.
 _MOST_DIMENSIONS = 4
 _LARGEST_ALIGNMENT = 2**20
 
 _STRING, _ARRAY, _BOOL = 8, 9, 7
-#: Number types of metadata values, as ``struct`` calls them.
+#: Formats of ``struct`` for number types of metadata.
 _NUMBERS = {
     0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", _BOOL: "?", 10: "Q", 11: "q", 12: "d",
 }  # fmt: skip
 
-#: Metadata that is looked at; the rest is only walked over.
+#: Metadata that is read; other entries are skipped.
 TOKENS = "tokenizer.ggml.tokens"
 TOKEN_TYPES = "tokenizer.ggml.token_type"
 TOKEN_MODEL = "tokenizer.ggml.model"
@@ -35,7 +35,7 @@ ARCHITECTURE = "general.architecture"
 _ALIGNMENT = "general.alignment"
 _WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, ARCHITECTURE, _ALIGNMENT})
 
-#: ggml's number types: name, numbers in a block, bytes of a block.
+#: Types of ggml: name, numbers in a block, bytes of a block.
 TYPES: dict[int, tuple[str, int, int]] = {
     0: ("F32", 1, 4),
     1: ("F16", 1, 2),
@@ -87,41 +87,18 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class GGUFHeader:
-    """What a GGUF file says before its tensors begin.
-
-    Attributes
-    ----------
-    big_endian : bool
-    metadata : dict
-        The entries that are of use here.
-    tensors : tuple of TensorInfo
-        In the order of the file; of types that are known.
-    unknown : tuple of str
-        Names of tensors of a type that is not known.
-    metadata_end : int
-        Where the metadata end in the file, and the tensors' descriptions begin.
-    alignment : int
-        Of the tensors' bytes.
-    """
+    """A GGUF file up to its tensors."""
 
     big_endian: bool
-    metadata: dict[str, Any]
-    tensors: tuple[TensorInfo, ...]
-    unknown: tuple[str, ...]
-    metadata_end: int
-    alignment: int
+    metadata: dict[str, Any]  # entries of `_WANTED`
+    tensors: tuple[TensorInfo, ...]  # of known types, in the order of the file
+    unknown: tuple[str, ...]  # names of tensors of unknown types
+    metadata_end: int  # where the descriptions of the tensors begin
+    alignment: int  # of the bytes of each tensor
 
 
 def read_header(data: Bytes, size: int | None = None) -> GGUFHeader:
-    """Parse the start of a GGUF file and compare it with the file's size.
-
-    Parameters
-    ----------
-    data : array of uint8
-        The file, or its beginning with all of the header.
-    size : int, optional
-        Bytes of the file, where `data` is its beginning.
-    """
+    """Parse the header; `data` may be the beginning of a file of `size` bytes."""
     cursor = _Cursor(data)
     n_tensors, n_entries = cursor.length(), cursor.length()
     if n_tensors > _MOST_TENSORS or n_entries > _MOST_TENSORS:
@@ -161,7 +138,7 @@ def _place(info: TensorInfo, base: int) -> TensorInfo:
 
 
 class _Cursor:
-    """Walks over the header; every length is compared with what is left of the file."""
+    """Reads the header; every length is compared with the rest of the file."""
 
     def __init__(self, data: Bytes) -> None:
         # Slices of a memoryview cost a tenth of those of an array, and there may be a million.
@@ -170,8 +147,8 @@ class _Cursor:
         self.position = len(MAGIC)
         self.items = 0
         self.text_bytes = 0
-        # Up to version 1 lengths had 4 bytes; in files of the other byte order the version, a
-        # small number, shows in the upper half.
+        # Lengths of version 1 have 4 bytes. In big-endian files the version, a small number, is in
+        # the upper half.
         version = self.number("I")
         if version & 0xFFFF == 0:
             self.order = ">"
@@ -205,14 +182,14 @@ class _Cursor:
         self.position += size
 
     def _items(self, length: int) -> int:
-        """`length`, added to what the arrays before it hold."""
+        """Count the entries of a list against the limit, and return `length`."""
         self.items += length
         if self.items > _MOST_ITEMS:
             raise Damaged("the header's lists have implausibly many entries")
         return length
 
     def value(self, kind: int) -> Any:
-        """A number, a text, or a list of either; lists of lists are of no use here."""
+        """A number, a text, or a list of either."""
         if kind == _STRING:
             return self.text()
         if kind != _ARRAY:
@@ -225,7 +202,6 @@ class _Cursor:
         return list(struct.unpack(f"{self.order}{length}{code}", self._take(size)))
 
     def skip(self, kind: int, depth: int = 0) -> None:
-        """Step over a value."""
         if kind == _STRING:
             self._jump(self.length())
         elif kind != _ARRAY:
@@ -241,12 +217,12 @@ class _Cursor:
                 self._jump(struct.calcsize(_code(inner)) * length)
 
     def tensor(self) -> TensorInfo:
-        """A tensor's description; its place is still counted from the end of the header."""
+        """The description of a tensor; its offset counts from the end of the header."""
         name = self.text()
         dimensions = self.number("I")
         if dimensions > _MOST_DIMENSIONS:
             raise Damaged(f"{short(name)} has {dimensions:,} dimensions")
-        # The fastest dimension comes first: rows, the slowest, are last.
+        # The fastest dimension comes first, rows come last.
         sizes = [self.length() for _ in range(dimensions)]
         shape = whole_numbers(sizes[::-1], f"the shape of {short(name)}")
         kind = self.number("I")

@@ -1,7 +1,7 @@
 """HDF5 files, as Keras and pandas write them.
 
-The HDF5 library walks through the file in a process of its own
-(:mod:`embgeo.io.formats.hdf5_worker`); what lies in one piece is then mapped here.
+The HDF5 library reads the file in a separate process (:mod:`embgeo.io.formats.hdf5_worker`);
+contiguous datasets are mapped here.
 """
 
 from __future__ import annotations
@@ -33,17 +33,16 @@ EXTRA = "hdf5"
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _WORKER = Path(__file__).with_name("hdf5_worker.py")
 _LIBRARY = "the HDF5 library"
-#: Seconds of computing for the description of a file and for a dataset; bytes and words a second
-#: on top. Together they are what a file may cost that is refused.
+#: Processor seconds for the description of a file and for a dataset, and in addition bytes and
+#: words per second. Together they limit the cost of a file that is refused.
 _DESCRIBING, _READING = 5, 2
 _SLOWEST, _SLOWEST_WORDS = 20 * 2**20, 500_000
 _MOST_WORD_BYTES = 512 * 2**20
-#: What pandas calls the labels of rows.
+#: The dataset of row labels in files of pandas.
 _ROW_LABELS = "axis1"
 
 
 def sniff(head: bytes) -> bool:
-    """The signature at the very start."""
     return head.startswith(_MAGIC)
 
 

@@ -1,9 +1,9 @@
-"""Reads HDF5 files with h5py, run by :mod:`embgeo.io.bounded.worker_main`.
+"""Reads HDF5 files with h5py; started by :mod:`embgeo.io.bounded.worker_main`.
 
-Long results go to the file that the request names. It imports nothing of embgeo.
+Long results go to the file that the request names. The module imports nothing of embgeo.
 
-Only what lies in the file itself is read: links, external storage and virtual datasets, all of
-which may name other files, are left out, and so are filters that HDF5 would load as a plug-in.
+Links, external storage and virtual datasets, which may name other files, are left out, and so are
+filters that HDF5 would load as plug-ins.
 """
 
 from __future__ import annotations
@@ -21,33 +21,26 @@ _MOST_OBJECTS = 100_000
 _DEEPEST = 64
 #: A chunk is unpacked as a whole.
 _LARGEST_CHUNK = 256 * 2**20
-#: Above this size a dataset may not be this many times larger than its bytes in the file.
+#: A dataset above this size may take at most `_MOST_RATIO` times its bytes in the file.
 _LARGE = 16 * 2**20
 _MOST_RATIO = 100
 _MOST_WORDS = 4_000_000
 _WORDS_AT_A_TIME = 4096
 
-#: deflate, shuffle, fletcher32, szip, nbit, scale-offset and h5py's lzf; all others are plug-ins.
+#: deflate, shuffle, fletcher32, szip, nbit, scale-offset and lzf of h5py; others are plug-ins.
 _FILTERS = frozenset({1, 2, 3, 4, 5, 6, 32000})
 _OPTIMIZER = frozenset({"optimizer_weights", "optimizer"})
 
 Keys = tuple[str, ...]
+#: Keys of what is left out, with the reason.
+LeftOut = list[tuple[Keys, str]]
 
 
 class HDF5Refused(Exception):
-    """Why the whole file is refused."""
-
-
-class Listing:
-    """What was found: datasets of numbers, word lists, and what is left out, by reason."""
-
-    def __init__(self) -> None:
-        self.datasets: list[dict[str, Any]] = []
-        self.left_out: list[tuple[Keys, str]] = []
+    """Why the file is refused."""
 
 
 def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
-    """The answer to one request."""
     try:
         with h5py.File(request["path"], "r", locking="best-effort") as file:
             answer = ACTIONS[request["action"]](file, request)
@@ -61,17 +54,18 @@ def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict
 
 
 def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
-    """Every dataset of numbers or of words, with its place where it lies in one piece."""
+    """Every dataset of numbers or words, with its offset if its bytes are contiguous."""
     size = os.stat(request["path"]).st_size
-    listing = Listing()
-    for keys, dataset, alias_of in datasets(file, listing):
+    found: list[dict[str, Any]] = []
+    left_out: LeftOut = []
+    for keys, dataset, alias_of in datasets(file, left_out):
         words = is_words(dataset)
         reason = reason_to_refuse(dataset, size, words)
         if reason:
-            listing.left_out.append((keys, reason))
+            left_out.append((keys, reason))
             continue
         dtype = dataset.dtype
-        listing.datasets.append(
+        found.append(
             {
                 "keys": keys,
                 "shape": dataset.shape,
@@ -81,11 +75,11 @@ def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
                 "alias_of": alias_of,
             }
         )
-    return {"datasets": listing.datasets, "left_out": listing.left_out}
+    return {"datasets": found, "left_out": left_out}
 
 
 def values(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of one dataset, in this machine's byte order, into the output file."""
+    """Write the numbers of a dataset in native byte order to the output file."""
     dataset = at(file, request["keys"])
     dtype = dataset.dtype.newbyteorder("=")
     out = np.memmap(request["output"], dtype=dtype, mode="w+", shape=dataset.shape or (1,))
@@ -95,7 +89,7 @@ def values(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def words(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
-    """The strings of one dataset into the output file, a list in JSON on each line."""
+    """Write the strings of a dataset to the output file, a JSON list on each line."""
     dataset = at(file, request["keys"])
     with open(request["output"], "w", encoding="ascii") as out:
         for start in range(0, len(dataset), _WORDS_AT_A_TIME):
@@ -111,15 +105,15 @@ ACTIONS = {"describe": describe, "values": values, "words": words}
 
 
 def at(file: h5py.File, keys: list[str]) -> h5py.Dataset:
-    """The dataset that the keys of hard links lead to, one after the other."""
+    """The dataset under these keys, which are hard links."""
     item: Any = file
     for key in keys:
         item = item[key]
     return item
 
 
-def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dataset, Keys]]:
-    """Every dataset that hard links lead to, and its keys where it came before."""
+def datasets(file: h5py.File, left_out: LeftOut) -> Iterator[tuple[Keys, h5py.Dataset, Keys]]:
+    """Every dataset under hard links, and the first keys of one that occurs again."""
     seen: dict[Any, Keys] = {h5py.h5o.get_info(file.id).addr: ()}
     pending: list[tuple[Keys, h5py.Group]] = [((), file)]
     entries = 0
@@ -132,11 +126,11 @@ def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dat
         for key in group:
             keys = (*above, key)
             if not above and key in _OPTIMIZER:
-                listing.left_out.append((keys, "it is the optimizer's state"))
+                left_out.append((keys, "it is the optimizer's state"))
                 continue
-            # A name with a slash would be taken for a path, through links of any kind.
+            # h5py takes a name with a slash for a path, which may lead through any link.
             if "/" in key or not isinstance(group.get(key, getlink=True), h5py.HardLink):
-                listing.left_out.append((keys, "it is a link to another place or file"))
+                left_out.append((keys, "it is a link to another place or file"))
                 continue
             item = group[key]
             address = h5py.h5o.get_info(item.id).addr
@@ -149,7 +143,7 @@ def datasets(file: h5py.File, listing: Listing) -> Iterator[tuple[Keys, h5py.Dat
 
 
 def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
-    """Why a dataset is not read, as a clause; empty if it is."""
+    """Why a dataset is not read; empty if it is."""
     properties = dataset.id.get_create_plist()
     if properties.get_external_count():
         return "its numbers lie in another file"
@@ -172,17 +166,17 @@ def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
 
 
 def is_stored_plainly(dataset: h5py.Dataset) -> bool:
-    """Whether its bytes are those of the array: in one piece, and of exactly numpy's type.
+    """Whether the bytes of a dataset are contiguous and of exactly the numpy type.
 
-    HDF5 knows floats of any bias and normalization and integers of fewer bits than their bytes
-    hold, which h5py gives as the numpy type of that size; reading converts them.
+    HDF5 has floats of any bias and normalization and integers that do not fill their bytes, for
+    which h5py gives the numpy type of that size; they need a conversion.
     """
     stored = dataset.id.get_type()
     return not dataset.chunks and bool(stored == h5py.h5t.py_create(dataset.dtype, logical=True))
 
 
 def is_words(dataset: h5py.Dataset) -> bool:
-    """Whether it holds strings, of fixed or variable length."""
+    """Whether a dataset holds strings, of fixed or variable length."""
     try:
         return h5py.check_string_dtype(dataset.dtype) is not None
     except TypeError:
@@ -190,7 +184,7 @@ def is_words(dataset: h5py.Dataset) -> bool:
 
 
 def number_name(dataset: h5py.Dataset) -> str:
-    """The name of its number type; empty if it holds other things."""
+    """The name of the number type; empty for other types."""
     try:
         dtype = dataset.dtype
     except TypeError:
@@ -201,7 +195,7 @@ def number_name(dataset: h5py.Dataset) -> str:
 
 
 def is_bfloat16(dataset: h5py.Dataset) -> bool:
-    """Whether Keras wrote it, which keeps bfloat16 as two opaque bytes and a remark."""
+    """Whether Keras wrote bfloat16, as two opaque bytes with an attribute."""
     dtype = dataset.dtype
     return bool(
         dtype.kind == "V"

@@ -1,7 +1,7 @@
-"""Matrices that MLX has quantized: integers in 32-bit words, with a scale and a bias a group.
+"""Matrices quantized by MLX: integers in 32-bit words, with a scale and a bias for each group.
 
-Within a row, each group of `group_size` entries is s·q + b with q an integer of `bits` bits, of
-which a word holds 32/bits, the first in its lowest bits (mlx.core.quantize).
+Within a row, each group of `group_size` entries is s·q + b with q an integer of `bits` bits; a word
+holds 32/bits of them, the first in its lowest bits (mlx.core.quantize).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 
 _WORD = 32
-#: Of the widths that MLX knows, those that fill a word.
+#: The widths of MLX of which a whole number fills a word.
 _BITS = (2, 4, 8)
 _BLOCK_ROWS = 1024
 
@@ -34,20 +34,12 @@ class Quantized:
 
 
 def read_quantized(checkpoint: Checkpoint, settings: Mapping[str, Any] | None = None) -> Checkpoint:
-    """The checkpoint with its quantized matrices as matrices of numbers.
+    """Replace quantized matrices by matrices of numbers.
 
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-    settings : mapping, optional
-        ``quantization`` of ``config.json``; without it such matrices are left out with a note.
-
-    Raises
-    ------
-    UnreadableFile
-        They are left out, and nothing else is a matrix.
+    `settings` is ``quantization`` of ``config.json``; without it they are left out with a note, or
+    refused if the checkpoint has no other matrix.
     """
-    found = {q.words.name: q for q in _find(checkpoint.tensors)}
+    found = _find(checkpoint.tensors)
     if not found:
         return checkpoint
     parts = {t.name for q in found.values() for t in (q.scales, q.biases)}
@@ -73,21 +65,21 @@ def read_quantized(checkpoint: Checkpoint, settings: Mapping[str, Any] | None = 
     return replace(checkpoint, tensors=tuple(tensors), notes=tuple(notes))
 
 
-def _find(tensors: tuple[Tensor, ...]) -> list[Quantized]:
+def _find(tensors: tuple[Tensor, ...]) -> dict[str, Quantized]:
     by_name = {tensor.name: tensor for tensor in tensors}
-    found = []
+    found = {}
     for tensor in tensors:
         stem = tensor.name.removesuffix("weight")
         scales, biases = by_name.get(f"{stem}scales"), by_name.get(f"{stem}biases")
         if tensor.dtype != "uint32" or len(tensor.shape) != 2 or scales is None or biases is None:
             continue
         if scales.shape == biases.shape and scales.shape[:1] == tensor.shape[:1]:
-            found.append(Quantized(tensor, scales, biases))
+            found[tensor.name] = Quantized(tensor, scales, biases)
     return found
 
 
 def _dequantized(parts: Quantized, settings: Mapping[str, Any]) -> Tensor | str:
-    """The matrix, or why it is not read."""
+    """The matrix, or the reason why it is not read."""
     own = settings.get(parts.words.name.removesuffix(".weight"))
     chosen = own if isinstance(own, dict) else settings
     bits, group = chosen.get("bits"), chosen.get("group_size")

@@ -52,7 +52,7 @@ NOT_WEIGHTS = (
     "merges.txt",
 )
 _LISTED = 6
-#: Classes of transformers that predict tokens; BertModel, for one, ends in hidden states.
+#: Classes of transformers that predict tokens; others, such as BertModel, have no output matrix.
 _LANGUAGE_MODEL = re.compile(
     r"LMHead|CausalLM|MaskedLM|ForConditionalGeneration|ForPreTraining|MTModel"
 )
@@ -60,7 +60,7 @@ _LANGUAGE_MODEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelConfiguration:
-    """What a configuration says of the matrices."""
+    """The matrices as ``config.json`` describes them."""
 
     tied: bool | None = None
     vocabulary_size: int | None = None
@@ -75,20 +75,9 @@ def open_folder(
     open_file: Callable[[Path], Checkpoint],
     is_known: Callable[[Path], bool],
 ) -> Checkpoint:
-    """The weights of a model folder, with its tokens and what it says about tying.
+    """The weights of a model folder, with its tokens and whether the model is tied.
 
-    Parameters
-    ----------
-    folder : Path
-    open_file : callable
-        Opens a single weights file, whatever its format.
-    is_known : callable
-        Whether a file's first bytes are those of a format that `open_file` reads.
-
-    Raises
-    ------
-    UnreadableFile
-        No weights, several possible ones, or a damaged configuration or tokenizer.
+    `is_known` tells whether `open_file` reads the format of a file.
     """
     files = _weights_files(folder, open_file, is_known)
     for file in files:
@@ -98,7 +87,7 @@ def open_folder(
     weights = opened[0] if len(opened) == 1 else join_tables(folder, opened)
     configuration = read_configuration(folder)
     weights = read_quantized(weights, configuration.quantization)
-    # Vectors with counts know their own words: GloVe's vocab.txt, say, is not a list of tokens.
+    # Vectors with counts have words: the vocab.txt of GloVe is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
     if weights.counts is None:
         vocabulary, left_out = vocabulary_of(folder, configuration.model_type)
@@ -130,7 +119,7 @@ def open_folder(
 def _weights_files(
     folder: Path, open_file: Callable[[Path], Checkpoint], is_known: Callable[[Path], bool]
 ) -> list[Path]:
-    """The file with the weights, or the parts of a table."""
+    """The file with the weights, or the files of a table."""
     try:
         entries = sorted(folder.iterdir())
         files = [entry for entry in entries if entry.is_file()]
@@ -170,7 +159,7 @@ def _weights_files(
 
 
 def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
-    """Whether JSON with lists of numbers, as a log of a training has them, is a matrix."""
+    """Whether JSON with lists of numbers is a matrix and not, for example, a training log."""
     try:
         open_file(file)
     except UnreadableFile:
@@ -183,14 +172,14 @@ def _may_be_weights(file: Path) -> bool:
 
 
 def read_configuration(folder: Path) -> ModelConfiguration:
-    """What ``config.json`` says; nothing without one."""
+    """The configuration of a folder; an empty one without ``config.json``."""
     path = folder / "config.json"
     if not is_companion(path):
         return ModelConfiguration()
     data = read_json(path)
     if not isinstance(data, dict):
         raise refuse(path, "is not a JSON object", "download the configuration again")
-    # Models of text and pictures keep the language model's part under text_config.
+    # Multimodal models keep the configuration of the language model under text_config.
     inner = data.get("text_config")
     parts = [data, inner] if isinstance(inner, dict) else [data]
     return ModelConfiguration(
@@ -204,7 +193,7 @@ def read_configuration(folder: Path) -> ModelConfiguration:
 
 
 def _has_head(configuration: dict[str, Any]) -> bool:
-    """Whether the model has an output layer over its tokens; true if no class is listed."""
+    """Whether the model has an output matrix; true if no class is listed."""
     classes = configuration.get("architectures")
     if not isinstance(classes, list) or not classes:
         return True

@@ -19,14 +19,14 @@ READ = "mapped; arrays of Python objects are refused"
 EXTRA = ""
 MAGIC = b"\x93NUMPY"
 
-#: numpy itself refuses longer ones unless the file is trusted; plain arrays need about a hundred.
+#: The limit of numpy for files that are not trusted; plain arrays need about a hundred.
 _LONGEST_HEADER = 10_000
 
-#: So many bytes hold any header that is read.
+#: A header ends within this many bytes.
 HEADER_BYTES = 12 + _LONGEST_HEADER
 
-# The header is a Python dict literal. It is matched field by field rather than evaluated: a plain
-# array needs no more, and writers in other languages differ in order and spacing only.
+# The header is a Python dict literal. It is matched, not evaluated: headers of plain arrays differ
+# in order and spacing only.
 _DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z])(\d*)['"]\s*""")
 _CODE = re.compile(r"[biufc]\d{1,2}|[SU][1-9]\d{0,7}")
 _ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)\s*""")
@@ -38,7 +38,7 @@ _OTHER_ORDER = ">" if np.little_endian else "<"
 
 @dataclass(frozen=True, slots=True)
 class NpyHeader:
-    """What an .npy header says, checked; `start` is where the data begins."""
+    """A checked .npy header; the data begin at byte `start`."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -48,40 +48,31 @@ class NpyHeader:
 
 
 def sniff(head: bytes) -> bool:
-    """The magic string."""
     return head.startswith(MAGIC)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The one array of the file; its name is empty."""
+    """The array of the file, with an empty name."""
     data = map_file(path)
     return Checkpoint(path, NAME, (array_tensor("", data, read_header(data, len(data))),), (path,))
 
 
 def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:
-    """The array behind `header` as a tensor; NotNumbers for one of strings."""
+    """The array after `header`; NotNumbers for an array of strings."""
     if not is_numeric(header.dtype):
         raise NotNumbers("an array of strings, not of numbers")
     return Tensor(name, header.shape, header.dtype.name, lambda: read_array(data, header))
 
 
 class NotNumbers(Damaged):
-    """A sound array of something other than numbers or strings."""
+    """A sound array of objects that are not numbers."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause, "save the matrix with a number type, e.g. float32")
 
 
 def read_header(data: Bytes, size: int) -> NpyHeader:
-    """Parse the header at the start of `data` and hold it against the size of the whole.
-
-    Parameters
-    ----------
-    data : array of uint8
-        At least the first `HEADER_BYTES` bytes, or all there are.
-    size : int
-        Bytes of header and array together.
-    """
+    """Parse the header at the start of `data`; `size` is that of header and array together."""
     start, text = _header_text(data)
     descr, order, shape_text = (p.search(text) for p in (_DESCR, _ORDER, _SHAPE))
     if descr is None or order is None or shape_text is None:
@@ -100,7 +91,7 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
 
 
 def read_array(data: Bytes, header: NpyHeader) -> Array:
-    """The array behind `header`: a view of `data`."""
+    """The array after `header` as a view of `data`."""
     return view(
         data[header.start :],
         header.dtype,
@@ -140,7 +131,7 @@ def _dtype(code: str) -> np.dtype[Any]:
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    # Python 2 wrote sizes as long integers, with an L.
+    # Python 2 wrote long integers with an L.
     parts = [part.strip().removesuffix("L") for part in text.split(",")]
     if parts and not parts[-1]:
         parts.pop()

@@ -27,11 +27,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The arrays of the archive, under the names they were saved with.
-
-    A vector of strings with as many entries as a matrix has rows, saved under a name such as
-    ``words`` or ``vocab``, gives the tokens.
-    """
+    """The arrays of the archive; a vector of strings such as ``words`` gives the tokens."""
     archive = open_archive(path)
     tensors: list[Tensor] = []
     vocabularies: list[tuple[str, object]] = []

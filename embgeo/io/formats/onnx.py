@@ -1,7 +1,6 @@
 """ONNX models: the initializers of the graph, mapped, without the onnx package.
 
-Field numbers are those of ``onnx.proto``. Only the graph's own initializers are looked at, not the
-graphs inside of nodes.
+Field numbers are those of ``onnx.proto``. Graphs inside nodes are not read.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _INITIALIZER, _SPARSE_INITIALIZER = 5, 15
 _DIMS, _TYPE, _FLOATS, _NAME, _RAW, _DOUBLES, _EXTERNAL, _LOCATION = 1, 2, 4, 8, 9, 10, 13, 14
 _FLOAT, _DOUBLE, _STRING = 1, 11, 8
 
-#: What the model says of external data: the file, and a place in it.
+#: Keys of external data: the file, and a place in it.
 _KEYS = frozenset({"location", "offset", "length"})
 
-#: Number types by their number in the format; 4-bit types are packed and not read.
+#: Types by their number in the format; 4-bit types are packed and not read.
 _DTYPES = {
     1: "float32",
     2: "uint8",
@@ -68,7 +67,7 @@ _DTYPES = {
 
 @dataclass(slots=True)
 class _Initializer:
-    """A TensorProto as it stands in the file."""
+    """A TensorProto."""
 
     name: str = ""
     type: int = 0
@@ -80,7 +79,7 @@ class _Initializer:
 
 
 def sniff(head: bytes) -> bool:
-    """A version number, then the producer's name in printable characters, or the graph."""
+    """A version number, then the graph or the name of the producer in printable characters."""
     if len(head) < 6 or head[0] != _IR_VERSION << 3 or not 0 < head[1] < _LARGEST_IR_VERSION:
         return False
     if head[2] == _GRAPH << 3 | wire.BYTES or head[2] == 8 << 3 | wire.BYTES:
@@ -97,13 +96,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The initializers of the model's graph.
-
-    Parameters
-    ----------
-    path : Path
-        Files of external data are looked for next to it.
-    """
+    """The initializers of the graph; files of external data are next to the model."""
     left_out = Omissions()
     tensors: dict[str, Tensor] = {}
     files = SideFiles(path.parent, "file of external data")
@@ -161,13 +154,12 @@ def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
 
 
 def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
-    """One key and its value."""
     pair = {place: wire.text(value) for place, _, value in message.fields(data)}
     return {pair[1]: pair.get(2, "")} if pair.get(1) in _KEYS else {}
 
 
 def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tensor | None:
-    """The tensor, or None and a note where it is of a kind that is not read."""
+    """The tensor, or None and a note for a kind that is not read."""
     label = short(found.name)
     if found.type not in _DTYPES:
         kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"
@@ -188,7 +180,7 @@ def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tenso
 
 
 def _external(found: _Initializer, files: SideFiles, size: int) -> Bytes:
-    """The bytes of a tensor that lie in a file next to the model."""
+    """The bytes of a tensor in a file next to the model."""
     label = short(found.name)
     location = found.external.get("location", "")
     offset = found.external.get("offset", "0")

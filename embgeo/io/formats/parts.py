@@ -1,4 +1,4 @@
-"""Checkpoints in several files, found inside one folder only, and tensors in several pieces."""
+"""Checkpoints in several files of one folder, and tensors in several pieces."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from embgeo.io.bounded.companions import (
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 
-#: The first element of a piece, and its shape.
+#: Index of the first element of a piece, and its shape.
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def fill(boxes: Sequence[Box], shape: tuple[int, ...]) -> bool:
-    """Whether the boxes are the fields of a grid: every element is in exactly one of them."""
+def is_grid(boxes: Sequence[Box], shape: tuple[int, ...]) -> bool:
+    """Whether the boxes are the cells of a grid, so that each element is in exactly one."""
     if not count(shape):
         return not boxes
     if not boxes or any(not len(first) == len(part) == len(shape) for first, part in boxes):
@@ -42,15 +42,7 @@ def put_together(
     shape: tuple[int, ...],
     dtype: str,
 ) -> Array:
-    """The whole, read-only; beyond `scratch.MEMORY_BYTES` in a temporary file.
-
-    Parameters
-    ----------
-    pieces : iterable of (box, callable)
-        What each box holds; together they :func:`fill` the shape.
-    shape : tuple of int
-    dtype : str
-    """
+    """The read-only tensor of pieces that make up a grid; a large one is in a temporary file."""
     whole: Array = scratch.empty(shape, number_type(dtype))
     for (first, part), read in pieces:
         whole[tuple(slice(a, a + n) for a, n in zip(first, part, strict=True))] = read()
@@ -59,14 +51,7 @@ def put_together(
 
 
 class SideFiles:
-    """Files next to a checkpoint that hold its numbers, each found and mapped once.
-
-    Parameters
-    ----------
-    folder : Path
-    what : str
-        What they are called in errors.
-    """
+    """Files next to a checkpoint that hold its tensors; `what` names them in errors."""
 
     def __init__(self, folder: Path, what: str) -> None:
         self.paths: dict[str, Path] = {}
@@ -74,7 +59,7 @@ class SideFiles:
         self._folder, self._what = folder, what
 
     def read(self, name: str, start: int, end: int, label: str) -> Bytes:
-        """Bytes `start` to `end` of a file, as a map; `label` names the tensor in errors."""
+        """Map bytes `start` to `end` of a file; `label` names the tensor in errors."""
         if name not in self._maps:
             self.paths[name] = find_shard(self._folder, name, self._what)
             self._maps[name] = map_file(self.paths[name])
@@ -89,7 +74,7 @@ class SideFiles:
 
 
 def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
-    """The file `name` of `folder`, as an index or other metadata next to it names it."""
+    """The file that an index or other metadata in `folder` names."""
     if not is_plain_name(name):
         raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
     shard = folder / name

@@ -23,19 +23,19 @@ READ = (
 EXTRA = ""
 
 _NEWEST_PROTOCOL = 5
-#: What is behind the first array of joblib's pickles are bytes, no pickle.
+#: joblib writes bytes that are not part of the pickle after its first array.
 _JOBLIB = b"joblib.numpy_pickle"
 _LOOKED_AT = 4096
 
-#: How pickles of protocols 0 and 1, which have no magic number, begin: a container that is put
-#: into the memo at once, or a name on two lines of its own. No line of text vectors looks so.
+#: Pickles of protocols 0 and 1 have no magic number: they begin with a container that is memoized
+#: at once, or with a name on two lines. No text vectors begin so.
 _OLD = re.compile(
     rb"\(?(?:[ld]p\d+\n|[\]}][qr]|c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n|i[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n)"
 )
 
 
 def sniff(head: bytes) -> bool:
-    """Protocol 2 to 5 by its first two bytes, 0 and 1 by how containers and names begin."""
+    """Protocols 2 to 5 by their first two bytes, 0 and 1 by `_OLD`."""
     if legacy_checkpoint.sniff(head) or distributed_checkpoint.sniff(head):
         return False
     if head[:1] == b"\x80" and len(head) > 1:
@@ -44,11 +44,10 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The arrays of a pickle, under the keys, indices and attributes that lead to them.
+    """The arrays of a pickle, named by keys, indices and attributes.
 
-    A dict of words and vectors, or a list of vectors, becomes one matrix.
-
-    A vocabulary that lies next to a matrix with as many rows gives the tokens.
+    A dict of words and vectors, or a list of vectors, becomes one matrix. A vocabulary in the
+    pickle with one word for each row of a matrix gives the tokens.
     """
     data = map_file(path).data
     if _JOBLIB in bytes(data[:_LOOKED_AT]):

@@ -1,7 +1,6 @@
 """safetensors files, mapped.
 
-The header is read here and not by the safetensors library, whose numpy interface does not know
-bfloat16 and the 8-bit floats.
+The numpy interface of the safetensors library does not support bfloat16 and the 8-bit floats.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ RECOGNIZED = "the length of a header, then JSON"
 READ = "mapped; the header is read"
 EXTRA = ""
 
-#: The format's own limit.
+#: The limit of the format.
 LONGEST_HEADER = 100_000_000
 LENGTH_BYTES = 8
 _OBJECT = re.compile(rb'\{\s*["}\s]')
 _METADATA = "__metadata__"
 
-#: The format's type names, and numpy's or ml_dtypes'.
+#: Names of types in the format, and in numpy or ml_dtypes.
 DTYPES = {
     "BOOL": "bool",
     "U8": "uint8",
@@ -50,13 +49,13 @@ DTYPES = {
     "C64": "complex64",
 }
 
-#: Bits of the types that do not fill bytes; such tensors are named and left out.
+#: Bits of types that do not fill bytes; tensors of these types are left out with a note.
 _PACKED = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 
 
 @dataclass(frozen=True, slots=True)
 class TensorEntry:
-    """What the header says of a tensor; its bytes are counted from the end of the header."""
+    """A tensor in the header; offsets count from the end of the header."""
 
     name: str
     dtype: str
@@ -66,15 +65,15 @@ class TensorEntry:
 
 
 def sniff(head: bytes) -> bool:
-    """A length of the header that no text begins with, then a JSON object.
+    """The length of a header with a zero byte, unlike text, and the start of a JSON object.
 
-    The length may be absurd: such a file is better refused as a safetensors file than as unknown.
+    A file with an absurd length is recognized, so that the error names the format.
     """
     return b"\0" in head[:LENGTH_BYTES] and _OBJECT.match(head, LENGTH_BYTES) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of one file, in the order of their bytes."""
+    """The tensors in the order of their bytes."""
     data = map_file(path)
     start, entries = read_entries(data, path)
     body = data[start:]
@@ -93,21 +92,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int, list[TensorEntry]]:
-    """Where the tensors' bytes begin in a file, and its tensors in the order of their bytes.
+    """The end of the header and the tensors in the order of their bytes, which do not overlap.
 
-    Parameters
-    ----------
-    data : array of uint8
-        The file, or its beginning with all of the header.
-    path : Path
-        Named in errors.
-    size : int, optional
-        Bytes of the file, where `data` is its beginning.
-
-    Raises
-    ------
-    Damaged
-        Also for tensors that leave the file or overlap.
+    `data` may be the beginning of a file of `size` bytes.
     """
     start, header = _header(data, path)
     entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]

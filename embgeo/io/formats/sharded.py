@@ -1,19 +1,18 @@
-"""Checkpoints in several files: the index that says which tensor lies in which.
+"""Checkpoints in several files: the index that maps tensors to files.
 
-Hugging Face writes ``model.safetensors.index.json``, and ``pytorch_model.bin.index.json`` of the
-same form for torch checkpoints; both are read.
+Hugging Face writes ``model.safetensors.index.json`` and, for torch checkpoints,
+``pytorch_model.bin.index.json``.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import map_file
-from embgeo.io.bounded.small_files import check_json
+from embgeo.io.bounded.small_files import parse_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import safetensors
 from embgeo.io.formats.format import open_with
@@ -30,28 +29,16 @@ _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
 _START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
 
-#: What a shard may be.
 _SHARDS = (safetensors, zip_checkpoint, legacy_checkpoint)
 
 
 def sniff(head: bytes) -> bool:
-    """JSON that begins with the weight map, or has it behind the metadata."""
+    """JSON that begins with the weight map or with metadata before it."""
     return _START.match(head) is not None and b'"weight_map"' in head
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of all shards, in the order of the index.
-
-    Parameters
-    ----------
-    path : Path
-        The index; the shards lie next to it.
-
-    Raises
-    ------
-    UnreadableFile
-        Also where a shard is missing, or its name leads out of the folder.
-    """
+    """The tensors of all shards, in the order of the index."""
     weight_map = read_weight_map(path)
     names = list(dict.fromkeys(weight_map.values()))
     shards = {name: _open_shard(path.parent, name) for name in names}
@@ -60,11 +47,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
     for tensor, shard in weight_map.items():
         found = places[shard].get(plain(tensor))
         if found is not None:
-            # An alias that the index leaves out names nothing.
+            # The index may omit the tensor that an alias names.
             alias = found.alias_of if found.alias_of in weight_map else ""
             tensors.append(replace(found, alias_of=alias))
         elif not shards[shard].notes:
-            # A shard with notes has tensors that it names but does not give.
+            # A shard with notes has tensors that are left out.
             raise Damaged(f"the index puts {short(tensor)} into {shard}, which does not hold it")
     files = tuple(file for shard in shards.values() for file in shard.files)
     notes = tuple(note for shard in shards.values() for note in shard.notes)
@@ -72,13 +59,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_weight_map(path: Path) -> dict[str, str]:
-    """The shard of each tensor, by name."""
+    """The name of the shard of each tensor."""
     data = map_file(path)
     if len(data) > _LONGEST_INDEX:
         raise Damaged(f"an index of {len(data):,} bytes is not an index")
-    text = data.tobytes().decode("utf-8")
-    check_json(text, path)
-    index = json.loads(text)
+    index = parse_json(data.tobytes().decode("utf-8"), path)
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise Damaged("the index has no weight map")

@@ -1,7 +1,7 @@
 """fastText's character n-grams: their hashes, and words as the mean of their rows.
 
-The bytes, the order of the n-grams and the order of the additions (float32, the word's own row
-first) are those of fastText 0.9.2, so that the means are the numbers its ``get_word_vector`` gives.
+The bytes, the order of the n-grams and the order of the additions (float32, the row of the word
+first) are those of fastText 0.9.2, so that the means equal the numbers of its ``get_word_vector``.
 Source: Bojanowski, Grave, Joulin and Mikolov (2017), "Enriching Word Vectors with Subword
 Information", section 3.2; hash: FNV-1a over signed bytes.
 """
@@ -19,43 +19,33 @@ from embgeo.io.bounded import scratch
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 
-#: Nobody trains with longer n-grams than this.
+#: Limit of n-grams that are read.
 LONGEST_NGRAM = 100
 END_OF_SENTENCE = b"</s>"
 
 _FNV_START = np.uint32(2166136261)
 _FNV_PRIME = np.uint32(16777619)
 
-# A block of words is so large that its n-grams, or its vectors, take about this many bytes.
+# Memory for the n-grams or vectors of a block of words.
 _BLOCK_BYTES = 8 * 2**20
 _BYTES_PER_NGRAM = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Subwords:
-    """How a model cuts words into n-grams.
+    """How a model cuts words into n-grams."""
 
-    Attributes
-    ----------
-    shortest, longest : int
-        Length of the n-grams in characters, the marks ``<`` and ``>`` around the word included.
-    buckets : int
-        Number of values that hashes take.
-    kept : tuple of two int arrays, optional
-        Of a pruned model: hashes in ascending order, and the row of each; others have no row.
-    whole : bytes, optional
-        The word that is not cut.
-    """
-
+    #: Lengths of n-grams in characters, with the marks ``<`` and ``>`` around the word.
     shortest: int
     longest: int
-    buckets: int
+    buckets: int  # number of hash values
+    #: Hashes of a pruned model in ascending order, and their rows; other hashes have none.
     kept: tuple[Integers, Integers] | None = None
-    whole: bytes | None = None
+    whole: bytes | None = None  # the word that is not cut
 
     @property
     def is_none(self) -> bool:
-        """Whether no word has any n-gram."""
+        """Whether words have no n-grams."""
         return (
             self.buckets <= 0
             or self.longest < max(self.shortest, 1)
@@ -64,7 +54,7 @@ class Subwords:
 
 
 def ngram_rows(words: Sequence[bytes], subwords: Subwords) -> tuple[Integers, Integers]:
-    """Number of n-grams of each word, and their rows, one word after the other."""
+    """The number of n-grams of each word, and the rows of all n-grams in word order."""
     flat = np.frombuffer(b"".join(b"<%b>" % word for word in words), dtype=np.uint8)
     lengths = np.array([len(word) + 2 for word in words], dtype=np.int64)
     starts = np.flatnonzero((flat & 0xC0) != 0x80)  # first bytes of UTF-8 characters
@@ -92,10 +82,10 @@ def _hashes(
     cut: npt.NDArray[np.bool_],
     subwords: Subwords,
 ) -> tuple[Integers, Integers]:
-    """First character and hash of every n-gram, by length."""
+    """The first character and the hash of every n-gram, in the order of lengths."""
     signed = flat.view(np.int8).astype(np.int32).view(np.uint32)
     widths = np.diff(starts, append=len(flat))
-    ends = np.searchsorted(word_of, word_of, side="right")  # behind each word's last character
+    ends = np.searchsorted(word_of, word_of, side="right")  # after the last character of each word
     is_first = np.diff(word_of, prepend=-1) != 0
     state = np.full(len(starts), _FNV_START, dtype=np.uint32)
     live = np.flatnonzero(cut)
@@ -112,7 +102,7 @@ def _hashes(
             state[at] = (state[at] ^ signed[starts[last[part]] + offset]) * _FNV_PRIME
             offset += 1
         if n >= subwords.shortest:
-            # The marks alone are not n-grams.
+            # A mark alone is not an n-gram.
             taken = live if n > 1 else live[~is_first[live] & (live + 1 < ends[live])]
             begins.append(taken)
             hashes.append(state[taken].astype(np.int64))
@@ -126,16 +116,9 @@ def mean_vectors(
     ngram_vectors: Callable[[Integers], Floats],
     d: int,
 ) -> Floats:
-    """Each word's vector, read-only: the mean of its own row and the rows of its n-grams.
+    """The vector of each word, the mean of its row and those of its n-grams, read-only.
 
-    Parameters
-    ----------
-    words : sequence of bytes
-    subwords : Subwords
-    word_rows, ngram_vectors : callable
-        Give the float32 rows with the given numbers.
-    d : int
-        Numbers in a row.
+    `word_rows` and `ngram_vectors` return the float32 rows with the given numbers.
     """
     out = scratch.empty((len(words), d))
     for start, stop in _blocks(words, subwords, d):
@@ -143,7 +126,7 @@ def mean_vectors(
         first = np.cumsum(counts) - counts
         order = np.argsort(-counts, kind="stable")
         total = word_rows(start + order)
-        with np.errstate(over="ignore", invalid="ignore"):  # such rows are counted as such later
+        with np.errstate(over="ignore", invalid="ignore"):  # such rows are masked later
             for place in range(int(counts.max(initial=0))):
                 having = order[: np.searchsorted(-counts[order], -place)]
                 total[: len(having)] += ngram_vectors(rows[first[having] + place])

@@ -1,4 +1,4 @@
-"""Parquet datasets: a table in many files, whose rows follow each other in the order of names."""
+"""Parquet datasets: tables in several files, in the order of their names."""
 
 from __future__ import annotations
 
@@ -25,19 +25,13 @@ def is_dataset(files: Sequence[str]) -> bool:
 
 
 def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
-    """The table that files make up, with the tokens and counts that all of them have.
-
-    Raises
-    ------
-    UnreadableFile
-        No column of vectors is the same in all of them.
-    """
+    """Concatenate tables; tokens and counts are kept if all of them have some."""
     filled = [table for table in tables if any(t.shape[:1] != (0,) for t in table.tensors)]
     by_name = [{tensor.name: tensor for tensor in table.tensors} for table in filled]
     columns = [
         [own[name] for own in by_name]
         for name in (by_name[0] if filled else ())
-        if all(name in own for own in by_name) and len({kind(own[name]) for own in by_name}) == 1
+        if all(name in own for own in by_name) and len({_kind(own[name]) for own in by_name}) == 1
     ]
     columns = [parts for parts in columns if parts[0].ranges is not None]
     if not columns:
@@ -49,7 +43,7 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     return Checkpoint(
         folder,
         tables[0].format,
-        tuple(map(join_column, columns)),
+        tuple(map(_join_column, columns)),
         tuple(file for table in tables for file in table.files),
         tokens=tuple(one for own in tokens for one in own) if has_tokens else None,
         tokens_source=filled[0].tokens_source if has_tokens else "",
@@ -62,13 +56,12 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     )
 
 
-def kind(tensor: Tensor) -> tuple[object, ...]:
-    """What has to be the same in all files of a table."""
+def _kind(tensor: Tensor) -> tuple[object, ...]:
+    """What has to agree in all files of a table."""
     return tensor.shape[1:], tensor.dtype, tensor.columns, tensor.ranges is None
 
 
-def join_column(parts: Sequence[Tensor]) -> Tensor:
-    """The rows of all parts, one behind the other."""
+def _join_column(parts: Sequence[Tensor]) -> Tensor:
     rows, width = sum(part.shape[0] for part in parts), parts[0].shape[1]
     read = partial(_read, tuple(parts))
     whole = partial(read, 0, rows)
@@ -78,7 +71,7 @@ def join_column(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None = None) -> Array:
-    """Rows of the table, from those of its files that hold some of them."""
+    """Rows `start` to `stop` of the table, or those of `rows` among them."""
     pieces: list[tuple[Box, Callable[[], Array]]] = []
     width, end, n = parts[0].shape[1], 0, 0
     for part in parts:

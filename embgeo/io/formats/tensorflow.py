@@ -1,10 +1,10 @@
 """TensorFlow checkpoints (``….index`` with ``….data-00000-of-00001``), mapped, without TensorFlow.
 
-The index is a table in LevelDB's format, from names to places in the data files.
+The index is a LevelDB table of names and places in the data files.
 
-TensorFlow 1 cut variables into slices (``tf.fixed_size_partitioner``). Each slice has an entry of
-its own in the index, under a name that holds the variable's name and where the slice begins,
-written in TensorFlow's order-preserving code.
+TensorFlow 1 cuts variables into slices (``tf.fixed_size_partitioner``). Each slice has an entry in
+the index, whose name encodes the variable and the start of the slice in TensorFlow's
+order-preserving code.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import MOST_DIMENSIONS, SWAPPED, map_file, whole_numbers
 from embgeo.io.bounded.protobuf import varint
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
-from embgeo.io.formats.parts import Box, SideFiles, fill, put_together
+from embgeo.io.formats.parts import Box, SideFiles, is_grid, put_together
 
-#: How such a name begins; the names of whole tensors begin otherwise.
+#: The first byte of the name of a slice.
 SIGN = b"\0"
 
 _ESCAPED_ZERO, _ESCAPED_LAST = b"\0\xff", b"\xff\0"
@@ -28,7 +28,7 @@ _END = b"\0\1"
 
 
 def name_and_start(key: bytes) -> tuple[bytes, tuple[int, ...]]:
-    """Whose slice it is, and its first element.
+    """The variable and the first element of a slice.
 
     >>> name_and_start(b"\\0part\\0\\1\\1\\2\\xc0\\x65\\xc0\\x64\\x80\\x7f")
     (b'part', (101, 0))
@@ -46,13 +46,13 @@ def name_and_start(key: bytes) -> tuple[bytes, tuple[int, ...]]:
     first = []
     for _ in range(dimensions):
         start, position = _read_signed(key, position)
-        _, position = _read_signed(key, position)  # the length, -1 for all there is
+        _, position = _read_signed(key, position)  # the length, or -1
         first.append(start)
     return name, whole_numbers(first, "the place of a slice")
 
 
 def _read_signed(key: bytes, position: int) -> tuple[int, int]:
-    """A number, and what follows it; as many bytes as it begins with ones, all flipped if < 0."""
+    """A number and its end; it has as many bytes as leading ones, and is inverted if negative."""
     flip = 0 if _byte(key, position) & 0x80 else 0xFF
     size = 1
     while size < 9 and (_byte(key, position + size // 8) ^ flip) & 0x80 >> size % 8:
@@ -82,12 +82,12 @@ _LARGEST_INDEX = 256 * 2**20
 _MOST_FIELDS = 2_000_000
 _MOST_SHARDS = 100_000
 _SUFFIX = ".index"
-#: What TensorFlow 2 puts behind the path to a variable.
+#: What TensorFlow 2 appends to the path of a variable.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-#: Beside them TensorFlow 2 keeps how its objects hang together.
+#: The description of the objects of TensorFlow 2.
 _OBJECT_GRAPH = b"_CHECKPOINTABLE_OBJECT_GRAPH"
 
-#: Number types by their number in TensorFlow; strings, handles and quantized ones are left out.
+#: Types by their number in TensorFlow; strings, handles and quantized types are left out.
 _DTYPES = {
     1: "float32",
     2: "float64",
@@ -108,26 +108,20 @@ _DTYPES = {
 
 
 def sniff(head: bytes) -> bool:
-    """The table's first entry: an empty name, and a header with a count of files and a version."""
+    """The first entry: an empty name, and a header with a number of files and a version."""
     if len(head) < 9 or head[:2] != b"\0\0" or not 4 <= head[2] < 0x80 or head[3] != 1 << 3:
         return False
     return b"\x1a" in head[4 : 3 + head[2]]
 
 
 def with_ending(path: Path) -> Path:
-    """The index of a checkpoint that is named as TensorFlow names it, ``model.ckpt-1000``."""
+    """The index of a checkpoint that is named without its ending, ``model.ckpt-1000``."""
     index = path.with_name(f"{path.name}{_SUFFIX}") if path.name else path
     return index if not path.exists() and index.is_file() else path
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The variables of a checkpoint.
-
-    Parameters
-    ----------
-    path : Path
-        The index; the data files are looked for next to it.
-    """
+    """The variables of a checkpoint; its data files are next to the index."""
     index = map_file(path)
     if len(index) > _LARGEST_INDEX:
         raise Damaged(f"an index of {len(index):,} bytes is not an index")
@@ -146,8 +140,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         whole, first = name_and_start(key) if key.startswith(SIGN) else (key, ())
         name = plain(whole.decode("utf-8", "backslashreplace").removesuffix(_VALUE))
         found = _Variable(message, value, name)
-        if reason := found.reason:
-            left_out.add(name, reason)
+        if found.type not in _DTYPES:
+            left_out.add(name, f"it holds no numbers (type {found.type})")
         elif found.is_sliced:
             tensors.append(_join(found, slices.pop(key, []), files))
         else:
@@ -163,8 +157,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _header(message: wire.Message, value: memoryview) -> tuple[int, bool]:
-    """Number of data files, and whether their byte order is not this machine's."""
-    facts = {place: number for place, _, number in message.fields(value)}
+    """The number of data files, and whether their byte order is not native."""
+    facts = {place: number for place, _, number in message.fields(value) if place <= 2}
     shards = wire.number(facts.get(1, 1))
     if not 0 < shards < _MOST_SHARDS:
         raise Damaged(f"the index promises {shards:,} data files")
@@ -173,35 +167,24 @@ def _header(message: wire.Message, value: memoryview) -> tuple[int, bool]:
 
 
 class _Variable:
-    """A BundleEntryProto: where a tensor lies; `reason` says why it is not read."""
+    """A BundleEntryProto, the place of a tensor."""
 
     def __init__(self, message: wire.Message, value: memoryview, name: str) -> None:
+        facts = {place: content for place, _, content in message.fields(value) if place <= 7}
         self.name = name
-        self.type = self.shard = self.start = self.size = 0
-        self.shape: tuple[int, ...] = ()
-        self.is_sliced = False
-        for place, _, content in message.fields(value):
-            if place == 1:
-                self.type = wire.number(content)
-            elif place == 2:
-                self.shape = _shape(message, wire.raw(content), name)
-            elif place == 3:
-                self.shard = wire.number(content)
-            elif place == 4:
-                self.start = wire.number(content)
-            elif place == 5:
-                self.size = wire.number(content)
-            elif place == 7:
-                self.is_sliced = True
-        known = self.type in _DTYPES
-        self.reason = "" if known else f"it holds no numbers (type {self.type})"
+        self.type, self.shard, self.start, self.size = (
+            wire.number(facts.get(place, 0)) for place in (1, 3, 4, 5)
+        )
+        self.shape = _shape(message, wire.raw(facts[2]), name) if 2 in facts else ()
+        self.is_sliced = 7 in facts
 
 
 def _shape(message: wire.Message, data: memoryview, name: str) -> tuple[int, ...]:
     sizes = []
     for place, _, dimension in message.fields(data):
         if place == 2:
-            facts = {inner: v for inner, _, v in message.fields(wire.raw(dimension))}
+            fields = message.fields(wire.raw(dimension))
+            facts = {inner: size for inner, _, size in fields if inner == 1}
             sizes.append(wire.signed(wire.number(facts.get(1, 0))))
     return whole_numbers(sizes, f"the shape of {short(name)}")
 
@@ -218,12 +201,12 @@ def _tensor(found: _Variable, file: str, files: SideFiles, swapped: bool) -> Ten
 
 
 def _join(found: _Variable, slices: list[tuple[Box, Tensor]], files: SideFiles) -> Tensor:
-    """A variable that was cut into slices, which are copied side by side."""
+    """Put a variable together from its slices."""
     label = short(found.name)
     dtype = _DTYPES[found.type]
     if any(tensor.dtype != dtype for _, tensor in slices):
         raise Damaged(f"the slices of {label} have another type than it has")
-    if not fill([box for box, _ in slices], found.shape):
+    if not is_grid([box for box, _ in slices], found.shape):
         raise Damaged(f"the slices of {label} do not fill its shape")
     if sum(tensor.nbytes for _, tensor in slices) > files.size:
         raise Damaged(f"the slices of {label} use the same bytes over and over")
@@ -234,7 +217,7 @@ def _join(found: _Variable, slices: list[tuple[Box, Tensor]], files: SideFiles) 
 
 _MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 _FOOTER_BYTES = 48
-#: Behind every block: how it is compressed, and a checksum.
+#: After every block: its compression and a checksum.
 _TRAILER_BYTES = 5
 _MOST_ENTRIES = 1_000_000
 _MOST_BLOCKS = 100_000
@@ -243,11 +226,11 @@ _LONGEST_KEY = 4096
 
 
 def entries(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Every name of the table with its bytes, in their order."""
+    """The names and values of the table in order."""
     footer = data[-_FOOTER_BYTES:]
     if len(footer) < _FOOTER_BYTES or bytes(footer[-8:]) != _MAGIC:
         raise Damaged("the table's end is missing")
-    # The first of two places is that of an index of another kind, which nobody writes.
+    # The first of two places is that of the meta index, which is empty.
     _, position = varint(footer, 0)
     _, position = varint(footer, position)
     seen = key_bytes = 0
@@ -265,7 +248,7 @@ def entries(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
 def _block(
     data: memoryview, place: memoryview, position: int
 ) -> Iterator[tuple[bytes, memoryview]]:
-    """The entries of the block whose offset and length stand at `position` of `place`."""
+    """The entries of the block whose offset and length are at `position` of `place`."""
     start, position = varint(place, position)
     length, _ = varint(place, position)
     if start + length + _TRAILER_BYTES > len(data):
@@ -281,7 +264,7 @@ def _block(
 
 
 def _entries_of(block: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Names share their beginnings with the ones before; the block ends with a list of restarts."""
+    """Names share prefixes with the name before; the block ends with a list of restarts."""
     if len(block) < 4:
         raise Damaged("a block of the table is cut off")
     end = len(block) - 4 - 4 * int.from_bytes(block[-4:], "little")

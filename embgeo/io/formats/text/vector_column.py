@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def _read_labeled(path: Path, place: int, label: int | None) -> Iterator[Labeled
         yield None if label is None else row[label], _parse(row[place], number)
 
 
-def _read_rows(path: Path) -> Iterator[list[str]]:
+def _read_rows(path: Path) -> Generator[list[str]]:
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         sign = _separator(file.readline(_LONGEST_CELL)) or ","
         file.seek(0)

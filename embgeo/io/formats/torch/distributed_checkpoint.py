@@ -1,9 +1,8 @@
 """Folders of ``torch.distributed.checkpoint``, without torch.
 
-``.metadata`` is a pickle of dataclasses: for each tensor its type, its shape and the pieces that
-it was cut into, and for each piece the file that holds it, with offset and length. At that place
-lies what ``torch.save`` made of the piece. A tensor in one piece is mapped; several pieces are
-copied side by side, beyond `scratch.MEMORY_BYTES` into a temporary file.
+``.metadata`` is a pickle of dataclasses: for each tensor its type, shape and pieces, and for each
+piece its file, offset and length. A piece is saved by ``torch.save``. A tensor in one piece is
+mapped; several pieces are copied, beyond `scratch.MEMORY_BYTES` into a temporary file.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.parts import Box, fill, find_shard, put_together
+from embgeo.io.formats.parts import Box, find_shard, is_grid, put_together
 from embgeo.io.formats.torch.tensors import DTYPES, TORCH
 from embgeo.io.formats.torch.zip_checkpoint import saved_tensor
 from embgeo.io.pickle.loading import load
@@ -27,30 +26,23 @@ RECOGNIZED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.
 READ = "tensors in one piece are mapped, others put together when opened; .metadata is read"
 EXTRA = ""
 
-#: The file of the folder that says where everything is.
 METADATA = ".metadata"
 
 _MODULES = (
     b"torch.distributed.checkpoint.metadata",
     b"torch.distributed._shard.checkpoint.metadata",
 )
-#: Of all tensors together; the same list of pieces may serve for any number of them.
+#: Limit over all tensors, which may share a list of pieces.
 _MOST_PIECES = 1_000_000
 
 
 def sniff(head: bytes) -> bool:
-    """A pickle whose first name is that of the module in which the metadata are defined."""
+    """A pickle whose first name is that of the module of the metadata."""
     return head[:1] == b"\x80" and any(module in head[:128] for module in _MODULES)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a distributed checkpoint.
-
-    Parameters
-    ----------
-    path : Path
-        ``.metadata``; the files it names lie next to it.
-    """
+    """The tensors of the folder of a ``.metadata`` file."""
     fields = _fields(load(map_file(path).data, TORCH), "Metadata")
     places, sizes = _places(path.parent, _dict_of(fields, "storage_data"))
     tensors: list[Tensor] = []
@@ -75,7 +67,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class _PiecePlace:
-    """Where a piece is kept."""
+    """The place of a piece in a file."""
 
     file: Path
     start: int
@@ -92,12 +84,12 @@ class _PiecePlace:
         return leaf.open()
 
 
-#: By name of the tensor and first element of the piece.
+#: Places by name of the tensor and first element of the piece.
 _Places = dict[tuple[str, tuple[int, ...]], _PiecePlace]
 
 
 def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
-    """The tensor that an entry of the metadata describes, or why it is not read."""
+    """The tensor of an entry of the metadata, or the reason why it is not read."""
     fields = _fields(entry, "TensorStorageMetadata")
     shape = whole_numbers(fields.get("size"), "a tensor's shape")
     dtype = _dtype(fields.get("properties"))
@@ -115,7 +107,7 @@ def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
         raise Damaged(f"{short(name)} has no pieces")
     if len(pieces) > 1:
         _check_room(name, pieces, number_type(dtype).itemsize, room)
-    if not fill([box for box, _ in pieces], shape):
+    if not is_grid([box for box, _ in pieces], shape):
         return "its pieces do not fill it like the fields of a grid"
     parts = [(box, partial(place.open, box[1], dtype)) for box, place in pieces]
     opened = parts[0][1] if len(parts) == 1 else partial(put_together, parts, shape, dtype)
@@ -123,7 +115,7 @@ def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
 
 
 def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:
-    """First element and shape of each piece; empty ones and repeated ones are left out."""
+    """First element and shape of each piece, without empty and repeated ones."""
     if not isinstance(value, (list, tuple)):
         raise Damaged("the metadata list no pieces of a tensor")
     chunks: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -141,7 +133,7 @@ def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:
 
 
 def _check_room(name: str, pieces: list[tuple[Box, _PiecePlace]], item: int, room: int) -> None:
-    """Refuse a tensor that would grow when it is put together."""
+    """Refuse pieces that would take more memory than their bytes in the files."""
     sizes = [place.stop - place.start for _, place in pieces]
     if any(count(box[1]) * item > size for (box, _), size in zip(pieces, sizes, strict=True)):
         raise Damaged(f"a piece of {short(name)} is larger than the bytes that hold it")
@@ -150,7 +142,7 @@ def _check_room(name: str, pieces: list[tuple[Box, _PiecePlace]], item: int, roo
 
 
 def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[Path, int]]:
-    """Where each piece is kept, and the sizes of the files, which are there and hold them."""
+    """Places of all pieces, and the files with their sizes; checks that the pieces are in them."""
     places: _Places = {}
     files: dict[str, Path] = {}
     sizes: dict[Path, int] = {}
@@ -158,7 +150,7 @@ def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[
         index = _fields(key.value if isinstance(key, OddKey) else key, "MetadataIndex")
         name, first = index.get("fqn"), index.get("offset")
         if first is None:
-            continue  # an object, no tensor
+            continue  # not a tensor
         fields = _fields(value, "_StorageInfo")
         file = fields.get("relative_path")
         numbers = (fields.get("offset"), fields.get("length"))
@@ -177,7 +169,7 @@ def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[
 
 
 def _dtype(properties: object) -> str:
-    """numpy's name of the type; empty where it is not known."""
+    """The numpy name of the type; empty for unknown types."""
     states = properties.states if isinstance(properties, Stub) else []
     for state in states:
         value = state.get("dtype") if isinstance(state, dict) else state

@@ -1,12 +1,12 @@
 """torch checkpoints from before torch 1.6, without torch.
 
-One pickle after the other: a magic number, the version of the protocol, a description of the
-machine, the object, and the keys of its storages; then each storage in the order of the keys, as
-the number of its elements (int64) and its bytes. Tensors are views of the mapped file.
+The file is a sequence of pickles: a magic number, the version of the protocol, a description of the
+machine, the object, and the keys of its storages. The storages follow in the order of the keys,
+each as the number of its elements (int64) and its bytes. Tensors are views of the mapped file.
 
-The numbers are little-endian whatever the description of the machine says: torch swaps them when
-it writes on a big-endian machine (``THPStorage_writeFileRaw``), and never looks at the
-description when it reads.
+Numbers are little-endian whatever the description of the machine says: torch swaps them when it
+writes on a big-endian machine (``THPStorage_writeFileRaw``) and ignores the description when it
+reads.
 """
 
 from __future__ import annotations
@@ -28,23 +28,22 @@ RECOGNIZED = "a pickle of torch's magic number at the start, whatever the name"
 READ = "tensors are mapped; the pickles around them are read"
 EXTRA = ""
 
-#: The first of several pickles in the file is this number, as an integer of ten bytes; from
-#: protocol 4 on pickles begin with the length of a frame.
+#: The first pickle, an integer of ten bytes; from protocol 4 on a frame length precedes it.
 _NUMBER = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
 _MAGIC = re.compile(rb"\x80.(\x95.{8})?" + re.escape(_NUMBER), re.DOTALL)
 _PROTOCOL = 1001
 
-#: In front of each storage, the number of its elements.
+#: Before each storage: the number of its elements.
 COUNT_BYTES = 8
 _LONGEST_KEY = 200
 
-#: Instructions of the pickles around the object: of single values, and of the list of keys.
+#: Limits of instructions of single values and of the list of keys.
 _MOST_SMALL = 1000
 _MOST_IN_KEYS = 1_000_000
 
 
 def sniff(head: bytes) -> bool:
-    """The magic number, behind the byte that says which pickle protocol follows."""
+    """The magic number, after the byte of the pickle protocol."""
     return _MAGIC.match(head) is not None
 
 
@@ -60,14 +59,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
-    """The pickled object, whose storages know by then where their bytes are.
+    """The pickled object and its located storages.
 
-    Parameters
-    ----------
-    data : Bytes
-        The file, or its first bytes with all of the pickles.
-    size : int
-        Bytes of the whole file.
+    `data` may be the beginning of a file of `size` bytes, with all of its pickles.
     """
     pickles = Pickles(data.data)
     pickles.next(most=_MOST_SMALL)
@@ -84,7 +78,7 @@ def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
 
 @dataclass(slots=True)
 class _StoragePlace:
-    """What the pickled object says about a storage, and where its bytes turned out to be."""
+    """The size of a storage by the pickled object, and its offset in the file."""
 
     item: int
     promised: int
@@ -92,7 +86,7 @@ class _StoragePlace:
 
 
 class LegacyStorages:
-    """Storages by key: first the object names them, then the keys say where they are."""
+    """Storages by key: named while the object is loaded, located when the keys are known."""
 
     def __init__(self, data: Bytes, size: int) -> None:
         self.data, self.size = data, size
@@ -122,10 +116,9 @@ class LegacyStorages:
         return Storage(name, kind, stop - start, lambda: self.bytes_of(key)[start:stop])
 
     def locate(self, keys: object, at: int) -> None:
-        """Walk over the storages, of which `keys` gives the order, from the byte `at` on.
+        """Locate the storages, which begin at byte `at` in the order of `keys`.
 
-        Where the count of elements in front of a storage is not among the first bytes, the object's
-        own is taken for it.
+        If `data` does not reach the element count of a storage, that of the object is used.
         """
         if not isinstance(keys, list):
             raise Damaged("the list of storages is none")
@@ -176,7 +169,7 @@ def _size(value: object) -> int:
 
 
 def _view(metadata: object, elements: int) -> tuple[int, int]:
-    """First element and length of the part of a storage that another storage is."""
+    """First element and length of a storage that is a part of another one."""
     # (key of the part, first element, number of elements)
     if not isinstance(metadata, tuple) or len(metadata) != 3:
         raise Damaged("a view of a storage has a damaged description")

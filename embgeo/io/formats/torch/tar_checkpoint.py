@@ -1,8 +1,8 @@
-"""torch checkpoints of torch's first releases (0.1), which are tar archives, without torch.
+"""Checkpoints of the first releases of torch (0.1), which are tar archives, without torch.
 
-``storages`` and ``tensors`` hold, after a count, a pickle for each entry that is followed by its
-numbers; ``pickle`` is the object, which refers to both by key. Numbers are little-endian. Tensors
-are views of the mapped file.
+``storages`` and ``tensors`` hold a count and, for each entry, a pickle and its numbers; ``pickle``
+is the object, which refers to both by key. Numbers are little-endian. Tensors are views of the
+mapped file.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ RECOGNIZED = "a tar archive that begins with sys_info, pickle, tensors or storag
 READ = "tensors are mapped; the pickles around them are read"
 EXTRA = ""
 
-#: Instructions of the pickles that describe one storage or tensor, and all parts of storages.
+#: Limits of instructions of the pickles of a storage or tensor, and of all parts of storages.
 _MOST_IN_ENTRY = 1000
 _MOST_IN_VIEWS = 1_000_000
 
 _PARTS = ("storages", "tensors", "pickle")
-#: The name of a member fills 100 bytes of its header.
+#: The name of the first member, padded to 100 bytes.
 _FIRST = tuple(name.encode().ljust(100, b"\0") for name in ("sys_info", *_PARTS))
 
 
 def sniff(head: bytes) -> bool:
-    """A tar archive whose first member is one that torch wrote, in the archive's own folder."""
+    """A tar archive whose first member is one of torch."""
     return head.startswith(_FIRST) and tar_members.is_tar(head)
 
 
@@ -53,7 +53,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 class _ArchivePart(Pickles):
-    """A member of the archive: pickles and numbers by turns."""
+    """A member of the archive: a sequence of pickles and numbers."""
 
     def __init__(self, content: Bytes) -> None:
         super().__init__(content.data)
@@ -83,7 +83,7 @@ class _ArchivePart(Pickles):
 
 
 def _storages(part: _ArchivePart) -> dict[int, object]:
-    """Storages by key: those with bytes of their own, then the parts of those."""
+    """Storages by key: those with bytes, then parts of these."""
     made: dict[int, object] = {}
     for _ in range(part.count()):
         key, _, cls = part.entry()
@@ -133,7 +133,7 @@ def _tensors(part: _ArchivePart, storages: dict[int, object]) -> dict[int, objec
 
 
 def _find_object(pid: object, objects: dict[int, object]) -> object:
-    """What a persistent id stands for: a class with its source, a storage or a tensor."""
+    """The class, storage or tensor of a persistent id."""
     if isinstance(pid, tuple) and pid:
         return pid[0]
     value = objects.get(_key(pid))

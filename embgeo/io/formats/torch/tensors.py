@@ -1,4 +1,4 @@
-"""torch's storages and tensors as they come out of a pickle, without torch.
+"""Storages and tensors of torch in a pickle, without torch.
 
 The names and arguments are those of ``torch._utils._rebuild_tensor_v2`` and its relatives.
 """
@@ -21,7 +21,7 @@ from embgeo.io.bounded.maps import (
 from embgeo.io.pickle.machine import Constructor, Machine
 from embgeo.io.pickle.objects import Global, Leaf, Stub, Unread
 
-#: torch's name of a type, and numpy's or ml_dtypes', which mostly have the same.
+#: Names of types in torch, and in numpy or ml_dtypes.
 DTYPES = {
     name: name
     for name in (
@@ -39,7 +39,7 @@ DTYPES = {
     "cfloat": "complex64",
     "cdouble": "complex128",
 }
-#: Storage classes that carry a type, and that type.
+#: Types of storage classes.
 _STORAGES = {
     "HalfStorage": "float16",
     "BFloat16Storage": "bfloat16",
@@ -56,7 +56,7 @@ _STORAGES = {
 }
 _UNTYPED = "UntypedStorage"
 
-#: Bytes of an element in storages that are not read; what lies behind them in the file may be.
+#: Bytes of an element of storages that are not read but skipped.
 _QUANTIZED = {
     "QInt8Storage": 1,
     "QUInt8Storage": 1,
@@ -68,36 +68,22 @@ _QUANTIZED = {
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A run of bytes in the checkpoint.
+    """Consecutive bytes in the checkpoint."""
 
-    Attributes
-    ----------
-    key : str
-        The same for all tensors over these bytes.
-    kind : str
-        Name of torch's storage class.
-    size : int
-        Bytes.
-    load : callable
-        Gives the bytes, mapped wherever possible.
-    swapped : bool
-        Whether they are in the other byte order than this machine's.
-    """
-
-    key: str
-    kind: str
-    size: int
+    key: str  # the same for all tensors over these bytes
+    kind: str  # name of the storage class of torch
+    size: int  # in bytes
     load: Callable[[], Bytes]
-    swapped: bool = SWAPPED
+    swapped: bool = SWAPPED  # whether the byte order is not native
 
     @property
     def dtype(self) -> str:
-        """The type that the class of the storage stands for; empty where it has none."""
+        """The type of the storage class; empty for untyped and quantized ones."""
         return _STORAGES.get(self.kind, "")
 
 
 def storage_bytes(kind: str, elements: int) -> int | None:
-    """Bytes that `elements` elements of a storage class take; None for classes not known here."""
+    """Bytes of `elements` elements of a storage class; None for unknown classes."""
     if kind == _UNTYPED:
         return elements
     if kind in _QUANTIZED:
@@ -130,7 +116,6 @@ class TorchTensor(Leaf):
 
     @property
     def key(self) -> tuple[str, str, int, tuple[int, ...], tuple[int, ...]]:
-        """Key of the storage, type, offset, shape and strides."""
         return self._storage.key, self._dtype, self._offset, self._shape, self._strides
 
     def check(self) -> None:
@@ -185,7 +170,7 @@ def _first(_machine: Machine, args: tuple[object, ...]) -> object:
 
 
 def _rebuild_subclass(machine: Machine, args: tuple[object, ...]) -> object:
-    # (function, class, its arguments, state): the class is of no interest.
+    # (function, class, arguments of the function, state)
     if len(args) < 3:
         raise Damaged("a tensor subclass lacks its arguments")
     return machine.make(args[0], args[2])
@@ -222,7 +207,7 @@ TORCH: dict[str, Constructor] = {
     "torch._utils._rebuild_wrapper_subclass": _not_read("wrapper"),
     "torch.Size": _size,
 }
-# TorchScript says the type of each list and dict next to it.
+# TorchScript wraps lists and dicts with their types.
 for _tag in ("restore_type_tag", "build_intlist", "build_doublelist", "build_boollist"):
     TORCH[f"torch.jit._pickle.{_tag}"] = _first
 TORCH["torch.jit._pickle.build_tensorlist"] = _first

@@ -1,9 +1,9 @@
 """torch checkpoints in the zip format (torch 1.6 and later), and TorchScript, without torch.
 
-The archive has one folder; in it ``data.pkl`` describes the object and ``data/KEY`` holds one
-storage each, uncompressed and aligned, so that tensors are views of the mapped file. A TorchScript
-archive is built alike around a compiled module; ``constants.pkl`` and ``constants/KEY`` hold the
-tensors of its code, and those are all of them where the module was frozen.
+The archive has one folder: ``data.pkl`` describes the object, and each ``data/KEY`` is a storage,
+uncompressed and aligned, so that tensors are views of the mapped file. A TorchScript archive has
+the same layout; ``constants.pkl`` and ``constants/KEY`` hold the tensors of its code, which are all
+tensors of a frozen module.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _CONSTANTS = "constants.pkl"
 _LONGEST_ORDER = 8
 _MOST_IN_CONSTANTS = 1_000_000
 
-#: Archives of torch that are not checkpoints: endings of members that identify one, what it is,
-#: and the way out.
+#: Archives of torch that are not checkpoints: endings of their members, what they are, the way out.
 _OTHERS = (
     (
         ("/.data/extern_modules",),
@@ -66,12 +65,12 @@ _OTHERS = (
 
 
 def sniff(head: bytes) -> bool:
-    """Any zip archive but those of numpy."""
+    """Any zip archive except those of numpy."""
     return head.startswith(MAGICS) and not first_name(head).endswith(".npy")
 
 
 def is_of_torch(names: Iterable[str]) -> bool:
-    """Whether an archive with members of these names was written by torch, in any format."""
+    """Whether torch wrote an archive with these members, in any format."""
     rooted = [f"/{name}" for name in names]
     return _has(rooted, "/data.pkl") or _other(rooted) is not None
 
@@ -81,7 +80,7 @@ def _has(rooted: list[str], ending: str) -> bool:
 
 
 def _other(rooted: list[str]) -> tuple[str, str] | None:
-    """What an archive of torch's is that is not a checkpoint, and the way out."""
+    """Name an archive of torch that is not a checkpoint, with the way out."""
     for endings, what, way_out in _OTHERS:
         if all(_has(rooted, ending) for ending in endings):
             return what, way_out
@@ -89,7 +88,7 @@ def _other(rooted: list[str]) -> tuple[str, str] | None:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict, a pickled or a compiled module."""
+    """The tensors of a checkpoint, a state_dict, a pickled or compiled module."""
     archive = open_archive(path)
     _refuse_several(archive)
     root = find_root(archive.members)
@@ -101,7 +100,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def saved_tensor(data: Bytes) -> Leaf:
-    """The one tensor that ``torch.save`` wrote into `data`, which is part of a file."""
+    """The tensor that ``torch.save`` wrote into a part of a file."""
     archive = archive_in(data)
     leaf = _object(archive, find_root(archive.members), _PICKLE)
     if not isinstance(leaf, Leaf) or leaf.unread:
@@ -111,14 +110,14 @@ def saved_tensor(data: Bytes) -> Leaf:
 
 
 def _object(archive: Archive, root: str, pickle: str, most: int = MOST_OPCODES) -> object:
-    """What a pickle of the archive describes; its storages are in the folder of the same name."""
+    """Load a pickle of the archive; its storages are in the folder of the same name."""
     program = archive.bytes_of(f"{root}{pickle}", whole=True)
     storages = ZipStorages(archive, root, pickle.removesuffix(".pkl"))
     return load(program.data, TORCH, storages.find, most)
 
 
 def find_root(members: Iterable[str]) -> str:
-    """The folder of ``data.pkl`` in an archive with these members, with a slash at its end."""
+    """The folder of ``data.pkl``, with a slash at its end."""
     members = list(members)
     roots = [
         name.removesuffix(_PICKLE)
@@ -143,7 +142,7 @@ def _is_scripted(archive: Archive, root: str) -> bool:
 
 
 def _refuse_several(archive: Archive) -> None:
-    """One archive behind another: the directory at the end describes the last one only."""
+    """Refuse concatenated archives: the directory at the end describes only the last one."""
     starts = {member.start for member in archive.members.values()}
     if archive.data[:4].tobytes() == MAGICS[0] and first_start(archive.data) not in starts:
         raise Damaged(
@@ -154,7 +153,7 @@ def _refuse_several(archive: Archive) -> None:
 
 
 class ZipStorages:
-    """Finds the bytes that a persistent id stands for."""
+    """Maps persistent ids to storages."""
 
     def __init__(self, archive: Archive, root: str, folder: str) -> None:
         self.archive = archive
