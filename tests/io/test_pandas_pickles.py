@@ -77,7 +77,7 @@ def test_what_is_not_one_matrix_is_refused_with_a_way_out(tmp_path: Path) -> Non
 
 def stub(name: str, *args: object, state: object = None) -> Stub:
     made = Stub(name, args)
-    made.add_state(state)
+    made.build(state)
     return made
 
 

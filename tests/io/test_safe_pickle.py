@@ -311,7 +311,7 @@ def test_names_are_printable_unique_and_as_a_state_dict_has_them() -> None:
 def test_names_under_bytes_and_of_slots_are_those_of_the_attributes() -> None:
     assert list(arrays(read(pickle.dumps({b"caf\xc3\xa9": np.ones(1)})))) == ["café"]
     slots = Stub("a.Slotted")
-    slots.add_state((None, {"weight": read(pickle.dumps(np.ones(1)))}))
+    slots.build((None, {"weight": read(pickle.dumps(np.ones(1)))}))
     assert list(arrays(slots)) == ["weight"]
     assert list(arrays({"empty": [[]], "w": read(pickle.dumps(np.ones(1)))})) == ["w"]
 

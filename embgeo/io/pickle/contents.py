@@ -1,4 +1,4 @@
-"""A checkpoint from an unpickled object: its tensors, or the vectors that it holds one by one."""
+"""A checkpoint from an unpickled object: its tensors, or its vectors stacked to a matrix."""
 
 from __future__ import annotations
 
@@ -19,131 +19,33 @@ from embgeo.io.pickle.tree import walk
 
 #: Fewer vectors of one length are a few parameters, no table.
 _FEWEST = 8
-
-
-def stack_vectors(root: object, path: Path) -> tuple[Tensor, tuple[str, ...] | None] | None:
-    """The vectors of a dict or list that holds nothing else, and the words under which they stand.
-
-    They are copied into one array, beyond `scratch.MEMORY_BYTES` in a temporary file. The words are
-    None for a list, and for keys 0, 1, …, N−1; all is None where `root` is no such dict or list.
-
-    Raises
-    ------
-    Damaged
-        Vectors that are not what the first one promises, or that take the same bytes again and
-        again.
-    """
-    keys, values = _entries(root)
-    if len(values) < _FEWEST:
-        return None
-    found = _leaves(values) or _lists(values)
-    if found is None:
-        return None
-    check_size(found, path)
-    return found, _words(keys)
-
-
-def check_size(stacked: Tensor, path: Path) -> None:
-    """The size of the file bounds what is copied."""
-    if stacked.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size):
-        raise Damaged("its vectors use the same bytes over and over")
-
-
-def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
-    """Keys (None for a list) and values, those under 0, 1, …, N−1 in this order."""
-    if isinstance(root, (list, tuple)):
-        return None, root
-    if not isinstance(root, dict):
-        return None, ()
-    numbers = [key for key in root if type(key) is int]
-    if len(numbers) == len(root) and sorted(numbers) == list(range(len(root))):
-        return None, [root[number] for number in range(len(root))]
-    return list(root), list(root.values())
-
-
-def _words(keys: list[object] | None) -> tuple[str, ...] | None:
-    if keys is None:
-        return None
-    return word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
-
-
-def _leaves(values: Sequence[object]) -> Tensor | None:
-    """Arrays or tensors of one shape, (d) or (1, d)."""
-    first = values[0]
-    if not isinstance(first, Leaf) or first.unread:
-        return None
-    shape, dtype = first.shape, first.dtype
-    if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
-        return None
-    leaves = [value for value in values if isinstance(value, Leaf)]
-    if len(leaves) != len(values) or any(leaf.unread for leaf in leaves):
-        return None
-    if any(leaf.shape != shape or leaf.dtype != dtype for leaf in leaves):
-        return None
-    for leaf in leaves:
-        leaf.check()
-    whole = (len(leaves), shape[-1])
-
-    def stack() -> Array:
-        rows = (leaf.open().reshape(1, -1) for leaf in leaves)
-        return fill_rows(rows, whole, number_type(dtype))
-
-    return Tensor("vectors", whole, dtype, stack)
-
-
-def _lists(values: Sequence[object]) -> Tensor | None:
-    """Python's own lists of numbers."""
-    first = values[0]
-    if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
-        return None
-    d = len(first)
-    lists = [value for value in values if isinstance(value, (list, tuple)) and len(value) == d]
-    if len(lists) != len(values) or all(type(number) is int for number in first):
-        return None
-    whole = (len(lists), d)
-
-    def row(place: int) -> Array:
-        if not _are_numbers(lists[place]):
-            raise Damaged(f"vector {place:,} holds something that is not a number")
-        return np.array([lists[place]], dtype=np.float64)
-
-    def stack() -> Array:
-        return fill_rows(map(row, range(len(lists))), whole, np.float64)
-
-    return Tensor("vectors", whole, "float64", stack)
-
-
-def _are_numbers(values: Sequence[object]) -> bool:
-    return all(type(value) in (float, int) for value in values)
-
-
-_SAVE_DENSE = "save it as a dense tensor of floating-point numbers"
 #: A tuple with a matrix and its words has no more entries.
 _SHORT = 8
+_SAVE_DENSE = "save it as a dense tensor of floating-point numbers"
 
 
 def checkpoint_of(
     root: object, path: Path, name: str, *, constants: object = None, way_out: str = GET_AGAIN
 ) -> Checkpoint:
-    """Every array and tensor of an unpickled object, and the word lists next to them.
+    """Collect the arrays and tensors of an unpickled object, and the word lists next to them.
 
     Parameters
     ----------
     root : object
     path : Path
     name : str
-        Of the format.
+        Name of the format.
     constants : object
-        A second object, whose tensors come under ``constants``.
+        A second object; its tensors are named ``constants.…``.
     way_out : str
-        Of the error for a file without a tensor.
+        Way out of the error for a file without a tensor.
     """
     frame = read_frame(root)
     if frame is not None:
-        return _of_frame(frame, path, name)
-    rows = stack_vectors(root, path) if constants is None else None
-    if rows is not None:
-        return _of_stacked(*rows, path, name)
+        return _open_frame(frame, path, name)
+    vectors = _open_vectors(root, path, name) if constants is None else None
+    if vectors is not None:
+        return vectors
     found = walk(root)
     leaves = found.leaves
     if constants is not None:
@@ -169,26 +71,108 @@ def checkpoint_of(
     )
 
 
-def _of_frame(frame: Frame, path: Path, name: str) -> Checkpoint:
-    vectors = frame.vectors
-    matrix = frame.matrix or (_leaves(vectors) or _lists(vectors) if vectors else None)
+def _open_frame(frame: Frame, path: Path, name: str) -> Checkpoint:
+    matrix = frame.matrix or (_stack_vectors(frame.vectors) if frame.vectors else None)
     if matrix is None:
         raise Damaged("its columns hold no vectors of one length", SAVE_FRAME)
-    check_size(matrix, path)
+    _check_size(matrix, path)
     source = "the words of the frame" if frame.words else ""
     return Checkpoint(path, f"{name} of pandas", (matrix,), (path,), frame.words, source)
 
 
-def _of_stacked(
-    vectors: Tensor, words: tuple[str, ...] | None, path: Path, name: str
-) -> Checkpoint:
+def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
+    """The vectors of a dict or list that holds nothing else, as one matrix.
+
+    The keys of a dict are its words, unless they are 0, 1, …, N−1.
+    """
+    keys, values = _entries(root)
+    vectors = _stack_vectors(values) if len(values) >= _FEWEST else None
+    if vectors is None:
+        return None
+    _check_size(vectors, path)
+    words = None
+    if keys is not None:
+        words = word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
     source = "the words under which the vectors stand" if words else ""
-    note = f"{vectors.shape[0]:,} vectors that the file holds one by one are the rows of a matrix"
+    note = f"{len(values):,} vectors that the file holds one by one are the rows of a matrix"
     return Checkpoint(path, name, (vectors,), (path,), words, source, notes=(note,))
 
 
+def _check_size(stacked: Tensor, path: Path) -> None:
+    """Bound what is copied by the size of the file."""
+    if stacked.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size):
+        raise Damaged("its vectors use the same bytes over and over")
+
+
+def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
+    """Keys and values of a dict; no keys for a list, and for keys 0, 1, …, N−1."""
+    if isinstance(root, (list, tuple)):
+        return None, root
+    if not isinstance(root, dict):
+        return None, ()
+    numbers = [key for key in root if type(key) is int]
+    if len(numbers) == len(root) and sorted(numbers) == list(range(len(root))):
+        return None, [root[number] for number in range(len(root))]
+    return list(root), list(root.values())
+
+
+def _stack_vectors(values: Sequence[object]) -> Tensor | None:
+    """Vectors of one length as a matrix, beyond `MEMORY_BYTES` in a temporary file."""
+    return _stack_leaves(values) or _stack_lists(values)
+
+
+def _stack_leaves(values: Sequence[object]) -> Tensor | None:
+    """Arrays or tensors of one shape, (d) or (1, d)."""
+    first = values[0]
+    if not isinstance(first, Leaf) or first.unread:
+        return None
+    shape, dtype = first.shape, first.dtype
+    if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
+        return None
+    leaves = [value for value in values if isinstance(value, Leaf)]
+    if len(leaves) != len(values) or any(leaf.unread for leaf in leaves):
+        return None
+    if any(leaf.shape != shape or leaf.dtype != dtype for leaf in leaves):
+        return None
+    for leaf in leaves:
+        leaf.check()
+    whole = (len(leaves), shape[-1])
+
+    def stack() -> Array:
+        rows = (leaf.open().reshape(1, -1) for leaf in leaves)
+        return fill_rows(rows, whole, number_type(dtype))
+
+    return Tensor("vectors", whole, dtype, stack)
+
+
+def _stack_lists(values: Sequence[object]) -> Tensor | None:
+    """Lists of floats."""
+    first = values[0]
+    if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
+        return None
+    d = len(first)
+    lists = [value for value in values if isinstance(value, (list, tuple)) and len(value) == d]
+    if len(lists) != len(values) or all(type(number) is int for number in first):
+        return None
+    whole = (len(lists), d)
+
+    def row(place: int) -> Array:
+        if not _are_numbers(lists[place]):
+            raise Damaged(f"vector {place:,} holds something that is not a number")
+        return np.array([lists[place]], dtype=np.float64)
+
+    def stack() -> Array:
+        return fill_rows(map(row, range(len(lists))), whole, np.float64)
+
+    return Tensor("vectors", whole, "float64", stack)
+
+
+def _are_numbers(values: Sequence[object]) -> bool:
+    return all(type(value) in (float, int) for value in values)
+
+
 def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
-    """Lists and dicts in a tuple: ``(words, vectors)``, or ``(itos, stoi, vectors, dim)``."""
+    """Lists and dicts in a tuple like ``(words, vectors)`` or ``(itos, stoi, vectors, dim)``."""
     if isinstance(root, (list, tuple)) and len(root) <= _SHORT:
         for place, value in enumerate(root):
             if isinstance(value, (list, tuple, dict)) and len(value) > 1:
@@ -196,13 +180,7 @@ def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
 
 
 def tensors_of(leaves: Iterable[tuple[str, Leaf]], left_out: Omissions) -> tuple[Tensor, ...]:
-    """The named leaves as tensors; those that are not read are noted in `left_out`.
-
-    Raises
-    ------
-    Damaged
-        Where a leaf reaches beyond its bytes.
-    """
+    """Make tensors of named leaves; note those that are not read in `left_out`."""
     tensors: list[Tensor] = []
     first: dict[object, str] = {}
     for name, leaf in leaves:

@@ -1,4 +1,4 @@
-"""Data frames and series of pandas, which keep their columns in blocks, one column a row."""
+"""Frames and series of pandas, which keep their columns in blocks with a row per column."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from embgeo.io.pickle.objects import Stub
 
 _FRAMES = ("pandas.DataFrame", "pandas.core.frame.DataFrame")
 _SERIES = ("pandas.Series", "pandas.core.series.Series")
-#: The manager of the blocks, as it is called since pandas 1.1 and before.
+#: Attribute with the manager of the blocks, since pandas 1.1 and before.
 _MANAGERS = ("_mgr", "_data")
-#: Under which name the state of a manager lists its blocks, next to what older versions read.
+#: Key of the blocks in a manager's state, next to the entries for older versions.
 _LISTED = "0.14.1"
 #: Bytes of the numbers that end the texts of pyarrow's types.
 _ARROW_WIDTHS = {"string": "<i4", "utf8": "<i4", "large_string": "<i8", "large_utf8": "<i8"}
@@ -32,14 +32,14 @@ SAVE_FRAME = "save the matrix with numpy.save(…, frame.to_numpy())"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a frame holds of a matrix.
+    """A matrix, or else vectors, in a frame.
 
     Attributes
     ----------
     matrix : Tensor or None
-        Columns of floating-point numbers; a row for each row of the frame.
+        The columns of floating-point numbers; one row per row of the frame.
     vectors : list or None
-        The entries of a column of objects, where there is no such matrix.
+        The entries of a column of objects, if there is no such matrix.
     words : tuple of str or None
         The first column of texts, else the index.
     """
@@ -50,7 +50,7 @@ class Frame:
 
 
 def read_frame(root: object) -> Frame | None:
-    """The matrix and the words of a pickled frame or series; None of anything else."""
+    """Read a pickled frame or series; None for other objects."""
     if not isinstance(root, Stub) or root.name not in (*_FRAMES, *_SERIES):
         return None
     state = next((s for s in root.states if isinstance(s, dict)), {})
@@ -71,7 +71,7 @@ def read_frame(root: object) -> Frame | None:
 
 
 def _parts(manager: object) -> tuple[list[object], list[object]]:
-    """Values of the blocks, and the axes: columns (of a frame only) and index."""
+    """Values of the blocks, and the axes: columns (frames only) and index."""
     if not isinstance(manager, Stub):
         return [], []
     blocks, axes = manager.args if len(manager.args) == 2 else (None, None)
@@ -116,7 +116,7 @@ def _list_columns(blocks: Iterable[object]) -> Iterator[list[object]]:
 
 
 def _index_words(index: object) -> tuple[str, ...] | None:
-    """The words of an index of texts; None of one of numbers."""
+    """The words of an index of texts; None for one of numbers."""
     if not isinstance(index, Stub) or len(index.args) < 2 or not isinstance(index.args[1], dict):
         return None
     first = next(_list_columns([index.args[1].get("data")]), None)

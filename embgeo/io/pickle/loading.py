@@ -1,7 +1,4 @@
-"""Reading pickles without running them: the names that are allowed, and what they build.
-
-Every other name in the file becomes an inert :class:`~embgeo.io.pickle.machine.Stub`.
-"""
+"""Read pickles without running them; names that are not allowed become inert stubs."""
 
 from __future__ import annotations
 
@@ -13,9 +10,10 @@ from embgeo.io.pickle.numpy_arrays import NUMPY
 from embgeo.io.pickle.objects import Global, LatinText, LongText, Stub, as_key
 from embgeo.io.pickle.opcodes import run
 
-#: What an entry of a copied list is counted for: more than its place, as whoever looks for arrays
-#: and vocabularies goes through it again.
+#: Cost of an entry of a copied list: more than its place, as the search for arrays and
+#: vocabularies goes through it again.
 _COPY_COST = 64
+_NOT_PAIRS = "the pickle builds a dict from something that is none"
 
 
 def load(
@@ -24,7 +22,7 @@ def load(
     persistent: Callable[[object], object] | None = None,
     most: int = MOST_OPCODES,
 ) -> object:
-    """The object pickled at the start of `data`; nothing in it is imported, called or compared.
+    """Read the object pickled at the start of `data`; import, call and compare nothing in it.
 
     Parameters
     ----------
@@ -33,9 +31,9 @@ def load(
     constructors : mapping, optional
         Names to allow besides Python's containers and numpy's arrays.
     persistent : callable, optional
-        Builds the objects that the file refers to by a persistent id.
+        Makes the object for a persistent id.
     most : int
-        Instructions of the longest program that is read.
+        Largest number of instructions.
 
     Returns
     -------
@@ -45,13 +43,13 @@ def load(
     Raises
     ------
     Damaged
-        Also where a bound is passed: instructions, memory, length of integers and names.
+        Also for too many instructions, too much memory, and long integers or names.
     """
     return Pickles(data).next(constructors, persistent, most)
 
 
 class Pickles:
-    """Pickles one behind the other; `at` is the byte at which the next one begins."""
+    """Consecutive pickles; `at` is the start of the next one."""
 
     def __init__(self, data: memoryview) -> None:
         self.data = data
@@ -63,7 +61,7 @@ class Pickles:
         persistent: Callable[[object], object] | None = None,
         most: int = MOST_OPCODES,
     ) -> object:
-        """The object of the next one, as :func:`load` gives it."""
+        """Read the next object as :func:`load` does."""
         allowed = {**_CONTAINERS, **NUMPY, **(constructors or {})}
         machine = Machine(self.data[self.at :], allowed, persistent, most)
         value = run(machine)
@@ -71,48 +69,28 @@ class Pickles:
         return value
 
 
-def _pairs(machine: Machine, source: object) -> list[tuple[object, object]]:
-    if isinstance(source, dict):
-        machine.charge(2 * PAIR_COST * len(source))
-        return list(source.items())
-    if not isinstance(source, (list, tuple)):
-        raise Damaged("the pickle builds a dict from something that is none")
-    machine.charge(2 * PAIR_COST * len(source))
-    pairs = []
-    for pair in source:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise Damaged("the pickle builds a dict from something that is none")
-        pairs.append((pair[0], pair[1]))
-    return pairs
-
-
 def _dict(machine: Machine, args: tuple[object, ...]) -> object:
-    if not args:
-        return {}
-    return {as_key(key): value for key, value in _pairs(machine, args[0])}
+    source = args[0] if args else ()
+    if not isinstance(source, (dict, list, tuple)):
+        raise Damaged(_NOT_PAIRS)
+    machine.charge(2 * PAIR_COST * len(source))
+    pairs = list(source.items()) if isinstance(source, dict) else source
+    if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+        raise Damaged(_NOT_PAIRS)
+    return {as_key(key): value for key, value in pairs}
 
 
-def _empty_dict(_machine: Machine, _args: tuple[object, ...]) -> object:
-    # A defaultdict's only argument is its factory; the entries follow.
-    return {}
+def _copy_as(kind: type[list[object]] | type[tuple[object, ...]]) -> Constructor:
+    def copy(machine: Machine, args: tuple[object, ...]) -> object:
+        source = args[0] if args and isinstance(args[0], (list, tuple)) else ()
+        machine.charge(_COPY_COST * len(source))
+        return kind(source)
 
-
-def _list(machine: Machine, args: tuple[object, ...]) -> object:
-    if args and isinstance(args[0], (list, tuple)):
-        machine.charge(_COPY_COST * len(args[0]))
-        return list(args[0])
-    return []
-
-
-def _tuple(machine: Machine, args: tuple[object, ...]) -> object:
-    if args and isinstance(args[0], list):
-        machine.charge(_COPY_COST * len(args[0]))
-        return tuple(args[0])
-    return args[0] if args and isinstance(args[0], tuple) else ()
+    return copy
 
 
 def _encode(machine: Machine, args: tuple[object, ...]) -> object:
-    """Protocol 2 has no bytes: Python 3 writes them as text that is to be encoded as Latin-1."""
+    """Protocol 2 has no bytes: Python 3 writes them as text to be encoded as Latin-1."""
     if len(args) != 2 or args[1] not in ("latin1", "latin-1"):
         return Stub("_codecs.encode", args)
     if isinstance(args[0], LongText):
@@ -137,7 +115,7 @@ def _bytes(machine: Machine, args: tuple[object, ...]) -> object:
 
 
 def _reconstructor(_machine: Machine, args: tuple[object, ...]) -> object:
-    """How protocols 0 and 1 make an instance: (class, base, state of the base)."""
+    """Protocols 0 and 1 make instances from class, base and state of the base."""
     cls = args[0] if args else None
     return Stub(cls.name if isinstance(cls, Global) else "(object)")
 
@@ -145,15 +123,16 @@ def _reconstructor(_machine: Machine, args: tuple[object, ...]) -> object:
 _CONTAINERS: dict[str, Constructor] = {
     "collections.OrderedDict": _dict,
     "collections.Counter": _dict,
-    "collections.defaultdict": _empty_dict,
-    "collections.deque": _list,
+    # The only argument is the factory; the entries follow.
+    "collections.defaultdict": lambda _machine, _args: {},
+    "collections.deque": _copy_as(list),
     "_codecs.encode": _encode,
     "copyreg._reconstructor": _reconstructor,
     "copy_reg._reconstructor": _reconstructor,
 }
 for _builtins in ("builtins", "__builtin__"):
     _CONTAINERS[f"{_builtins}.dict"] = _dict
-    _CONTAINERS[f"{_builtins}.list"] = _list
-    _CONTAINERS[f"{_builtins}.tuple"] = _tuple
+    _CONTAINERS[f"{_builtins}.list"] = _copy_as(list)
+    _CONTAINERS[f"{_builtins}.tuple"] = _copy_as(tuple)
     _CONTAINERS[f"{_builtins}.bytes"] = _bytes
     _CONTAINERS[f"{_builtins}.bytearray"] = _bytes

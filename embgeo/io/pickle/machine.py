@@ -1,15 +1,13 @@
-"""The state of a pickle machine that cannot call anything.
+"""State of a pickle machine that cannot call anything.
 
-A pickle is a program for a stack machine, and Python's own machine imports and calls whatever the
-program names. This one knows the opcodes only. A name in the file becomes a :class:`Global`, which
-is a string in a box; calling a name looks it up in the table of constructors that the reader was
-given, and builds an inert :class:`Stub` where the table has no entry. Nothing is imported, no
-attribute is looked up, and nothing but plain scalars is ever hashed or compared, so that deep or
-self-similar structures cost no more than their bytes. What the objects take in memory is counted
-as they are made, and a program that makes too many ends before they are there.
+A pickle is a program for a stack machine; Python's machine imports and calls whatever the program
+names. This one turns a name into a :class:`Global`, a boxed string. Calling a name looks it up in
+a table of constructors and makes an inert :class:`Stub` if it is not there. Nothing is imported, no
+attribute is looked up, and only plain scalars are hashed or compared, so that deep or self-similar
+structures cost no more than their bytes. The memory of objects is counted as they are made, and a
+program that makes too many is refused before it has them.
 
-The costs are bytes of CPython, rather too high than too low, and those of containers include what
-a walk over them notes.
+Costs are bytes of CPython, rounded up; those of containers include what a walk over them notes.
 """
 
 from __future__ import annotations
@@ -26,11 +24,10 @@ ENTRY_COST = 8
 PAIR_COST = 100
 #: A text besides its characters.
 TEXT_COST = 50
-#: What a constructor makes, or the stub that stands for it.
+#: The object that a constructor makes, or a stub.
 CALL_COST = 300
 
-#: What an instruction takes beyond its place on the stack, by opcode; what depends on a length is
-#: counted where it is known.
+#: Memory of an instruction by opcode; parts that depend on a length are added where it is known.
 COSTS = [ENTRY_COST] * 256
 for _opcodes, _cost in (
     (b"JMG\x8a\x8b(", 32),
@@ -47,31 +44,18 @@ for _opcodes, _cost in (
 
 Constructor = Callable[["Machine", tuple[object, ...]], object]
 
-#: A vocabulary of a million words, and its counts, take half as many.
+#: A vocabulary of a million words with counts takes half as many.
 MOST_OPCODES = 8_000_000
-#: What the objects of one pickle may take, with what a walk over them notes; a vocabulary of
-#: three million words takes less.
+#: Memory of the objects of one pickle; a vocabulary of three million words takes less.
 MOST_MEMORY = 700 * 2**20
-#: Lines of this length are counted before they become text: four bytes a character at most.
+#: Longer lines are counted before they become text: four bytes a character at most.
 _LONG_LINE = 2**16
 
 _WINDOW = 256
 
 
 class Machine:
-    """The program, the stack and the memo of one pickle.
-
-    Parameters
-    ----------
-    data : memoryview
-        The pickle and whatever follows it.
-    constructors : mapping
-        What each allowed qualified name builds from its arguments.
-    persistent : callable, optional
-        Builds an object from a persistent id; a stub by default.
-    most_opcodes : int
-        Longer programs are refused.
-    """
+    """Program, stack and memo of one pickle; the parameters are those of `loading.load`."""
 
     def __init__(
         self,
@@ -85,9 +69,9 @@ class Machine:
         self.at = 0
         self.stack: list[object] = []
         self.marks: list[int] = []
-        # Nearly all pickles number their memo 0, 1, 2, …: a list takes a tenth of a dict.
+        # Nearly all pickles number their memo 0, 1, 2, …: a list takes a tenth of a dict's memory.
         self.memo: list[object] = []
-        # Other numbers as text, which hashes with a salt: integers can be chosen to collide.
+        # Other numbers, as text, which hashes with a salt: integers can be chosen to collide.
         self.far_memo: dict[str, object] = {}
         self.constructors = constructors
         self.persistent = persistent
@@ -110,7 +94,7 @@ class Machine:
         return int.from_bytes(self.take(size), "little")
 
     def line(self, longest: int | None = None) -> bytes:
-        """Up to the next newline, which is taken too."""
+        """Take the bytes up to the next newline, and the newline."""
         window = _WINDOW
         while True:
             if window > _LONG_LINE:
@@ -127,12 +111,12 @@ class Machine:
             window *= 8
 
     def text(self, piece: memoryview | bytes, encoding: str = "utf-8") -> str:
-        """Decoded, and counted."""
+        """Decode a piece and count its memory."""
         size = len(piece)
         if size > _LONG_LINE:
             self.charge(4 * size)
         text = str(piece, encoding, "surrogatepass" if encoding == "utf-8" else "strict")
-        # Besides the string its bytes, which are in memory too once they are read from the map.
+        # The mapped bytes are in memory, too, once they are read.
         self.memory_left -= size + sys.getsizeof(text)
         return text
 
@@ -183,7 +167,7 @@ class Machine:
     # Objects.
 
     def charge(self, amount: int) -> None:
-        """Count `amount` bytes, and end a program that makes implausibly many objects."""
+        """Count `amount` bytes; refuse a program that makes implausibly many objects."""
         self.memory_left -= amount
         if self.memory_left < 0:
             raise Damaged(
@@ -192,7 +176,7 @@ class Machine:
             )
 
     def make(self, function: object, args: object) -> object:
-        """The object that calling `function` with `args` stands for; nothing is called."""
+        """Make the object or stub for calling `function` with `args`, without calling it."""
         self.charge(CALL_COST)
         arguments = args if isinstance(args, tuple) else (args,)
         if not isinstance(function, Global):

@@ -1,4 +1,4 @@
-"""numpy's arrays and types as they come out of a pickle."""
+"""numpy's arrays and types in a pickle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CODE = re.compile(r"[biufc]\d{1,2}|[SU][1-9]\d{0,7}")
 
 
 class PickledType(Buildable):
-    """A numpy dtype in the making: its code, then its byte order and whether it has fields."""
+    """A numpy dtype: constructed with its code; BUILD sets its byte order and fields."""
 
     __slots__ = ("_code", "_order", "_plain")
 
@@ -43,7 +43,7 @@ class PickledType(Buildable):
         return self._order == _OTHER_ORDER
 
     def resolve(self) -> np.dtype[Any] | None:
-        """The type in native order; None where it is neither a plain number nor text."""
+        """The type in native order; None if it is neither a plain number nor text."""
         if not self._plain:
             return None
         if isinstance(self._code, Global):
@@ -63,13 +63,14 @@ _OTHER_ORDER = ">" if np.little_endian else "<"
 
 
 class PickledArray(Leaf, Buildable):
-    """A numpy array in the making; its bytes stay where they are."""
+    """A numpy array, constructed empty; its bytes stay where they are."""
 
-    __slots__ = ("_data", "_dtype", "_fortran", "_shape")
+    __slots__ = ("_data", "_fortran", "_resolved", "_shape", "_type")
 
     def __init__(self) -> None:
         self._shape: tuple[int, ...] = ()
-        self._dtype: PickledType | None = None
+        self._type: PickledType | None = None
+        self._resolved: np.dtype[Any] | None = None
         self._data: object = None
         self._fortran = False
 
@@ -85,7 +86,8 @@ class PickledArray(Leaf, Buildable):
         self._shape = whole_numbers(shape, "the shape of a pickled array")
         if not isinstance(dtype, PickledType):
             raise Damaged("a pickled array has no type")
-        self._dtype, self._data, self._fortran = dtype, data, fortran
+        self._type, self._resolved = dtype, dtype.resolve()
+        self._data, self._fortran = data, fortran
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,52 +99,47 @@ class PickledArray(Leaf, Buildable):
 
     @property
     def dtype(self) -> str:
-        dtype = self._resolve()
-        return "" if dtype is None else dtype.name
+        return "" if self._resolved is None else self._resolved.name
 
     @property
     def unread(self) -> str:
-        if self._dtype is None:
+        if self._type is None:
             return "it has no data"
-        dtype = self._resolve()
-        if dtype is None:
-            if self._dtype.name.startswith("O"):
-                return "it holds Python objects"
-            return f"its type {short(self._dtype.name)} is not a plain number"
-        return "" if is_numeric(dtype) else "it holds text"
+        if self._resolved is not None:
+            return "" if is_numeric(self._resolved) else "it holds text"
+        if self._type.name.startswith("O"):
+            return "it holds Python objects"
+        return f"its type {short(self._type.name)} is not a plain number"
 
     @property
     def nbytes(self) -> int:
-        dtype = self._resolve()
-        return 0 if dtype is None else dtype.itemsize * count(self._shape)
+        return 0 if self._resolved is None else self._resolved.itemsize * count(self._shape)
 
     def open(self) -> Array:
-        dtype = self._resolve()
-        if dtype is None or not is_numeric(dtype):
+        if self._resolved is None or not is_numeric(self._resolved):
             raise Damaged("a pickled array does not hold numbers")
-        return self._array(dtype)
+        return self._view(self._resolved)
 
     def check(self) -> None:
-        """Refuse an array that has not exactly the bytes that its shape asks for."""
-        dtype = self._resolve()
-        if dtype is not None and dtype.itemsize * count(self._shape) != _length(self._data):
+        """Refuse an array that has not exactly the bytes of its shape."""
+        if self._resolved is not None and self.nbytes != _length(self._data):
             raise Damaged("a pickled array has other than the bytes that its shape asks for")
 
     def texts(self) -> list[str] | None:
-        """The entries of a vector of strings, or None."""
-        dtype = self._resolve()
+        """The entries of a vector of strings; None for other arrays."""
+        dtype = self._resolved
         if dtype is None or dtype.kind not in "SU" or len(self._shape) != 1:
             return None
         self.check()
-        return text_entries(self._array(dtype))
+        return text_entries(self._view(dtype))
 
     def columns(self) -> list[list[object]]:
-        """The rows of a table of objects, which are a frame's columns, or a vector of texts."""
+        """Columns of a frame: a vector of texts or objects, or the rows of a table of objects."""
         texts = self.texts()
         if texts is not None:
             return [[*texts]]
         entries, shape = self._data, self._shape
-        if self._dtype is None or not self._dtype.name.startswith("O") or len(shape) not in (1, 2):
+        if self._type is None or not self._type.name.startswith("O") or len(shape) not in (1, 2):
             return []
         if not isinstance(entries, list) or len(entries) != count(shape):
             return []
@@ -150,20 +147,17 @@ class PickledArray(Leaf, Buildable):
         rows, n = (1, *shape)[-2:]
         return [entries[row * n : (row + 1) * n] for row in range(rows)]
 
-    def _resolve(self) -> np.dtype[Any] | None:
-        return None if self._dtype is None else self._dtype.resolve()
-
-    def _array(self, dtype: np.dtype[Any]) -> Array:
-        swapped = self._dtype is not None and self._dtype.swapped
+    def _view(self, dtype: np.dtype[Any]) -> Array:
+        swapped = self._type is not None and self._type.swapped
         raw = np.frombuffer(_raw(self._data), dtype=np.uint8)
         return view(raw, dtype, self._shape, swapped=swapped, fortran=self._fortran)
 
 
 def text_entries(array: Array) -> list[str] | None:
-    """The strings of an array of type S (UTF-8) or U, or None where they cannot be decoded."""
+    """Strings of an array of type S (UTF-8) or U; None if they cannot be decoded."""
     if array.dtype.kind == "U":
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-        # numpy does not check before it asks Python for the string: a SystemError.
+        # numpy does not check this, and Python raises a SystemError.
         if native.size and native.view(np.uint32).max() > sys.maxunicode:
             return None
         return [str(entry) for entry in native.tolist()]
@@ -183,7 +177,7 @@ def _raw(data: object) -> bytes | memoryview:
     if isinstance(data, LatinText):
         return data.decode()
     if isinstance(data, str):
-        # An old string of Python 2 that happened to be ASCII.
+        # A string of Python 2 that is ASCII.
         return data.encode("latin-1")
     raise Damaged("a pickled array has no bytes")
 
@@ -206,7 +200,7 @@ def _frombuffer(_machine: Machine, args: tuple[object, ...]) -> object:
 
 
 def _scalar(machine: Machine, args: tuple[object, ...]) -> object:
-    """A string where it is one: vocabularies may hold ``numpy.str_``."""
+    """A string, if it is one: vocabularies may hold ``numpy.str_``."""
     if len(args) == 2 and isinstance(args[0], PickledType) and isinstance(args[1], (bytes, str)):
         machine.charge(len(args[1]))
         array = PickledArray()

@@ -1,7 +1,7 @@
-"""The inert objects that a pickle becomes, and its strings.
+"""Inert objects for the content of a pickle.
 
-Protocols before 3 have no bytes: Python 3 writes those of an array as a text of the characters 0 to
-255, to be encoded as Latin-1. No other text is as long, so it stays in the file until it is needed.
+Protocols before 3 have no bytes: Python 3 writes the bytes of an array as text, to be encoded as
+Latin-1. No other text is as long, so that such texts stay in the file until they are needed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from embgeo.io.bounded.maps import Array
 
 T = TypeVar("T")
 
-#: Objects that a Stub gathers from BUILD: the state, and the keyword arguments of NEWOBJ_EX.
+#: A stub collects states of BUILD and keyword arguments of NEWOBJ_EX.
 _MOST_STATES = 8
-#: Numbers hash without a salt: larger ones can be chosen to collide, which makes a dict quadratic.
+#: Numbers hash without a salt: larger ones can be chosen to collide, so that a dict takes quadratic
+#: time.
 _LARGEST_KEY = 2**22
 
 
 class Global:
-    """A name that the file mentions: ``module.name``; never resolved."""
+    """A ``module.name`` in the file; never resolved."""
 
     __slots__ = ("name",)
 
@@ -33,17 +34,26 @@ class Global:
         self.name = name
 
 
-class Stub:
-    """What stands for an object whose class is not on the list.
+class Buildable:
+    """An object that takes the state given by BUILD."""
+
+    __slots__ = ()
+
+    def build(self, state: object) -> None:
+        raise NotImplementedError
+
+
+class Stub(Buildable):
+    """Placeholder for an object whose class is not allowed.
 
     Attributes
     ----------
     name : str
-        Qualified name of what the file wanted to call.
+        Qualified name of the class or function that the file calls.
     args : tuple
-        What it would have been called with.
+        Its arguments.
     states, items, entries : sequence
-        What BUILD, APPEND and SETITEM put into it.
+        Additions by BUILD, APPEND and SETITEM.
     """
 
     __slots__ = ("args", "entries", "items", "name", "states")
@@ -51,12 +61,12 @@ class Stub:
     def __init__(self, name: str, args: tuple[object, ...] = ()) -> None:
         self.name = name
         self.args = args
-        # Most stubs never get any: the lists are made when they do.
+        # Most stubs stay without: lists are made on demand.
         self.states: Sequence[object] = ()
         self.items: Sequence[object] = ()
         self.entries: Sequence[tuple[object, object]] = ()
 
-    def add_state(self, state: object) -> None:
+    def build(self, state: object) -> None:
         if len(self.states) == _MOST_STATES:
             raise Damaged("the pickle sets the state of one object over and over")
         self.states = (*self.states, state)
@@ -74,17 +84,8 @@ def _extend(known: Sequence[T], more: Sequence[T]) -> list[T]:
     return extended
 
 
-class Buildable:
-    """An object of a constructor that takes the state given by BUILD."""
-
-    __slots__ = ()
-
-    def build(self, state: object) -> None:
-        raise NotImplementedError
-
-
 class OddKey:
-    """A dict key other than a text or a small integer, kept by identity: it is never hashed."""
+    """Box of a dict key that is not a text or a small integer; hashed by identity."""
 
     __slots__ = ("value",)
 
@@ -93,7 +94,7 @@ class OddKey:
 
 
 def as_key(value: object) -> object:
-    """`value` where hashing it is cheap and safe, boxed otherwise."""
+    """`value` if hashing it is cheap and safe, else a box of it."""
     if value is None or isinstance(value, (str, bytes)):
         return value
     if isinstance(value, int) and -_LARGEST_KEY < value < _LARGEST_KEY:
@@ -102,7 +103,7 @@ def as_key(value: object) -> object:
 
 
 class Leaf:
-    """Something in a pickle that holds numbers, or would."""
+    """An array or tensor in a pickle."""
 
     __slots__ = ()
 
@@ -112,28 +113,28 @@ class Leaf:
 
     @property
     def dtype(self) -> str:
-        """numpy's or ml_dtypes' name."""
+        """Name of the type in numpy or ml_dtypes."""
         raise NotImplementedError
 
     @property
     def key(self) -> object:
-        """Equal for leaves over the same bytes, seen the same way."""
+        """Equal for leaves that view the same bytes in the same way."""
         raise NotImplementedError
 
     @property
     def unread(self) -> str:
-        """Why it is not read; empty where it is."""
+        """Why the leaf is not read; empty if it is."""
         return ""
 
     def check(self) -> None:
-        """Raise Damaged where the bytes do not suffice."""
+        """Raise Damaged if the bytes do not suffice."""
 
     def open(self) -> Array:
         raise NotImplementedError
 
 
 class Unread(Leaf):
-    """A tensor of a kind that is named and left out."""
+    """A tensor that is left out for a stated reason."""
 
     __slots__ = ("_reason",)
 
@@ -150,24 +151,16 @@ class Unread(Leaf):
 
 
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
-_ESCAPED = {
-    b"n": b"\n",
-    b"t": b"\t",
-    b"r": b"\r",
-    b"a": b"\a",
-    b"b": b"\b",
-    b"f": b"\f",
-    b"v": b"\v",
-}
+_ESCAPED = dict(zip(b"ntrabfv", b"\n\t\r\a\b\f\v", strict=True))
 
 
 def old_string(value: bytes) -> object:
-    """A string of Python 2: text where it is ASCII, bytes otherwise (its encoding is unknown)."""
+    """A string of Python 2: text if it is ASCII, else bytes, as its encoding is unknown."""
     return value.decode() if value.isascii() else value
 
 
 def unescape_string(text: bytes) -> bytes:
-    """What stands between the quotes of a string literal, without its backslashes."""
+    """Resolve the escapes in a string literal."""
     return _ESCAPE.sub(_unescape, text)
 
 
@@ -177,14 +170,16 @@ def _unescape(match: re.Match[bytes]) -> bytes:
         return bytes([int(what[1:], 16)])
     if what[:1].isdigit() and what[:1] < b"8":
         return bytes([int(what, 8) & 0xFF])
-    return _ESCAPED.get(what, what if what in b"\\'\"" else b"\\" + what)
+    if what in b"\\'\"":
+        return what
+    return bytes([_ESCAPED[what[0]]]) if what[0] in _ESCAPED else b"\\" + what
 
 
 _PIECE = 2**22
 
 
 class LongText:
-    """A text that is not decoded; `piece` is its UTF-8."""
+    """The UTF-8 of a text that is not decoded."""
 
     __slots__ = ("piece",)
 
@@ -209,7 +204,6 @@ class LatinText:
         return self._length
 
     def decode(self) -> memoryview:
-        """The bytes."""
         out = np.empty(len(self), dtype=np.uint8)
         decoder = codecs.getincrementaldecoder("utf-8")()
         filled = 0

@@ -1,4 +1,4 @@
-"""The opcodes of pickle, protocols 0 to 5, as CPython's ``pickletools`` documents them."""
+"""Opcodes of pickle, protocols 0 to 5, as CPython's ``pickletools`` documents them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_NAME = 1000
 _LONGEST_INTEGER = 1024
 _LARGEST_MEMO = 2**60
 
-#: Bytes objects, and text, from this length on are not copied out of the file.
+#: Bytes and texts of this length or more stay in the file.
 _LARGE = 4096
 _LONGEST_TEXT = 2**20
 
@@ -30,7 +30,7 @@ Step = Callable[[Machine], None]
 
 
 def run(machine: Machine) -> object:
-    """The pickled object."""
+    """Run a program and return the pickled object."""
     data, end = machine.data, len(machine.data)
     for _ in range(machine.most_opcodes):
         at = machine.at
@@ -72,10 +72,7 @@ def _stack_name(machine: Machine) -> None:
 
 
 def _extension(size: int) -> Step:
-    def step(machine: Machine) -> None:
-        machine.push(Global(f"(extension).{machine.number(size)}"))
-
-    return step
+    return lambda machine: machine.push(Global(f"(extension).{machine.number(size)}"))
 
 
 def _reduce(machine: Machine) -> None:
@@ -87,7 +84,7 @@ def _newobj_ex(machine: Machine) -> None:
     keywords, args, function = machine.pop(), machine.pop(), machine.pop()
     made = machine.make(function, args)
     if isinstance(made, Stub):
-        made.add_state(keywords)
+        made.build(keywords)
     machine.push(made)
 
 
@@ -106,17 +103,13 @@ def _obj(machine: Machine) -> None:
 
 def _build(machine: Machine) -> None:
     state, target = machine.pop(), machine.peek()
-    if isinstance(target, Stub):
-        target.add_state(state)
-    elif isinstance(target, Buildable):
+    if isinstance(target, Buildable):
         target.build(state)
 
 
 def _persistent(machine: Machine, pid: object) -> None:
-    if machine.persistent is None:
-        machine.push(Stub("(persistent id)", (pid,)))
-    else:
-        machine.push(machine.persistent(pid))
+    make = machine.persistent
+    machine.push(Stub("(persistent id)", (pid,)) if make is None else make(pid))
 
 
 def _append(machine: Machine, values: list[object]) -> None:
@@ -153,13 +146,10 @@ def _setitems(machine: Machine) -> None:
     _set_in(machine, machine.peek(), values)
 
 
-def _stub_of_items(name: str) -> Step:
-    def step(machine: Machine) -> None:
-        stub = Stub(name)
-        stub.add_items(machine.since_mark())
-        machine.push(stub)
-
-    return step
+def _frozenset(machine: Machine) -> None:
+    stub = Stub("builtins.frozenset")
+    stub.add_items(machine.since_mark())
+    machine.push(stub)
 
 
 def _dict(machine: Machine) -> None:
@@ -204,7 +194,7 @@ def _copy(machine: Machine, piece: memoryview) -> bytes:
 
 
 def _unicode(size: int) -> Step:
-    # Vocabularies are millions of these: no call that can be spared.
+    # Inlined calls: a vocabulary has millions of these.
     def step(machine: Machine) -> None:
         start = machine.at + size
         length = int.from_bytes(machine.data[machine.at : start], "little")
@@ -224,7 +214,7 @@ def _unicode(size: int) -> Step:
 def _old_strings(size: int) -> Step:
     def step(machine: Machine) -> None:
         piece = machine.take(machine.number(size))
-        # An array of Python 2; no text is as long.
+        # Only arrays of Python 2 are as long.
         long = len(piece) >= _LONGEST_TEXT
         machine.push(piece if long else old_string(_copy(machine, piece)))
 
@@ -254,10 +244,6 @@ def _text_int(machine: Machine) -> None:
     line = machine.line(_LONGEST_INTEGER)
     machine.charge(len(line))
     machine.push(line == b"01" if line in (b"00", b"01") else int(line))
-
-
-def _unsigned(size: int) -> Step:
-    return lambda machine: machine.push(machine.number(size))
 
 
 def _frame(machine: Machine) -> None:
@@ -304,8 +290,8 @@ _STEPS: dict[int, Step] = {
     0x89: _constant(False),
     ord("I"): _text_int,
     ord("J"): lambda m: m.push(int.from_bytes(m.take(4), "little", signed=True)),
-    ord("K"): _unsigned(1),
-    ord("M"): _unsigned(2),
+    ord("K"): lambda m: m.push(m.number(1)),
+    ord("M"): lambda m: m.push(m.number(2)),
     ord("L"): lambda m: m.push(int(m.line(_LONGEST_INTEGER).rstrip(b"L"))),
     0x8A: _long(1),
     0x8B: _long(4),
@@ -322,7 +308,7 @@ _STEPS: dict[int, Step] = {
     ord("B"): _bytes(4),
     ord("C"): _bytes(1),
     0x8E: _bytes(8),
-    # A bytearray, as bytes: nothing here writes into it.
+    # A bytearray; nothing writes into it.
     0x96: lambda m: m.push(m.take(m.number(8))),
     # Containers.
     ord(")"): _constant(()),
@@ -340,7 +326,7 @@ _STEPS: dict[int, Step] = {
     ord("u"): _setitems,
     0x8F: lambda m: m.push(Stub("builtins.set")),
     0x90: lambda m: _append(m, m.since_mark()),
-    0x91: _stub_of_items("builtins.frozenset"),
+    0x91: _frozenset,
     # Names and objects.
     ord("c"): _name,
     0x93: _stack_name,

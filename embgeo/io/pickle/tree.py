@@ -1,4 +1,4 @@
-"""A walk over an unpickled object: which arrays it holds, under which names."""
+"""A walk over an unpickled object that finds and names its arrays."""
 
 from __future__ import annotations
 
@@ -12,53 +12,40 @@ from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.labels.word_lists import is_vocabulary_name
 from embgeo.io.pickle.objects import Leaf, Stub, as_key
 
-#: Entries met again because what holds them serves under several names, or in several objects.
+#: Entries that are visited again because several names or objects share their container.
 MOST_REPEATS = 100_000
-#: Bytes of all names together, which a walk keeps.
+#: Total length of all names.
 _MOST_NAME_BYTES = 2**25
 MOST_LEAVES = 200_000
 DEEPEST = 200
 _LONGEST_NAME = 1000
 _LONGEST_KEY = 200
-#: Containers up to this length are looked into before they are entered.
+#: Containers up to this length are inspected before they are entered.
 _SHORT = 8
 _MOST_VOCABULARIES = 50
 
 Children = Iterator[tuple[str | None, object]]
 
-#: How torch's modules keep what belongs to them; not part of the names of a state_dict.
+#: Attributes of torch's modules; they are not part of the names in a state_dict.
 _MODULE_PARTS = ("_parameters", "_buffers", "_modules")
 
-#: The classes of compiled modules; what belongs to one lies in its state, side by side.
+#: Prefix of the classes of compiled modules, whose state holds everything side by side.
 _SCRIPTED = "__torch__."
 
 
 @dataclass(slots=True)
 class PickleInventory:
-    """What a walk has found, in the order of the file.
-
-    Attributes
-    ----------
-    leaves : list of (name, leaf)
-        Names are printable and unique.
-    vocabularies : list of (name, object)
-        Values under a key that usually holds a vocabulary.
-    """
+    """Leaves with unique printable names, and values of keys that usually hold a vocabulary."""
 
     leaves: list[tuple[str, Leaf]] = field(default_factory=list)
     vocabularies: list[tuple[str, object]] = field(default_factory=list)
 
 
 def walk(root: object) -> PickleInventory:
-    """All leaves below `root`; names as a state_dict would give them.
+    """Find all leaves below `root` and name them as in a state_dict.
 
-    Shared and cyclic objects are entered once, except for submodules: a module that serves under
-    two names has its tensors under both.
-
-    Raises
-    ------
-    Damaged
-        Where the object expands to too many entries or nests too deeply.
+    Shared and cyclic objects are entered once, except for submodules: the tensors of a module with
+    two names are listed under both. Raises Damaged for too many entries and too deep nesting.
     """
     return _Walk().run(root)
 
@@ -71,9 +58,8 @@ class _Walk:
         self.seen: set[int] = set()
         self.repeats_left = MOST_REPEATS
         self.name_bytes_left = _MOST_NAME_BYTES
-        # What a module holds besides its tensors and submodules comes last: by then whatever
-        # belongs to the module tree has the name that a state_dict would give it.
-        # Nor do such attributes lead into a module again: it may hold its parent.
+        # Other attributes of modules come last: by then the module tree has the names of a
+        # state_dict. They do not lead into a module again, as it may hold its parent.
         self.later: deque[tuple[str, Children]] = deque()
         self.enter_again = True
 
@@ -88,7 +74,7 @@ class _Walk:
         return self.found
 
     def descend(self, prefix: str, children: Children) -> None:
-        """Depth first, without recursion; the path guards against modules that hold themselves."""
+        """Walk depth first without recursion; `above` stops at modules that hold themselves."""
         path: list[tuple[str, Children, int]] = [(prefix, children, 0)]
         above: set[int] = set()
         while path:
@@ -112,7 +98,7 @@ class _Walk:
         if len(self.found.leaves) >= MOST_LEAVES:
             raise Damaged(f"it holds more than {MOST_LEAVES:,} arrays")
         if (name, id(leaf)) in self.named:
-            return  # a dict whose entries are its attributes too holds everything twice
+            return  # a dict whose entries are also its attributes holds everything twice
         self.named.add((name, id(leaf)))
         self.name_bytes_left -= len(name)
         if self.name_bytes_left < 0:
@@ -130,7 +116,7 @@ class _Walk:
             known.append((name, value))
 
     def children(self, name: str, value: object) -> Children:
-        """What `value` holds, in order; nothing if it was entered before and is not a module."""
+        """The entries of `value`; none if it was entered before and is not a module."""
         if isinstance(value, Stub):
             return self.of_stub(name, value)
         if id(value) in self.seen:
@@ -167,18 +153,14 @@ class _Walk:
             self.count_repeats(part)
         return chain(
             *(self.of_state(name, state) for state in stub.states),
-            # Entries set on a stub whose class was some kind of dict.
+            # Entries of an object whose class is a kind of dict.
             self.of_dict(name, {as_key(key): value for key, value in stub.entries}),
             _of_sequence(stub.items),
             _of_sequence(stub.args),
         )
 
     def count_repeats(self, part: object, known: bool = False) -> None:
-        """End a walk that goes through the same entries again and again.
-
-        What belongs to several objects is entered from each of them, and from a module that
-        serves under several names under each of those.
-        """
+        """Count entries that are entered again, from another object or under another name."""
         if not isinstance(part, (dict, list, tuple)) or not part:
             return
         if known or id(part) in self.seen:
@@ -188,7 +170,7 @@ class _Walk:
         self.seen.add(id(part))
 
     def of_state(self, name: str, state: object) -> Children:
-        """A state's entries are the object's attributes; slots come as a second dict."""
+        """The attributes of an object: the entries of its state, and slots in a second dict."""
         if isinstance(state, dict):
             return self.of_dict(name, state)
         if isinstance(state, (list, tuple)):
@@ -213,7 +195,7 @@ def _of_sequence(values: object) -> Children:
 
 
 def _is_list_of_named(values: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether each entry is a pair of a name and its value, as in ``list(d.items())``."""
+    """Whether all entries are pairs of a name and a value, as in ``list(d.items())``."""
     return len(values) > 0 and all(
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and pair[0]
         for pair in values
