@@ -1,4 +1,4 @@
-"""From a matrix to a result: plan, first pass, second pass, compute."""
+"""Measure a matrix: plan, first pass, second pass, values, reference."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def analyze(
     Parameters
     ----------
     matrix : Matrix
-        From :func:`embgeo.load`, or made of an array.
+        From :func:`embgeo.load`, or built from an array.
     sections : sequence of str, optional
         Families to compute (see `SECTIONS`); all by default.
     options : Options, optional
@@ -87,13 +87,13 @@ def analyze(
 def complete(
     measurement: Measurement, compared: Sequence[str] | None, command: str, clock: Clock
 ) -> Analysis:
-    """From the statistics of both passes to the result.
+    """Compute the result from the statistics of both passes.
 
     Parameters
     ----------
     measurement : Measurement
     compared : sequence of str or None
-        Sections to be compared with isotropic rows; None: all.
+        Sections to compare with isotropic rows; None means all.
     command : str
     clock : Clock
     """
@@ -118,7 +118,7 @@ def complete(
 
 
 def count_stages(measurement: Measurement, compared: Sequence[str] | None, now: int) -> str:
-    """Where an analysis is: two passes, the sections, and the isotropic rows; as in ``4/8``."""
+    """Progress of an analysis, such as ``4/8``: two passes, each section, the isotropic rows."""
     families = {family.FAMILY for family in measurement.families}
     with_reference = any(
         family in FAMILIES and (compared is None or family.FAMILY in compared)
@@ -128,7 +128,7 @@ def count_stages(measurement: Measurement, compared: Sequence[str] | None, now: 
 
 
 class Clock:
-    """Seconds by stage."""
+    """Seconds spent in each stage."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -143,7 +143,7 @@ class Clock:
 def with_reference(
     values: list[Value], measurement: Measurement, wanted: Sequence[str]
 ) -> tuple[list[Value], dict[str, Any]]:
-    """The values with what isotropic rows of the same N, d and norms give."""
+    """Add the values of isotropic rows of the same N, d and norms as references."""
     measurement.reader.announce("isotropic reference", 0)
     measurement.shared.forget_rows()
     simulated = measure_reference(measurement, wanted)
@@ -153,7 +153,7 @@ def with_reference(
 
 
 def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str, float]) -> Value:
-    """A value with what isotropic rows give, from a closed form where there is one."""
+    """Add the reference of isotropic rows, from a closed form if there is one."""
     if isinstance(value, Series) and isinstance(simulated, Series):
         return with_reference_curve(value, simulated)
     if not isinstance(value, Scalar) or value.reference is not None or value.name in NO_REFERENCE:
@@ -179,7 +179,7 @@ def assemble(
     command: str,
     timing: dict[str, float],
 ) -> Analysis:
-    """The result, from the values of all families."""
+    """Build the result from the values of all families."""
     facts, hidden, matrix = measurement.facts, measurement.hidden, measurement.reader.matrix
     popular = None
     if any(f.FAMILY == "frequency" for f in measurement.families) and not explain_absence(facts):

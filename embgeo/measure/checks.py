@@ -1,4 +1,4 @@
-"""Whether a matrix can be measured with the options given."""
+"""Checks that a matrix can be measured with the given options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_COLUMNS = 100_000
 
 
 def check_width(matrix: Matrix) -> None:
-    """Check before the first pass that products of all columns can be held."""
+    """Check before the first pass that a d×d matrix fits into memory."""
     if matrix.d > MOST_COLUMNS:
         raise EmbgeoError(
             f"{matrix.d:,} columns; embgeo holds products of all pairs of columns, and takes up to "
@@ -29,7 +29,7 @@ def check_width(matrix: Matrix) -> None:
 
 
 def check_usable(measurement: Measurement) -> None:
-    """Check after the first pass that rows are left to measure, and that options fit them."""
+    """Check after the first pass that rows remain and that the options fit them."""
     facts, options = measurement.facts, measurement.options
     matrix, largest = measurement.reader.matrix, measurement.reader.census.largest
     where = matrix.origin.path or matrix.name

@@ -1,8 +1,8 @@
-"""Which rows are damaged although they are finite and not zero: those far shorter than all others.
+"""Find damaged rows that are finite and not zero: those far shorter than all others.
 
-Every norm has to be known before one can be called small, and by then the first pass has summed
-those rows too. Where there are any, which is rare, the pass is repeated without them: sums from
-which they were subtracted would keep their rounding.
+A norm is small only in comparison with all others, so these rows are known after the first pass,
+which has already summed them. In the rare case that there are any, the pass is repeated without
+them: subtracting them from the sums would keep their rounding errors.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from embgeo.stats import Norms
 
 
 def find_small_rows(norms: Norms, limit: float | None) -> tuple[IntArray, FloatArray]:
-    """Rows of a norm below a limit, ascending, and their norms.
+    """Find the rows with a norm below a limit, in ascending order, and their norms.
 
     Parameters
     ----------
     norms : Norms
-        Of all rows that are finite and not zero.
+        Norms of all rows that are finite and not zero.
     limit : float or None
-        None: the gap between norms decides.
+        None means that the largest gap between norms decides.
     """
     values = np.asarray(norms.values())
     small = values < find_norm_limit(values, limit)

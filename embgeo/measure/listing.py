@@ -1,4 +1,4 @@
-"""What stays of the influences of rows where a result lists only some of them."""
+"""Reduce the influences of rows to the rows that a result lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embgeo.metrics import Facts
 
 
 def cut_influences(values: Iterable[Value], facts: Facts) -> Iterator[Value]:
-    """The values, each influence with the listed rows alone: a sample is enough for differences."""
+    """Yield the values; influences keep the listed rows only, a sample that suffices for errors."""
     for value in values:
         if not isinstance(value, Influence) or facts.listed is None:
             yield value

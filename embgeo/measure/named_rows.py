@@ -1,4 +1,4 @@
-"""The nearest rows of the tokens that tables name, which readers of a report ask about first."""
+"""Nearest rows of the tokens that tables name, which a report shows on their cards."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NAME = "named rows"
 
 
 def add_named_rows(measurement: Measurement, values: Iterable[Value]) -> NearestRows | None:
-    """The nearest rows that a family has searched, with those of the rows that tables name.
+    """Add the nearest rows of the rows that tables name to those that a family has searched.
 
-    Which rows these are is known after the second pass: it takes a further one, with few queries.
+    The tables are known only after the second pass, so this takes a short further one.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
     reader = measurement.reader
@@ -41,7 +41,7 @@ def add_named_rows(measurement: Measurement, values: Iterable[Value]) -> Nearest
 
 
 def list_rows(table: Table) -> Iterator[int]:
-    """The rows of the matrix that a table lists, by number; none where it lists other things."""
+    """Yield the numbers of the rows that a table lists; none if it lists other things."""
     if "row" in table.columns:
         at = table.columns.index("row")
         yield from (number for cells in table.rows if isinstance(number := cells[at], int))

@@ -1,4 +1,4 @@
-"""Both passes over the rows of a matrix, for all families that measure it."""
+"""The two passes over the rows of a matrix, shared by all families."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def open_rows(
     resources: Resources | None = None,
     progress: Progress | None = None,
 ) -> RowReader:
-    """The rows of a matrix, in the precision that was asked for."""
+    """Open the rows of a matrix in the requested precision."""
     if options.precision == "float32":
         matrix = replace(matrix, rounded=True)
     return RowReader(matrix, resources, progress)
 
 
 class Measurement:
-    """A matrix while it is measured: what its families may ask for, and the passes they need.
+    """The state of a measurement: facts, shared statistics, and the passes that families need.
 
     Parameters
     ----------
@@ -87,15 +87,15 @@ class Measurement:
         self.families = [family for family in self.families if not reasons[id(family)]]
 
     def quiet(self) -> AbstractContextManager[None]:
-        """BLAS held to one thread a call where that is enough.
+        """Limit BLAS to one thread per call for a narrow matrix.
 
-        Its threads stay awake for some hundredths of a second after a call, in the way of the
-        passes' own, which take as long for a narrow matrix.
+        After a call its threads stay awake for some hundredths of a second, which is as long as
+        a pass over a narrow matrix takes, and compete with the threads of the pass.
         """
         return limited(1) if self.reader.narrow else nullcontext()
 
     def first_pass(self) -> None:
-        """Read all rows once, twice if some are damaged; from then on `facts` has the kept rows."""
+        """Read all rows once, or twice if some are damaged; then `facts` knows the kept rows."""
         norms = Norms()
         statistics = distinct([norms, *self.collect("first")])
         self.reader.sift(statistics)
@@ -107,12 +107,12 @@ class Measurement:
         self.know_rows()
 
     def know_rows(self) -> None:
-        """Take over which rows are kept, and leave out the families that have too few."""
+        """Update `facts` with the kept rows, and drop the families that have too few of them."""
         self.facts = self.facts.after_sifting(self.reader)
         self._leave_out_absent()
 
     def second_pass(self) -> None:
-        """Decompose what the first pass summed, and feed the rows again to what needs it."""
+        """Decompose the sums of the first pass, and feed the rows to further statistics."""
         plan = self.reader.plan
         if self.reader.narrow and plan.workers * plan.threads > 1:
             # Decompositions take one thread: another one has time for what needs none of them.
@@ -128,18 +128,18 @@ class Measurement:
         self.shared.add(statistics)
 
     def collect(self, question: str) -> list[Statistic]:
-        """The statistics that the families name, each once."""
+        """Collect the statistics that the families request, each once."""
         return distinct(s for family in self.families for s in self.ask(family, question))
 
     def compute(self, family: Family) -> list[Value]:
-        """The values of a family, after the passes."""
+        """Compute the values of a family; both passes must be over."""
         self.reader.announce(family.FAMILY, 0)
         values: list[Value] = self.ask(family, "compute")
         return values
 
 
 def choose_families(sections: Sequence[str] | None) -> list[Family]:
-    """The families of the named sections."""
+    """Choose the families of the named sections."""
     wanted = SECTIONS if sections is None else tuple(sections)
     for name in wanted or ("",):
         if name not in SECTIONS:
@@ -148,7 +148,7 @@ def choose_families(sections: Sequence[str] | None) -> list[Family]:
 
 
 def distinct(statistics: Iterable[Statistic]) -> list[Statistic]:
-    """The first of each key: what several families need is computed once."""
+    """Keep the first statistic of each key, so that shared ones are computed once."""
     by_key: dict[Any, Statistic] = {}
     for statistic in statistics:
         by_key.setdefault(statistic.key, statistic)

@@ -1,4 +1,4 @@
-"""How a result came about: file, tensor, options, conventions, versions."""
+"""Provenance of a result: file, tensor, options, conventions, versions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CONVENTIONS = {
 def notes(
     matrix: Matrix, facts: Facts, hidden_left_out: int = 0, dead_output_rows: int = 0
 ) -> tuple[Note, ...]:
-    """What a reader has to know about the rows before looking at any number."""
+    """Collect the notes about the rows that a reader needs before any number."""
     origin = matrix.origin
     said = [Note("tied", text) for text in tied_note(origin.tied_by)]
     if matrix.output is not None and (name := matrix.output.origin.tensor):
@@ -90,7 +90,7 @@ def provenance(
     reference: dict[str, Any] | None,
     command: str,
 ) -> dict[str, Any]:
-    """The provenance of an analysis, ready for JSON (``docs/analysis-json.md``)."""
+    """Build the provenance of an analysis as JSON (``docs/analysis-json.md``)."""
     reader, facts, options = measurement.reader, measurement.facts, measurement.options
     matrix, origin = reader.matrix, reader.matrix.origin
     frequency = None
@@ -151,13 +151,13 @@ def provenance(
 
 
 def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:
-    """Rows that are left out, by reason."""
+    """Count the rows that are left out, by reason."""
     rows = {"exactly zero": facts.zero, "non-finite": facts.nonfinite, "damaged": facts.small}
     return {reason: len(own) for reason, own in (matrix.masked | rows).items() if len(own)}
 
 
 def describe_damage(measurement: Measurement) -> dict[str, Any]:
-    """Damaged rows by kind, and which of them are special tokens."""
+    """Describe damaged rows by kind, and name the special tokens among them."""
     facts = measurement.facts
     output = find_output_side(facts, measurement.options, measurement.shared)
     initial = find_initial_rows(facts.small_norms, facts.d)
@@ -190,7 +190,7 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
 
 
 def count_dead_output_rows(measurement: Measurement) -> int:
-    """Kept rows that the subspace distance leaves out; 0 where it was not measured."""
+    """Count the kept rows that the subspace distance leaves out; 0 if it was not measured."""
     if not any(family.FAMILY == subspace.FAMILY for family in measurement.families):
         return 0
     facts, options = measurement.facts, measurement.options
@@ -198,14 +198,14 @@ def count_dead_output_rows(measurement: Measurement) -> int:
 
 
 def count_output_damage(facts: Facts, output: Side) -> int:
-    """Damaged rows of the output matrix, without zero rows of padding tokens."""
+    """Count the damaged rows of the output matrix, without zero rows of padding tokens."""
     damaged = np.flatnonzero(output.damaged)
     zero = output.rows[damaged[output.norms[damaged] == 0.0]]
     return len(damaged) - sum(facts.is_padding(row) for row in zero.tolist())
 
 
 def conventions(options: Options) -> dict[str, str]:
-    """What holds for every number of this analysis."""
+    """Conventions that hold for every number of this analysis."""
     if options.precision == "float64":
         return CONVENTIONS
     single = f"float64, but products for the spectrum in float32 as requested; {IN_SINGLE}"
@@ -223,7 +223,7 @@ def counted(rows: int) -> str:
 
 
 def versions(device: str = "cpu") -> dict[str, str]:
-    """Of embgeo, Python and the packages that compute."""
+    """Versions of embgeo, Python and the packages that compute."""
     found = {"embgeo": VERSION, "python": platform.python_version()}
     packages = PACKAGES if device == "cpu" else PACKAGES + DEVICE_PACKAGES
     return found | {package: installed(package) for package in packages}
@@ -231,7 +231,7 @@ def versions(device: str = "cpu") -> dict[str, str]:
 
 @cache
 def installed(package: str) -> str:
-    """The version of a package; looking it up reads files."""
+    """Version of an installed package; cached, because the lookup reads files."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,8 +1,8 @@
-"""What to compare a matrix with: isotropic Gaussian rows of the same N, d and norms.
+"""The isotropic reference: Gaussian rows of the same N, d and norms.
 
-Each kept row is replaced by one of uniformly random direction and unchanged length. What the
-metrics give on such a matrix is the reference column of the report; where the expectation has a
-closed form, that is taken instead.
+Each kept row is replaced by a row of uniformly random direction and the same norm. The metrics of
+that matrix are the reference column of the report; a closed form of the expectation takes their
+place if there is one.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ Spread = Callable[[Callable[[int], npt.NDArray[Any]], int], Iterator[npt.NDArray
 class GaussianRows:
     """Rows of given norms and uniformly random directions, drawn when they are read.
 
-    Indexed like an array by slices or numbers of rows; the same rows come out every time.
+    Indexed like an array by slices or row numbers; the same index gives the same rows.
     """
 
     def __init__(self, norms: npt.NDArray[np.float64], d: int, seed: int) -> None:
@@ -106,7 +106,7 @@ class GaussianRows:
         return np.concatenate(chunks)[start - offset : stop - offset]
 
     def _pick(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Single rows, of which each chunk is drawn once."""
+        """Draw single rows; each chunk that holds some is drawn once."""
         picked = np.empty((len(rows), self.shape[1]), self.dtype)
         numbers = rows // CHUNK
         for number in np.unique(numbers):
@@ -115,7 +115,7 @@ class GaussianRows:
         return picked
 
     def draw_chunk(self, number: int) -> npt.NDArray[Any]:
-        """1,024 rows from the one of this number times 1,024 on."""
+        """Draw the rows ``CHUNK·number`` to ``CHUNK·(number + 1) − 1``."""
         norms = self.norms[number * CHUNK : (number + 1) * CHUNK]
         drawn = np.random.default_rng([self.seed, 0x150, number]).standard_normal(
             (len(norms), self.shape[1]), dtype=np.float32
@@ -127,14 +127,14 @@ class GaussianRows:
 def measure_reference(
     measurement: Measurement, sections: Sequence[str]
 ) -> dict[str, Scalar | Series]:
-    """What isotropic rows of the same N, d and norms give, by name.
+    """Measure isotropic rows of the same N, d and norms; values by name.
 
     Parameters
     ----------
     measurement : Measurement
-        Of the matrix, after both passes.
+        Measurement of the matrix, after both passes.
     sections : sequence of str
-        Only these are measured.
+        Sections to measure.
     """
     reader, norms, d = measurement.reader, measurement.shared.norms, measurement.facts.d
     facts = measurement.facts
@@ -169,7 +169,7 @@ def measure_reference(
 
 
 def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Spread) -> Matrix:
-    """The reference matrix, held in memory where it is small.
+    """Build the reference matrix, in memory if it is small.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Sp
 
 
 def find_expected(measurement: Measurement) -> dict[str, float]:
-    """What has a closed form, by name."""
+    """Reference values that have a closed form, by name."""
     facts, norms = measurement.facts, measurement.shared.norms
     weights = find_weights(facts)
     known = expected(norms, facts.d)
@@ -233,7 +233,7 @@ def expect_isoscore(norms: npt.NDArray[np.float64], d: int) -> float:
     """IsoScore is (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
 
     Of rows of norms n_i, Σλ = Σn_i² and E Σλ² = Σn_i⁴ + Σ_(i≠j) n_i²n_j²/d, so that fewer rows, and
-    such of unlike norms, score lower. Centering, which takes one degree of freedom, is left out.
+    rows of unequal norms, score lower. Centering takes one degree of freedom, which is neglected.
     """
     share = np.square(norms / norms.max())
     share /= share.sum()

@@ -1,4 +1,4 @@
-"""Mergeable statistics, one a file; `statistic` states their law."""
+"""Mergeable statistics, one per file; `statistic` states the law that they obey."""
 
 from embgeo.stats.census import Census
 from embgeo.stats.group_moments import GroupMoments

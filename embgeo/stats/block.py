@@ -1,4 +1,4 @@
-"""Some rows of the matrix, with what several statistics derive from them computed once."""
+"""A block of rows; norms, unit rows and products are computed once for all statistics."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ INVERTIBLE = (1e-30, 1e30)
 
 
 class Block:
-    """Some rows of the matrix, where a backend has them.
+    """Consecutive or selected rows of the matrix, on a backend.
 
-    `stored` and `stored_unit` are arrays of `backend`; whatever is in float64 is an array of
-    `wide`, which is numpy where the device has no float64.
+    `stored` and `stored_unit` are arrays of `backend`; float64 arrays belong to `wide`, which is
+    numpy if the device has no float64.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Block:
         self._products: dict[int, tuple[Array, Array]] = {}
 
     def take(self, chosen: slice | npt.NDArray[Any]) -> Block:
-        """Only these rows of the block: a slice, positions or a mask, on the host."""
+        """Select rows of the block by a slice, positions or a mask on the host."""
         if isinstance(chosen, slice) or self.backend is HOST:
             stored = self.stored[chosen]
         else:
@@ -66,7 +66,7 @@ class Block:
         return Block(self.index[chosen], stored, paired, self.backend)
 
     def renumber(self, by: int) -> Block:
-        """The same rows with larger row numbers; what was derived from them is shared."""
+        """The same rows with larger row numbers; derived arrays are shared."""
         other = copy(self)
         other.index = self.index + by
         return other
@@ -125,13 +125,13 @@ class Block:
     def product(self, directions: Array) -> Array:
         """``stored @ directions``, computed once for the same array of directions."""
         if id(directions) not in self._products:
-            # The array is kept with its product, so that no other one gets its identity.
+            # The array is kept with its product, so that its id is not reused.
             self._products[id(directions)] = (directions, self.stored @ directions)
         return self._products[id(directions)][1]
 
     @cached_property
     def _scaled(self) -> tuple[FloatArray, npt.NDArray[np.int32]] | None:
-        """Rows times a power of two each, and its exponent; None where every square is safe."""
+        """Each row divided by a power of two, and its exponent; None if all squares are safe."""
         xp = self.backend.xp
         if self.stored.dtype == xp.float32:  # whose squares all lie well inside float64
             return None

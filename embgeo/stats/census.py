@@ -1,4 +1,4 @@
-"""Which rows take part: zero, non-finite and damaged rows are counted, listed and left out."""
+"""Rows that are left out: zero, non-finite and damaged ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAT = 1e-3
 class Census(Statistic):
     """Rows that are exactly zero, rows with a non-finite entry, and rows that are far too short.
 
-    The last are found once all norms are known, and are noted by `leave_out`.
+    The last kind is known once all norms are, and is added by `leave_out`.
 
     Attributes
     ----------
@@ -39,16 +39,16 @@ class Census(Statistic):
         self._small_norms: list[FloatArray] = []
 
     def sift(self, index: IntArray, rows: WorkingArray) -> npt.NDArray[np.bool_]:
-        """Note the unusable rows among these; True for each row that takes part."""
+        """Note the unusable rows; returns a mask of the usable ones."""
         if not len(rows):
             return np.zeros(0, dtype=bool)
-        # Both carry a NaN of the row on, so that two looks at each entry tell everything.
+        # Both propagate NaN, so that two comparisons per entry suffice.
         return self.sift_by_extremes(index, rows.max(axis=1), rows.min(axis=1))
 
     def sift_by_extremes(
         self, index: IntArray, high: WorkingArray, low: WorkingArray
     ) -> npt.NDArray[np.bool_]:
-        """As `sift`, from the largest and the smallest entry of each row."""
+        """Like `sift`, from the largest and the smallest entry of each row."""
         finite = np.isfinite(high) & np.isfinite(low)
         good: npt.NDArray[np.bool_] = finite & ((high != 0) | (low != 0))
         if not good.all():
@@ -63,7 +63,7 @@ class Census(Statistic):
         return good
 
     def leave_out(self, rows: IntArray, norms: FloatArray) -> None:
-        """Note rows that are far shorter than all others, and their norms."""
+        """Note rows that are far shorter than all others, with their norms."""
         self._small.append(rows)
         self._small_norms.append(norms)
 
@@ -98,12 +98,12 @@ class Census(Statistic):
 
     @property
     def flat(self) -> IntArray:
-        """Numbers of the rows whose entries are nearly equal, ascending: few, to be looked at."""
+        """Numbers of the rows whose entries are nearly equal, ascending: candidates for a check."""
         return np.sort(concatenate(self._flat)).astype(np.int64)
 
     @property
     def small(self) -> IntArray:
-        """Numbers of the rows that were noted by `leave_out`, ascending."""
+        """Numbers of the rows noted by `leave_out`, ascending."""
         return np.sort(concatenate(self._small)).astype(np.int64)
 
     @property

@@ -41,9 +41,9 @@ class LogPartition(Statistic):
     rotation : BlockRotation, optional
         Turns the product with `single` into that with `directions`.
     bound : float
-        No |scale·⟨w − shift, a⟩| is larger. Up to `SINGLE_BOUND` rows that are stored in float32
-        or less are multiplied as they are, and up to `PLAIN_BOUND` exponentials need no common
-        factor taken out; infinite where everything is to be in float64 and relative to its largest.
+        Upper bound of |scale·⟨w − shift, a⟩|. Up to `SINGLE_BOUND`, rows stored in float32 or less
+        are multiplied in float32; up to `PLAIN_BOUND`, exponentials need no common factor; beyond,
+        everything is in float64 and relative to the largest exponent.
 
     Notes
     -----
@@ -95,7 +95,7 @@ class LogPartition(Statistic):
         self._join(top, total)
 
     def _multiply(self, block: Block) -> tuple[Backend, Array]:
-        """⟨w_i, a⟩, shape (b, k), and where it is: in the precision that the bound allows."""
+        """⟨w_i, a⟩, shape (b, k), in the precision that the bound allows, and its backend."""
         backend, dtype = block.backend, block.stored.dtype
         if not self.in_single:
             return block.wide, block.rows @ block.wide.constant(self.directions)
@@ -107,7 +107,7 @@ class LogPartition(Statistic):
         return backend, products if self.rotation is None else self.rotation.apply(products)
 
     def _add_bounded(self, block: Block) -> FloatArray:
-        """Σ exp of the products, where no exponent overflows."""
+        """Σ exp of the products, if no exponent overflows."""
         backend, products = self._multiply(block)
         xp, total = backend.xp, np.zeros_like(self._sum)
         offset = None if self.offset is None else backend.put(self.offset, products.dtype)
@@ -148,9 +148,9 @@ class LogPartition(Statistic):
         return tops, total
 
     def _inverse_norms(self, block: Block, backend: Backend, dtype: Any = None) -> list[Array]:
-        """What makes the products those of unit rows, shape (b, 1); empty where not asked for.
+        """1/‖w_i‖ for products of unit rows, shape (b, 1); empty if they are not requested.
 
-        A row with nothing left has no direction: its product is 0 with every one.
+        A row with norm 0 has no direction: all its products are 0.
         """
         if not self.unit_rows:
             return []
@@ -172,7 +172,7 @@ class LogPartition(Statistic):
         self._top = both
 
     def forget_directions(self) -> None:
-        """Keep what was summed; the directions are let go. No rows may be added after."""
+        """Release the directions and keep the sums; no rows can be added afterwards."""
         self.directions, self.rotation = np.empty((0, 0)), None
         self.single = np.empty((0, 0), dtype=np.float32)
 
@@ -181,7 +181,7 @@ class LogPartition(Statistic):
         return self._log(self.scales.index(scale))
 
     def log_z_of_unit_rows(self) -> FloatArray:
-        """The same of the rows divided by their norms."""
+        """log Z of the rows divided by their norms."""
         return self._log(-1)
 
     def _log(self, at: int) -> FloatArray:

@@ -32,13 +32,12 @@ class Moments(Statistic):
     ----------
     d : int
     of : {"rows", "unit"}
-        The rows, in float64, or the rows divided by their norms, in the precision in which the
-        entries are stored: of the latter only the norm of the scatter is used. Blocks of a narrow
-        cone are taken in float64 as well.
+        The rows, in float64, or the rows divided by their norms, in stored precision, because only
+        the norm of their scatter is used. Blocks of a narrow cone are summed in float64, too.
     single : bool
-        Also the rows in the precision in which they are stored.
+        Whether the rows, too, are summed in stored precision.
     weights : float64 array, shape (N,), optional
-        Of every row of the matrix: the sums are over the rows, each times its weight.
+        One weight for every row of the matrix.
 
     Attributes
     ----------
@@ -64,7 +63,7 @@ class Moments(Statistic):
         self.clear()
 
     def clear(self) -> None:
-        # Diagonal, sum of squares and value along the mean row, once the scatter is forgotten.
+        # Diagonal, sum of squares and value along the mean row, after `forget_scatter`.
         self._kept: tuple[FloatArray, float, float] | None = None
         self.n: float = 0
         self.mean: FloatArray = np.zeros(self.d)
@@ -139,7 +138,7 @@ class Moments(Statistic):
         self._recent_blocks += 1
 
     def _settle(self, backend: Backend) -> None:
-        """Move what was summed in float32 into float64."""
+        """Add the float32 sums to the float64 sums."""
         if self._triangle is None:
             self._triangle = backend.wide.empty_gram(self.d, backend.wide.xp.float64)
         self._triangle += backend.to_wide(self._recent)
@@ -153,7 +152,7 @@ class Moments(Statistic):
                     triangle[column + 1 :, column] = 0.0
 
     def _columns(self) -> Iterator[tuple[int, FloatArray]]:
-        """The upper triangle in float64, some columns at a time, with the first one's number."""
+        """Yield the upper triangle in float64 in groups of columns, each with its first column."""
         if self._kept:
             raise ValueError("the scatter matrix was forgotten")
         step = max(1, COLUMN_ENTRIES // self.d)
@@ -205,7 +204,7 @@ class Moments(Statistic):
         return 2.0 * upper - float(self.diagonal() @ np.square(mean))
 
     def forget_scatter(self) -> None:
-        """Keep n, the mean, the diagonal and two sums; the rest is let go. Add no rows after."""
+        """Release the scatter matrix, but for its diagonal and two sums; add no rows afterwards."""
         with np.errstate(over="ignore", invalid="ignore"):  # entries beyond the root of a square
             self._kept = self.diagonal(), self.squares(), self.along_mean()
         self._triangle = self._recent = None

@@ -1,4 +1,4 @@
-"""The best rows for each query: one comparison of a rough score rules out most rows."""
+"""The best rows for each query; a comparison of rough scores rules out most rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MOST = 8
 
 
 def bound_rounding(backend: Backend, rows: Array) -> float:
-    """Twice what a product of two unit rows may be off by, in the precision and width of `rows`."""
+    """Twice the rounding error of a product of two unit rows, in the precision of `rows`."""
     return 8.0 * float(backend.xp.finfo(rows.dtype).eps) * float(np.sqrt(rows.shape[1]))
 
 
 def find_candidates(
     backend: Backend, scores: Array, least: Array, k: int
 ) -> tuple[Array, Array] | None:
-    """Query and column of every score that may be among the k best of its query.
+    """Find query and column of every score that may be among the k best of its query.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def find_candidates(
 
 
 def raise_least(backend: Backend, least: Array, scores: Array, k: int) -> Array:
-    """The least score of interest, raised to the block's own k-th best where it is −inf."""
+    """Replace a least score of −inf by the k-th best of the block."""
     xp = backend.wide.xp
     if scores.shape[1] < k or not bool(xp.any(xp.isinf(least))):
         return least

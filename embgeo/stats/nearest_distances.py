@@ -90,7 +90,7 @@ class NearestDistances(Statistic):
         return Block(block.index, block.rows - shift, backend=wide), queries - shift
 
     def _find_near(self, block: Block) -> tuple[Array, Array] | None:
-        """Queries and columns of whatever may be nearer than what was seen before."""
+        """Queries and columns that may be nearer than the current k-th distance."""
         block, queries = self._shift(block)
         wide, xp = block.wide, block.wide.xp
         squares, own = xp.square(block.norms), xp.vecdot(queries, queries)
@@ -111,7 +111,7 @@ class NearestDistances(Statistic):
         return find_candidates(backend, scores, least, self.k)
 
     def _search_all(self, block: Block) -> tuple[Array, Array]:
-        """Where the product cannot tell the rows apart: the few best of it in float64."""
+        """The best few by the product in float64, if too many rows are equally near."""
         block, queries = self._shift(block)
         wide, xp = block.wide, block.wide.xp
         scores = queries @ block.rows.T
@@ -140,7 +140,7 @@ class NearestDistances(Statistic):
         self._join(HOST, every, other.distances.ravel())
 
     def _join(self, wide: Backend, query: Array, distances: Array) -> None:
-        """Take in further distances; queries without any keep what they have."""
+        """Merge further distances; queries without new ones are unchanged."""
         if not len(query):
             return
         xp = wide.xp

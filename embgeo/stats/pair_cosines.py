@@ -18,7 +18,7 @@ FINE_BINS = 2**18
 
 
 class PairSample(Statistic):
-    """The cosines themselves, for a sample or for all pairs of a small matrix."""
+    """A list of cosines, for a sample or for all pairs of a small matrix."""
 
     STATE = ("_values",)
 
@@ -29,12 +29,12 @@ class PairSample(Statistic):
         self._values: list[FloatArray] = []
 
     def add(self, cosines: FloatArray) -> None:
-        """Keep these."""
+        """Add cosines to the list."""
         if cosines.size:
             self._values.append(np.clip(cosines.ravel(), -1.0, 1.0))
 
     def add_pairs(self, left: Block, right: Block) -> None:
-        """Every row of one block with every row of another, or each pair once of a block."""
+        """Add every row of one block with every row of another, or each pair of a block once."""
         cosines = left.unit @ right.unit.T
         self.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines)
 
@@ -42,11 +42,11 @@ class PairSample(Statistic):
         self._values += other._values
 
     def values(self) -> FloatArray:
-        """All of them, ascending."""
+        """All cosines, ascending."""
         return np.sort(self.in_order())
 
     def in_order(self) -> FloatArray:
-        """All of them, as they were added."""
+        """All cosines, in the order in which they were added."""
         return np.asarray(concatenate(self._values))
 
 
@@ -76,7 +76,7 @@ class PairHistogram(Statistic):
         self.counts: Array = np.zeros(FINE_BINS, dtype=np.int64)
 
     def add_pairs(self, left: Block, right: Block) -> None:
-        """Every row of one block with every row of another, or each pair once of a block.
+        """Add every row of one block with every row of another, or each pair of a block once.
 
         Products are taken in the precision of the stored rows; the widest pair is computed
         again in float64, because its angle depends on the last digits of its cosine.
@@ -99,7 +99,7 @@ class PairHistogram(Statistic):
         self.add(values, lowest, backend)
 
     def add(self, cosines: Array, lowest: float | None = None, backend: Backend = HOST) -> None:
-        """Count these; `lowest`, where it is known to more digits than they have."""
+        """Count cosines; `lowest` is their minimum if it is known more precisely."""
         xp = backend.xp
         values = xp.reshape(cosines, (-1,))
         if not values.shape[0]:

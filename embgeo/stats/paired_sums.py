@@ -13,7 +13,7 @@ class PairedSums(Statistic):
     """Σ‖x‖², Σ‖y‖², Σ⟨x, y⟩, Σ‖y − x‖² and Σ⟨x, y⟩/(‖x‖‖y‖) over rows ``[x | y]``.
 
     Σ‖y − x‖² is formed from the differences: it is 0 exactly for equal rows, and does not cancel
-    for nearly equal ones. Of unequal widths, the narrower is padded with zeros.
+    for nearly equal ones. If the widths differ, the narrower row is padded with zeros.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ class PairedSums(Statistic):
         if not len(block.index):
             return
         xp, wide, rows = block.wide.xp, block.wide, block.rows
-        # A few rows at a time: they are read four times, and stay in the cache.
+        # A few rows at a time stay in the cache, because they are read four times.
         parts = [self._measure(xp, rows[some]) for some in wide.slices(*rows.shape)]
         lengths, others, products, apart = (xp.concat(part) for part in zip(*parts, strict=True))
         cosines = products / (xp.sqrt(lengths) * xp.sqrt(others))
-        # All of them before any is added: a device that runs out of memory takes the block again.
+        # All before any is added, because a device without memory repeats the block.
         sums = [float(xp.sum(part)) for part in (lengths, others, products, apart, cosines)]
         self.first += sums[0]
         self.second += sums[1]

@@ -21,7 +21,7 @@ CANCELLED = 1e-3
 
 
 class PerRow(Statistic):
-    """Base of the statistics that keep O(1) numbers a row; subclasses say which."""
+    """Base of the statistics that keep a fixed number of values per row."""
 
     STATE = ("_index", "_values")
 
@@ -33,7 +33,7 @@ class PerRow(Statistic):
         self._values: list[npt.NDArray[Any]] = []
 
     def compute(self, block: Block) -> Array:
-        """One entry (or one row of entries) for each row of the block, where it is."""
+        """Compute one entry, or one row of entries, per row of the block, on its backend."""
         raise NotImplementedError
 
     def update(self, block: Block) -> None:
@@ -41,7 +41,7 @@ class PerRow(Statistic):
             self.add(block.index, block.backend.to_host(self.compute(block)))
 
     def add(self, index: IntArray, values: npt.NDArray[Any]) -> None:
-        """Keep what was computed of these rows."""
+        """Add the values of these rows."""
         self._index.append(shorten(index))
         self._values.append(values)
 
@@ -61,7 +61,7 @@ class PerRow(Statistic):
         return np.sort(concatenate([np.asarray(part) for part in self._index]).astype(np.int64))
 
     def values(self) -> npt.NDArray[Any]:
-        """The numbers, in ascending order of row number; in one piece from then on."""
+        """The values in ascending order of row number; joins the parts."""
         if len(self._values) != 1 or not isinstance(self._index[0], range):
             self._join()
         return self._values[0]
@@ -79,14 +79,14 @@ class PerRow(Statistic):
 
 
 def shorten(index: IntArray) -> IntArray | range:
-    """Consecutive row numbers as a range."""
+    """Replace consecutive row numbers by a range."""
     if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
         return range(int(index[0]), int(index[-1]) + 1)
     return index
 
 
 def join_ranges(parts: Sequence[IntArray | range]) -> IntArray | range:
-    """Row numbers one after the other; a range where they are consecutive."""
+    """Concatenate row numbers, to a range if they are consecutive."""
     first, *others = parts or [range(0)]
     for part in others:
         if not (isinstance(first, range) and isinstance(part, range) and part.start == first.stop):
@@ -141,7 +141,7 @@ class RowHashes(PerRow):
 class Projection2(PerRow):
     """Coordinates of rows on two axes, after subtracting `shift`; shape (M, 2).
 
-    Of the rows that `embgeo.core.listed_rows` chooses by a bound; None: of all.
+    Only for the rows that `embgeo.core.listed_rows` chooses by a bound; None means all.
     """
 
     def __init__(
@@ -172,12 +172,12 @@ class Projection2(PerRow):
 class DistanceTo(PerRow):
     """Euclidean distance of each row to a point.
 
-    From norms and products, except where these cancel: from the differences of the entries.
+    Computed from norms and products, or from the differences of the entries if these cancel.
 
     Parameters
     ----------
     name : str
-        Of the point.
+        Name of the point.
     point : float64 array, shape (d,)
     """
 
@@ -207,7 +207,7 @@ class DistanceTo(PerRow):
 class AngleTo(PerRow):
     """Angle in radians between each row and a unit direction.
 
-    From the cosine, except near 0 and π where arccos loses digits.
+    Computed from the cosine, except near 0 and π, where arccos loses digits.
     """
 
     def __init__(self, name: str, direction: FloatArray) -> None:
@@ -222,7 +222,7 @@ class AngleTo(PerRow):
     def compute(self, block: Block) -> Array:
         wide = block.wide
         direction = wide.constant(self.direction)
-        # A norm that cannot be divided by has a NaN for a cosine, and is taken the other way.
+        # A norm that cannot be divided by gives NaN, which the second formula handles.
         with np.errstate(all="ignore"):
             cosines = block.rows @ direction / block.norms
         angles = wide.xp.acos(wide.xp.clip(cosines, -1.0, 1.0))
@@ -246,7 +246,7 @@ def angle_between(xp: Any, u: Array, v: Array) -> Array:
 class AngleAfterRemoval(PerRow):
     """Angle in radians to a unit direction, after one direction is removed from every row.
 
-    A row that lies along the removed direction has no angle left and counts as orthogonal.
+    A row along the removed direction has no angle afterwards and counts as orthogonal.
     """
 
     def __init__(self, name: str, direction: FloatArray, removed: FloatArray) -> None:

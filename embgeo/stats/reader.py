@@ -1,4 +1,4 @@
-"""The rows of one matrix as statistics and metrics read them: sifted, in blocks, in parallel."""
+"""Reads the rows of a matrix for statistics and metrics: in blocks, in parallel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RowReader:
     takes_part : bool array, shape (N,)
         Rows that are kept; before `sift`, those that are not masked.
     passes_absent : str
-        Why no further pass over all rows is possible; empty where it is.
+        Why no further pass over all rows is possible; empty if it is.
     """
 
     passes_absent = ""
@@ -51,7 +51,7 @@ class RowReader:
         self.matrix = matrix
         self.resources = resources or Resources()
         self.progress = progress or Progress()
-        #: Where an analysis is, as in "4/8"; in front of what is announced.
+        #: Progress of the analysis, such as "4/8"; a prefix of announcements.
         self.stage = ""
         weighted = matrix.frequency is not None and matrix.frequency.kind != "rank"
         self.plan = self.resources.plan(matrix.n, matrix.d, weighted)
@@ -63,7 +63,7 @@ class RowReader:
         self.executor = self._open_executor()
 
     def _open_executor(self) -> DeviceExecutor | None:
-        """What runs the passes on a device, where one was asked for."""
+        """Open the executor of the requested device, if any."""
         if self.resources.device == "cpu":
             return None
         from embgeo.stats.backend.executor import open_executor
@@ -78,20 +78,20 @@ class RowReader:
 
     @property
     def device(self) -> str:
-        """Where sums over rows are computed: "cpu", or the name of a device."""
+        """Name of the device that computes sums over rows, or "cpu"."""
         return "cpu" if self.executor is None else self.executor.backend.description
 
     @property
     def narrow(self) -> bool:
-        """Whether d×d matrices are so small that their products gain little by a second thread."""
+        """Whether products of d×d matrices are too small to gain from a second thread."""
         return self.matrix.d <= NARROW
 
     def announce(self, what: str, rows: int) -> None:
-        """Report a further pass over this many rows before it begins."""
+        """Announce a pass over this many rows."""
         self.progress.start(f"{self.stage} {what}".strip(), rows)
 
     def sift(self, statistics: Sequence[Statistic]) -> None:
-        """Feed every usable row to the statistics, and note which rows are not usable."""
+        """Feed every usable row to the statistics, and note the unusable ones."""
         self.announce("first pass", self.matrix.n)
         # The caller checks `census.largest` for squares that overflow.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -101,7 +101,7 @@ class RowReader:
                 self._shared_fold(self.sifted_blocks, statistics)
 
     def leave_out(self, statistics: Sequence[Statistic], rows: IntArray, norms: FloatArray) -> None:
-        """Feed the usable rows but these to blank statistics, and leave them out from now on.
+        """Leave out these rows from now on, and feed the remaining ones to blank statistics.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class RowReader:
         rows : int array
             Rows that are far shorter than all others.
         norms : float64 array
-            Theirs.
+            Norms of these rows.
         """
         self.census.leave_out(rows, norms)
         self.takes_part[rows] = False
@@ -118,7 +118,7 @@ class RowReader:
             self.fold(statistics)
 
     def sifted_blocks(self, start: int, stop: int) -> Iterator[Block]:
-        """Usable rows of a range block by block, noting which are not."""
+        """Yield the usable rows of a range in blocks, and note the unusable ones."""
         census = Census()
         step = self.plan.block_rows
         for index, rows in self.matrix.blocks(start=start, stop=stop, step=step):
@@ -136,7 +136,7 @@ class RowReader:
     def blocks(
         self, rows: IntArray | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Block]:
-        """Kept rows (or the named ones) block by block, with their output rows if there are any."""
+        """Yield kept rows (or the named ones) in blocks, with their output rows, if any."""
         step = self.plan.block_rows
         for index, block in self.matrix.blocks(rows, start=start, stop=stop, step=step):
             good = self.takes_part[index]
@@ -159,7 +159,7 @@ class RowReader:
             fold(self.read_left_out(), [s for s in statistics if s.of_left_out])
 
     def read_left_out(self) -> Iterator[Block]:
-        """Rows that are left out block by block, with their output rows if there are any."""
+        """Yield left-out rows in blocks, with their output rows if there are any."""
         left_out, output = np.flatnonzero(~self.takes_part), self.matrix.output
         for index, block in self.matrix.blocks(left_out, step=self.plan.block_rows):
             read_paired = None if output is None else partial(output.take, index)
@@ -175,26 +175,26 @@ class RowReader:
         shared_fold(self.plan, rows, blocks, statistics, self.progress.advance)
 
     def take(self, rows: IntArray) -> FloatArray:
-        """The named rows in float64, shape (len(rows), d)."""
+        """Read the named rows in float64, shape (len(rows), d)."""
         return self.matrix.take(rows)
 
     def take_stored(self, rows: IntArray) -> WorkingArray:
-        """The same as float32, where every stored entry is exact in it."""
+        """Read the named rows in the narrower of float32 and float64 that is exact."""
         return self.matrix.stored(rows)
 
     def take_unit(self, rows: IntArray) -> FloatArray:
-        """The named rows divided by their norms, in float64."""
+        """Read the named rows divided by their norms, in float64."""
         return np.asarray(Block(rows, self.take(rows)).unit)
 
     def spread(self, work: Callable[[int], T], count: int, what: str = "") -> Iterator[T]:
-        """``work(0)`` to ``work(count − 1)`` in order, by all threads; `what` names a progress bar.
+        """Yield ``work(0)`` to ``work(count − 1)`` in order, computed by all threads.
 
         Parameters
         ----------
         work : callable
         count : int
         what : str, optional
-            No bar where it is empty.
+            Label of a progress bar; no bar if it is empty.
         """
         if what:
             self.announce(what, count)
@@ -204,15 +204,15 @@ class RowReader:
             yield result
 
     def sweep(self, make: Callable[[Any], S], rows: IntArray, what: str) -> Iterator[S]:
-        """Feed all kept rows to ``make(block)``, for every block of the named kept rows in order.
+        """Feed all kept rows to ``make(block)`` for each block of the named rows, in order.
 
         Parameters
         ----------
         make : callable
-            Gets a block with `index`, `rows` and `unit`, which may be tensors of a device.
+            Takes a block with `index`, `rows` and `unit`, which may be tensors of a device.
         rows : int array
         what : str
-            Names the progress bar.
+            Label of the progress bar.
         """
         if self.executor is not None:
             among = np.zeros(self.matrix.n, dtype=bool)
@@ -232,7 +232,7 @@ class RowReader:
         yield from self.spread(work, -(-len(rows) // step), what)
 
     def count_pairs(self) -> PairHistogram | None:
-        """The cosines of all pairs, counted on the device; None where there is no device."""
+        """Count the cosines of all pairs on the device; None without a device."""
         if self.executor is None:
             return None
         self.announce("all pairs", self.matrix.n)
@@ -240,14 +240,14 @@ class RowReader:
 
     @property
     def eigh(self) -> Eigh | None:
-        """Eigendecompositions on the device; None where there is none with float64."""
+        """Eigendecomposition on the device; None without a device that has float64."""
         if self.executor is None or not self.executor.backend.has_float64:
             return None
         return self.executor.eigh
 
 
 class HiddenStates:
-    """The finite hidden states of a model; zero ones stay, they are points of the hull."""
+    """The finite hidden states of a model, with zero ones, which are points of the hull."""
 
     def __init__(self, states: Matrix) -> None:
         self.states = states
@@ -257,7 +257,7 @@ class HiddenStates:
         self.rounding = float(finfo(states.data.dtype).eps)
 
     def blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Numbers and rows of the finite states, block by block."""
+        """Yield numbers and rows of the finite states in blocks."""
         for index, stored in self.states.blocks():
             rows = np.asarray(stored, dtype=np.float64)
             finite = np.isfinite(rows).all(axis=1)
@@ -265,11 +265,11 @@ class HiddenStates:
                 yield index[finite], rows[finite]
 
     def count_left_out(self) -> int:
-        """States with a non-finite entry."""
+        """Count the states with a non-finite entry."""
         return self.states.n - sum(len(index) for index, _ in self.blocks())
 
     def find_repeated(self) -> npt.NDArray[np.bool_]:
-        """By number, whether a state equals an earlier one (or is not finite)."""
+        """Mask of the states that equal an earlier one or are not finite."""
         hashes = RowHashes(self.width)
         for index, rows in self.blocks():
             hashes.update(Block(index, rows))

@@ -25,7 +25,7 @@ class ReducedSums(Statistic):
     Attributes
     ----------
     n : int array, shape (len(counts),)
-        Rows that something is left of.
+        Rows that are not zero afterwards.
     sums : float64 array, shape (len(counts), d)
         The zeroed coordinates are 0.
     """

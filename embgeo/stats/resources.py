@@ -1,4 +1,4 @@
-"""How a pass is shared out: threads, rows in a block, and the memory that both may take."""
+"""Distribution of a pass: workers, threads, rows per block, memory."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ COPIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What an analysis may use.
+    """Memory, threads and device of an analysis.
 
     Attributes
     ----------
     memory : int
-        Bytes that the passes may take in addition to the mapped file.
+        Bytes that the passes may use in addition to the mapped file.
     threads : int or None
-        None: as many as BLAS uses, which honors OMP_NUM_THREADS and its like.
+        None means as many as BLAS uses, which honors OMP_NUM_THREADS and similar variables.
     device : str
         Where the passes run: "cpu" (numpy), "cuda", "cuda:1", "mps", or "auto" for one of the
         latter where there is one.
@@ -79,13 +79,13 @@ class PassPlan:
     threads: int
 
     def parts(self, n: int) -> list[tuple[int, int]]:
-        """The rows of each worker: neighboring ranges of whole blocks."""
+        """Ranges of rows of the workers: adjacent, of whole blocks."""
         blocks = -(-n // self.block_rows)
         edges = [self.block_rows * (blocks * w // self.workers) for w in range(self.workers)]
         return [(a, b) for a, b in zip(edges, [*edges[1:], n], strict=True) if a < b]
 
     def spread(self, work: Callable[[int], T], count: int) -> Iterator[T]:
-        """``work(0)`` to ``work(count − 1)`` in order, made by all threads at a time."""
+        """Yield ``work(0)`` to ``work(count − 1)`` in order, computed by all threads."""
         threads = min(self.workers * self.threads, count)
         if threads < 2:
             yield from map(work, range(count))
@@ -106,9 +106,9 @@ class PassPlan:
 
 
 def as_caller(work: Callable[P, T]) -> Callable[P, T]:
-    """The work for another thread: each begins with numpy's own answers to overflow and the like.
+    """Wrap work for another thread, so that numpy's error handling is that of the caller.
 
-    Here it has those that hold where it is asked for.
+    A new thread starts with numpy's defaults.
     """
     errors = np.geterr()
 
@@ -120,11 +120,11 @@ def as_caller(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def keep_freed_memory() -> None:
-    """Let the allocator keep what a block frees for the next one.
+    """Make the allocator keep the memory that a block frees for the next one.
 
-    glibc gives back what exceeds twice the largest mapped array that was freed, of up to 32 MiB,
-    and clearing the pages anew for each block takes a tenth of a pass (mallopt(3)). This array is
-    never written to; other allocators are left as they are.
+    glibc returns memory above twice the largest freed mapping of up to 32 MiB to the system, and
+    clearing new pages for each block takes a tenth of a pass (mallopt(3)). This array is never
+    written to; other allocators are unaffected.
     """
     np.empty(2**25 - 2**13, dtype=np.uint8)
 
@@ -136,7 +136,7 @@ def shared_fold(
     statistics: Sequence[Statistic],
     progress: Callable[[int], None],
 ) -> None:
-    """Feed rows 0 to n−1 to the statistics, each worker its own range, and join what they saw.
+    """Feed rows 0 to n−1 to the statistics; each worker reads a range, and their states are merged.
 
     Parameters
     ----------

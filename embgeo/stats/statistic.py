@@ -1,9 +1,9 @@
-"""The law every statistic obeys, and the fold that feeds it.
+"""The law that every statistic obeys, and the fold that feeds it.
 
-A statistic is a monoid over sets of rows: freshly made it is the identity, ``update(block)`` adds
-rows in place, ``merge(other)`` joins the rows of two statistics, and any way of cutting the rows
-into blocks and joining the parts gives the same answer up to rounding. So passes run in threads,
-on a device, on other machines, or are saved and merged later.
+A statistic is a monoid over sets of rows: a new one is the identity, ``update(block)`` adds rows
+in place, ``merge(other)`` joins the rows of two statistics, and every partition of the rows into
+blocks and parts gives the same result up to rounding. Passes can therefore run in threads, on a
+device or on other machines, and can be saved and merged later.
 """
 
 from __future__ import annotations
@@ -20,23 +20,22 @@ from embgeo.stats.block import Block
 
 
 class Statistic:
-    """A monoid over row sets; equal keys mean equal statistics, which are taken once.
+    """A monoid over sets of rows; statistics of equal key are equal and computed once.
 
     Attributes
     ----------
     STATE : tuple of str
-        Names of the attributes that `clear` sets and rows change. Everything else is what the
-        statistic was made with, and is shared by its copies.
+        Names of the attributes that `clear` sets and rows change. All other attributes are
+        parameters of the statistic and are shared by its copies.
     of_left_out : bool
-        Whether it also sees the rows that are left out, such as damaged ones; only passes after
-        the first one bring these.
+        Whether it also reads the rows that are left out, such as damaged ones; only passes after
+        the first one provide them.
 
     Notes
     -----
     `update` computes with the backend of the block, and may leave arrays of the state there;
-    `to_host` fetches them before anything is merged, saved or read. Where the memory of a device
-    does not suffice, `update` changes nothing: whatever takes memory comes before the first
-    change of the state.
+    `to_host` fetches them before anything is merged, saved or read. If the memory of a device does
+    not suffice, `update` must change nothing: it allocates before it changes the state.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ()
@@ -47,7 +46,7 @@ class Statistic:
         return type(self).__name__
 
     def clear(self) -> None:
-        """Become the identity: forget every row."""
+        """Reset to the identity: forget all rows."""
         raise NotImplementedError
 
     def update(self, block: Block) -> None:
@@ -55,26 +54,26 @@ class Statistic:
         raise NotImplementedError
 
     def merge(self, other: Self) -> None:
-        """Add the rows that another statistic of the same key has seen, on the host."""
+        """Add the rows of another statistic of the same key, on the host."""
         raise NotImplementedError
 
     def blank(self) -> Self:
-        """The identity of the same key."""
+        """A new identity with the same key."""
         other = copy.copy(self)
         other.clear()
         return other
 
     def state(self) -> dict[str, Any]:
-        """What rows have changed, by name."""
+        """Attributes that depend on the rows, by name."""
         return {name: getattr(self, name) for name in self.STATE}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the state of a statistic of the same key.
+        """Set the state to that of a statistic of the same key.
 
         Raises
         ------
         ValueError
-            If a part of the state is missing, or is none.
+            If a name is missing or unknown.
         """
         if set(state) != set(self.STATE):
             raise ValueError(f"{type(self).__name__} has the state {self.STATE}")
@@ -82,7 +81,7 @@ class Statistic:
             setattr(self, name, value)
 
     def to_host(self, backend: Backend) -> None:
-        """Fetch what a backend holds of the state."""
+        """Move the state from a backend to the host."""
         self.restore({name: backend.to_host(value) for name, value in self.state().items()})
 
 
@@ -91,7 +90,7 @@ def fold(
     statistics: Sequence[Statistic],
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Feed every block to every statistic; `progress` gets the number of rows of each."""
+    """Feed every block to every statistic; `progress` receives the rows of each block."""
     for block in blocks:
         for statistic in statistics:
             statistic.update(block)
@@ -100,5 +99,5 @@ def fold(
 
 
 def concatenate(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """The parts one below the other; an empty float64 array where there is none."""
+    """Concatenate the parts; an empty float64 array if there are none."""
     return np.concatenate(parts) if parts else np.zeros(0)

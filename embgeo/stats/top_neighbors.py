@@ -21,12 +21,12 @@ from embgeo.stats.nearest import (
 from embgeo.stats.statistic import Statistic
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
-#: with the place that a row has in its block, and no order may hang on that.
+#: with the position of a row in its block, which must not decide an order.
 GRID = 2.0**40
 
 
 def round_to_grid(xp: Any, cosines: Array) -> Array:
-    """Cosines on the grid, where those of exact duplicates agree."""
+    """Round cosines to a grid on which exact duplicates agree."""
     return xp.round(cosines * GRID) / GRID
 
 
@@ -95,7 +95,7 @@ class TopNeighbors(Statistic):
         )
 
     def _measure(self, block: Block, query: Array, column: Array) -> tuple[Array, Array, Array]:
-        """Cosines of some queries with some rows of the block, in float64."""
+        """Compute cosines of pairs of a query and a row of the block in float64."""
         wide, xp = block.wide, block.wide.xp
         used, at = xp.unique_inverse(column)
         unit = block.take(wide.to_host(used)).unit
@@ -109,7 +109,7 @@ class TopNeighbors(Statistic):
         return query, wide.put(block.index)[column], round_to_grid(xp, cosines)
 
     def _search_all(self, block: Block) -> tuple[Array, Array, Array]:
-        """Where very many rows are equally near: the k best of the block in float64."""
+        """The k best rows of the block in float64, if too many rows are equally near."""
         wide, xp = block.wide, block.wide.xp
         cosines = wide.constant(self.queries, xp.float64) @ block.unit.T
         cosines = round_to_grid(xp, cosines)
@@ -124,7 +124,7 @@ class TopNeighbors(Statistic):
         self._join(HOST, query, other.neighbors[query, column], other.cosines[query, column])
 
     def _join(self, wide: Backend, query: Array, rows: Array, cosines: Array) -> None:
-        """Take in further rows; queries without any keep what they have."""
+        """Merge further rows; queries without new ones are unchanged."""
         if not len(query):
             return
         xp = wide.xp

@@ -1,4 +1,4 @@
-"""Weighted sums of rows: where they point on average, each as much as it weighs."""
+"""Weighted sums of rows or of unit rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WeightedSum(Statistic):
     ----------
     name : str
     weights : float64 array, shape (N,)
-        Of every row of the matrix.
+        One weight for every row of the matrix.
     d : int
     of : {"rows", "unit"}
         The rows, or the rows divided by their norms.

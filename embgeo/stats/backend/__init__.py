@@ -1,1 +1,1 @@
-"""Where arrays are and what computes on them: numpy, or torch on a device."""
+"""Backends: numpy on the host, torch on a device."""

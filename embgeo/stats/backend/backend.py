@@ -1,4 +1,4 @@
-"""What statistics need of an array library beyond the array API standard."""
+"""The operations that statistics need in addition to the array API standard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embgeo.core.arrays import Array
 
 
 class Backend(ABC):
-    """An array library and the place where its arrays are.
+    """An array library and the device of its arrays.
 
     Statistics are written once, on `xp` and these few operations.
 
@@ -37,14 +37,14 @@ class Backend(ABC):
 
     @abstractmethod
     def put(self, array: Array, dtype: Any = None) -> Array:
-        """The array here, in this dtype of `xp`; the same array where it is so already."""
+        """Move the array to this backend and convert it to a dtype of `xp`, if necessary."""
 
     @cached_property
     def _constants(self) -> dict[tuple[int, Any], Array]:
         return {}
 
     def constant(self, array: Array, dtype: Any = None) -> Array:
-        """As `put`, for an array that never changes: it is moved or converted once."""
+        """Like `put`, for an array that never changes: it is moved or converted once."""
         key = id(array), dtype
         found = self._constants.get(key)
         if found is None:
@@ -57,14 +57,14 @@ class Backend(ABC):
 
     @abstractmethod
     def to_host(self, array: Any) -> Any:
-        """An array of this backend as one of numpy; anything else as it is."""
+        """Convert an array of this backend to numpy; return anything else unchanged."""
 
     def to_wide(self, array: Array) -> Array:
-        """The array in the place of `wide`, in its own dtype."""
+        """Move the array to `wide`, in its own dtype."""
         return array if self.wide is self else self.to_host(array)
 
     def widen(self, array: Array) -> Array:
-        """The array in float64, in the place of `wide`."""
+        """Move the array to `wide`, in float64."""
         return self.wide.put(self.to_wide(array), self.wide.xp.float64)
 
     def slices(self, rows: int, width: int) -> list[slice]:
@@ -84,7 +84,7 @@ class Backend(ABC):
     def add_gram(self, rows: Array, into: Array) -> None:
         """Add ``rowsᵀ rows`` to the upper triangle in place, which takes no memory.
 
-        What is below the diagonal means nothing afterwards.
+        Entries below the diagonal are undefined afterwards.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Which device a name means, and whether it is there."""
+"""Resolve the name of a device and check that it exists."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NEEDED = ("torch", "array_api_compat")
 
 
 def check_device(name: str) -> None:
-    """Refuse a device that is not there, before anything is read."""
+    """Refuse a missing device before anything is read."""
     resolve_device(name)
 
 
 def open_device(name: str, memory: int) -> TorchBackend | None:
-    """The device; None for the numpy path.
+    """Open the device; None for the numpy path.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def open_device(name: str, memory: int) -> TorchBackend | None:
 
 
 def resolve_device(name: str) -> str:
-    """The device that a name comes down to: ``auto`` is cuda, mps or else cpu."""
+    """Resolve a name: ``auto`` is the first of cuda, mps and cpu that exists."""
     if name == "cpu":
         return name
     if name not in (*NAMES, *FOR_TESTS) and not re.fullmatch(r"cuda:\d{1,3}", name):
@@ -75,7 +75,7 @@ def resolve_device(name: str) -> str:
 
 
 def is_present(name: str) -> bool:
-    """Whether torch finds it on this machine."""
+    """Whether torch finds the device on this machine."""
     import torch
 
     if name == "mps":

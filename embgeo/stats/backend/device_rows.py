@@ -1,4 +1,4 @@
-"""The rows of a matrix, brought to the device piece by piece, or once where they fit."""
+"""The rows of a matrix, moved to the device in pieces, or once if they fit."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ STAGED_SHARE = 0.25
 
 
 class DeviceRows:
-    """Stored rows on the device, the next piece on its way while one is worked on.
+    """Stored rows on the device; the next piece is moved while the current one is processed.
 
     Parameters
     ----------
     backend : TorchBackend
     matrix : Matrix
     memory : int
-        Bytes that pieces may take on the host on their way.
+        Bytes of host memory for pieces on their way.
 
     Attributes
     ----------
     step : int
-        Rows in a piece from now on.
+        Rows in the following pieces.
     stay : bool
         Whether pieces stay on the device for the next pass.
     """
@@ -55,7 +55,7 @@ class DeviceRows:
         self._here: dict[tuple[int, int], Array] = {}
 
     def read_pieces(self, start: int = 0) -> Iterator[tuple[IntArray, Array]]:
-        """All rows from `start` on: their numbers, and the rows as they are stored."""
+        """Yield all rows from `start` on, in pieces: row numbers and stored rows."""
         with ThreadPoolExecutor(1) as pool:
             waiting = self._ask(pool, start)
             while waiting is not None:
@@ -72,7 +72,7 @@ class DeviceRows:
                 start = stop
 
     def read_named(self, rows: IntArray) -> Iterator[tuple[IntArray, Array]]:
-        """The named rows, in their order."""
+        """Read the named rows, in the given order."""
         start = 0
         while start < len(rows):
             index = rows[start : start + self.step]
@@ -84,20 +84,20 @@ class DeviceRows:
                 self.shrink(len(index))
 
     def shrink(self, rows: int) -> None:
-        """Read half as many rows at a time as did not fit, and keep none on the device."""
+        """Halve the number of rows that did not fit, and keep none on the device."""
         if rows <= FLOOR and not self._here:
             raise DeviceFull(self.backend, rows)
         self.forget()
         self.step = max(FLOOR, min(self.step, rows // 2))
 
     def forget(self) -> None:
-        """Keep no rows on the device from now on."""
+        """Release the rows on the device, and keep none in the future."""
         self._here.clear()
         self.stay = False
         self.backend.release()
 
     def _ask(self, pool: ThreadPoolExecutor, start: int) -> tuple[int, Future[Array]] | None:
-        """The piece that begins with a row, perhaps still on its way, and where it ends."""
+        """Request the piece that begins with a row; returns the pending piece and its end."""
         if start >= self.matrix.n:
             return None
         stop = min(start + self.step, self.matrix.n)

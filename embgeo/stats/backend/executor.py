@@ -1,4 +1,4 @@
-"""The passes over a matrix on a device."""
+"""Passes over a matrix on a device."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_executor(
     memory: int,
     progress: Callable[[int], None],
 ) -> DeviceExecutor | None:
-    """What runs the passes on the device of that name; None where that is the numpy path.
+    """Open the executor of the named device; None for the numpy path.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def open_executor(
 class DeviceExecutor:
     """Folds, searches and eigendecompositions of one matrix on one device.
 
-    Where the memory of the device does not suffice, a block is handed over in halves.
+    A block that does not fit into the memory of the device is split in halves.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class DeviceExecutor:
     takes_part : bool array, shape (N,)
         Rows that are not left out; `sift` writes to it.
     memory : int
-        Bytes that rows may take on the host on their way.
+        Bytes of host memory for rows on their way.
     progress : callable
         ``progress(rows)`` is called with the number of rows that were read.
     """
@@ -96,7 +96,7 @@ class DeviceExecutor:
         self.rows = DeviceRows(backend, matrix, memory)
 
     def sift(self, statistics: Sequence[Statistic], census: Census) -> None:
-        """The first pass: note which rows are unusable, feed the others to the statistics."""
+        """First pass: note unusable rows, feed the others to the statistics."""
 
         def keep(block: Block) -> Mask:
             index = block.index
@@ -119,7 +119,7 @@ class DeviceExecutor:
             merge_all(statistics, self._feed_all(statistics, self._read_kept(rows)))
 
     def sweep(self, make: Callable[[Block], S], among: Mask | None = None) -> Iterator[S]:
-        """All kept rows, fed to a statistic for each block of rows.
+        """Feed all kept rows to one statistic per block of query rows.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class DeviceExecutor:
             self.progress(len(block.index))
 
     def count_pairs(self) -> PairHistogram:
-        """The cosines of all pairs of kept rows."""
+        """Count the cosines of all pairs of kept rows."""
         found = PairHistogram()
         with self._guard():
             for index, piece in self.rows.read_pieces():
@@ -161,7 +161,7 @@ class DeviceExecutor:
         return found
 
     def eigh(self, gram: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Eigenvalues, rising, and eigenvectors; None where the device fails at it."""
+        """Eigenvalues in ascending order and eigenvectors; None if the device fails."""
 
         def solve() -> tuple[FloatArray, FloatArray]:
             values, vectors = self.backend.xp.linalg.eigh(self.backend.put(gram))
@@ -174,7 +174,7 @@ class DeviceExecutor:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Products as float32 has them; memory that runs out is said in one line."""
+        """Exact float32 products; exhausted memory becomes a one-line error."""
         try:
             with self.backend.exact_products():
                 yield
@@ -189,7 +189,7 @@ class DeviceExecutor:
         return self.takes_part[block.index]
 
     def _read_kept(self, rows: IntArray | None = None) -> Iterator[Block]:
-        """Kept rows, or the named ones of them, block by block."""
+        """Yield the kept rows, or the named ones, in blocks."""
         if rows is not None:
             return self._cut_blocks(self.rows.read_named(rows), self._is_kept)
         return self._cut_blocks(self.rows.read_pieces(), self._is_kept, paired=True)
@@ -206,7 +206,7 @@ class DeviceExecutor:
     def _cut_piece(
         self, index: IntArray, piece: Array, keep: Callable[[Block], Mask], paired: bool = False
     ) -> Iterator[Block]:
-        """Those rows of a piece that `keep` says, in the precision that they are worked with in."""
+        """Select the rows of a piece that `keep` marks, in working precision."""
         xp, output = self.backend.xp, self.matrix.output
         working = xp.float32 if self.matrix.working is np.float32 else xp.float64
 
@@ -223,7 +223,7 @@ class DeviceExecutor:
             yield from self._cut_piece(index[half], piece[half], keep, paired)
 
     def _take(self, block: Block, good: Mask) -> Iterator[Block]:
-        """Those rows of a block that are good, if any."""
+        """Select the usable rows of a block, if any."""
         if not good.any():
             return
         part = block if good.all() else try_within_memory(self.backend, lambda: block.take(good))[1]
@@ -237,7 +237,7 @@ class DeviceExecutor:
     def _feed_all(
         self, statistics: Sequence[S], blocks: Iterator[Block], report_rows: bool = True
     ) -> list[S]:
-        """Copies of the statistics, fed with blocks on the device and brought to the host."""
+        """Feed blocks to blank copies of the statistics on the device; return them on the host."""
         copies = [statistic.blank() for statistic in statistics]
         for block in blocks:
             for statistic in copies:
@@ -249,7 +249,7 @@ class DeviceExecutor:
         return copies
 
     def _feed(self, statistic: Statistic, block: Block) -> None:
-        """Hand a block to a statistic, in halves where the memory does not suffice."""
+        """Feed a block to a statistic; split it in halves if memory does not suffice."""
         if try_within_memory(self.backend, lambda: statistic.update(block))[0]:
             return
         rows = len(block.index)
@@ -259,7 +259,7 @@ class DeviceExecutor:
             self._feed(statistic, block.take(part))
 
     def _add_pairs(self, found: PairHistogram, left: Block, right: Block) -> None:
-        """The pairs of a tile, in quarters where the memory does not suffice."""
+        """Add the pairs of a tile; split it in quarters if memory does not suffice."""
         if try_within_memory(self.backend, lambda: found.add_pairs(left, right))[0]:
             return
         if len(left.index) <= FLOOR:
@@ -271,7 +271,7 @@ class DeviceExecutor:
                 self._add_pairs(found, one, other)
 
     def _sweep_block(self, make: Callable[[Block], S], block: Block) -> Iterator[S]:
-        """The statistics of a block of queries; of its halves where its memory does not suffice."""
+        """Sweep a block of queries; split it in halves if memory does not suffice."""
         try:
             blank = try_within_memory(self.backend, lambda: make(block))[1]
             if blank is None:

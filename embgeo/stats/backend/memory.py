@@ -1,4 +1,4 @@
-"""What happens when the memory of a device is exhausted: work is halved, down to a floor."""
+"""Out-of-memory handling on a device: work is halved down to a minimum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLOOR = 64
 
 
 class DeviceFull(EmbgeoError):
-    """The memory of the device does not suffice, even for few rows."""
+    """The device has too little memory even for a few rows."""
 
     def __init__(self, backend: TorchBackend, rows: int) -> None:
         super().__init__(
@@ -26,12 +26,12 @@ class DeviceFull(EmbgeoError):
 
 
 def try_within_memory(backend: TorchBackend, work: Callable[[], T]) -> tuple[bool, T | None]:
-    """Whether the work could be done in the device's memory, and what it gave."""
+    """Try the work; returns whether it fitted into the memory of the device, and its result."""
     try:
         return True, work()
     except Exception as error:
         if not backend.is_full(error):
             raise
-    # Only here is the error gone, and with it the arrays that its frames refer to.
+    # Released outside of the handler: the error refers to frames that hold arrays.
     backend.release()
     return False, None

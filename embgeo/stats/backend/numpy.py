@@ -1,4 +1,4 @@
-"""Numpy as a backend: the default."""
+"""The default backend: numpy."""
 
 from __future__ import annotations
 

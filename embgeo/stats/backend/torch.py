@@ -1,4 +1,4 @@
-"""Torch as a backend: a device, arrays to it and back, and its memory."""
+"""The torch backend: arrays on a device, transfers, and its memory."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class TorchBackend(Backend):
     Parameters
     ----------
     name : str
-        As it is recorded: ``cuda``, ``mps``, …
+        Recorded name: ``cuda``, ``mps``, …
     at : str
-        What torch calls it.
+        Name of the device in torch.
     has_float64 : bool
-        Where it has not, what needs float64 is left to numpy.
+        If False, work that needs float64 is done by numpy.
     memory : int
-        Bytes that may be taken where the device does not say how many are free.
+        Bytes to use if the device does not report its free memory.
     """
 
     chunk = 2**24
@@ -79,14 +79,14 @@ class TorchBackend(Backend):
         return array.cpu().numpy() if isinstance(array, self.torch.Tensor) else array
 
     def upload(self, rows: npt.NDArray[Any], working: type[np.generic]) -> Array:
-        """Rows in the precision in which they are stored, where torch and the device have it.
+        """Upload rows in their stored precision, if torch and the device support it.
 
         Parameters
         ----------
         rows : array, shape (b, d)
             Usually a slice of a memory map.
         working : {numpy.float32, numpy.float64}
-            What they are sent as where they cannot be sent as they are.
+            Precision to send them in otherwise.
         """
         torch = self.torch
         known = STORED.get(rows.dtype.newbyteorder("="))
@@ -161,7 +161,7 @@ class TorchBackend(Backend):
         return self._memory
 
     def release(self) -> None:
-        """Give back what torch keeps for later, and constants that can be moved again."""
+        """Free cached memory and constants, which can be moved again."""
         self._constants.clear()
         if self.at.type == "cuda":
             self.torch.cuda.empty_cache()
@@ -169,7 +169,7 @@ class TorchBackend(Backend):
             self.torch.mps.empty_cache()
 
     def is_full(self, error: BaseException) -> bool:
-        """Whether an error says that the device's memory is exhausted."""
+        """Whether an error reports exhausted memory of the device."""
         if isinstance(error, self.torch.OutOfMemoryError):
             return True
         said = str(error)
@@ -179,7 +179,7 @@ class TorchBackend(Backend):
 
     @contextmanager
     def exact_products(self) -> Iterator[None]:
-        """Products as their dtypes say, whatever the calling program has chosen for a training."""
+        """Disable TF32 and autocast, which the calling program may have enabled for training."""
         torch = self.torch
         matmul = torch.backends.cuda.matmul
         # Of torch's two switches for TF32, reading the older after the newer was set is an error.
@@ -207,5 +207,5 @@ class TorchBackend(Backend):
 
 
 def to_native(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """In native byte order and C order."""
+    """Convert to native byte order and C order."""
     return np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
