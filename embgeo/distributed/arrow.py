@@ -1,7 +1,7 @@
-"""Both rounds over a table of Arrow batches that another engine holds: Spark, Ray Data, dask.
+"""Both passes over a table of Arrow batches of another engine: Spark, Ray Data, dask.
 
-The engine hands a task the batches of a part (a partition, a block), and merges what the tasks
-give::
+The engine gives a task the batches of a part (a partition, a block), and merges the states that the
+tasks return::
 
     def run(task, merge):  # with Spark
         states = table.mapInArrow(task, "state binary").rdd.map(lambda row: bytes(row.state))
@@ -10,8 +10,8 @@ give::
 
     analysis = analyze_batches(run, "vector", token="word")
 
-A task reads the rows of its part into memory. States are pickled, like everything that these
-engines send between their own processes; nothing reads them from files.
+A task reads the rows of its part into memory. States are pickled, as all data that these engines
+send between their own processes; they are never read from files.
 """
 
 from __future__ import annotations
@@ -39,17 +39,16 @@ from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 
-#: Takes the record batches of a part; gives one with a column ``state`` and a row, or none.
+#: Takes the record batches of a part; gives a batch with one row and a column ``state``, or none.
 Task = Callable[[Iterable[Any]], Iterator[Any]]
-#: Makes one state of two.
+#: Merges two states.
 Merge = Callable[[bytes, bytes], bytes]
-#: Applies a task to every part, and reduces the values of ``state`` to one.
+#: Applies a task to every part, and reduces the values of ``state`` to one with a merge.
 Run = Callable[[Task, Merge], bytes]
 
-#: Sections that name no row: those of a table without row numbers and tokens.
+#: Sections that name no row, for tables without row numbers and tokens.
 WITHOUT_ORDER = ("spectrum", "cosine", "isotropy", "coordinates", "frequency")
-#: A part of the table: the number of its first row, if the table knows it, and the SHA-256 of its
-#: rows.
+#: A part of the table: the number of its first row, or `UNKNOWN`, and the SHA-256 of its rows.
 Key = tuple[int, str]
 UNKNOWN = -1
 RUN = "run has to give the task to every part, and to merge each state once"
@@ -57,15 +56,7 @@ RUN = "run has to give the task to every part, and to merge each state once"
 
 @dataclass(frozen=True, slots=True)
 class ArrowColumns:
-    """The columns of a table that are read.
-
-    Attributes
-    ----------
-    vector : str
-        Lists of floating-point numbers, all of one length.
-    row, token, count : str
-        Numbers of the rows, from 0; labels; counts. Empty where the table has none.
-    """
+    """Names of the columns to read; empty for columns that the table does not have."""
 
     vector: str
     row: str = ""
@@ -79,13 +70,7 @@ class ArrowColumns:
 
 @dataclass
 class ArrowParts:
-    """The parts that tasks have seen: a state of its own, which comes before the first round.
-
-    Attributes
-    ----------
-    lengths : dict of Key to int
-        Rows of each part.
-    """
+    """The state of a pass before the first round, which counts the rows of each part."""
 
     lengths: dict[Key, int] = field(default_factory=dict)
 
@@ -102,7 +87,7 @@ class ArrowParts:
         self.lengths |= other.lengths
 
     def place(self) -> dict[Key, int]:
-        """The first row of each part; those without numbers are in the order of their hashes."""
+        """The first row of each part; parts without row numbers are ordered by their hashes."""
         starts, end = {}, 0
         for key in sorted(self.lengths):
             first, _ = key
@@ -113,19 +98,12 @@ class ArrowParts:
 
 @dataclass(frozen=True, slots=True)
 class PartTask:
-    """What every part of the table is given to.
-
-    Attributes
-    ----------
-    columns : ArrowColumns
-    starts : dict of Key to int, or None
-        The first row of each part; None where the parts are to be described.
-    measure : callable or None
-        Takes the part as a matrix and a `StatePart`, and gives its state.
-    """
+    """The function that the engine applies to every part of the table."""
 
     columns: ArrowColumns
+    #: The first row of each part; None if the parts are to be counted.
     starts: Mapping[Key, int] | None = None
+    #: Gives the state of a part.
     measure: Callable[[Matrix, StatePart], Any] | None = None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -141,13 +119,13 @@ class PartTask:
             yield pyarrow.record_batch([pyarrow.array([state], pyarrow.binary())], names=["state"])
 
     def state(self, first: int, matrix: Matrix) -> Any:
-        """Of the rows of a part."""
+        """The state of a part."""
         key = (first, sha256_of_rows(matrix.data))
         if self.starts is None or self.measure is None:
             return ArrowParts({key: matrix.n})
         if key not in self.starts:
             raise UnreadableFile(
-                "the rows of a part are not those of the pass before",
+                "the rows of a part differ from the pass before",
                 way_out="save or cache the table, so that every pass sees the same parts",
             )
         start = self.starts[key]
@@ -156,13 +134,7 @@ class PartTask:
 
 
 def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matrix | None]:
-    """The first row and the rows of a part; None for a part without rows.
-
-    Raises
-    ------
-    TableRefused
-        A column that is not there, or not of its kind; rows without a number or in disorder.
-    """
+    """The first row and the rows of a part; None for an empty part."""
     blocks: list[Any] = []
     rows: list[Any] = []
     tokens: list[str] = []
@@ -177,7 +149,7 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
         for chunk in getattr(vectors, "chunks", [vectors]):
             if not len(chunk):
                 continue
-            chunk = getattr(chunk, "storage", chunk)  # of tensors, as Ray Data has them
+            chunk = getattr(chunk, "storage", chunk)  # of the tensor type of Ray Data
             width = blocks[0].shape[1] if blocks else len(chunk[0]) if chunk[0].is_valid else 0
             blocks.append(list_values(chunk, width, seen))
             seen += len(chunk)
@@ -198,7 +170,7 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
 
 
 def read_counts(column: Any, row: int) -> FloatArray:
-    """Counts of rows, the first of which is `row`."""
+    """Counts of rows from number `row` on."""
     counts = np.asarray(numbers(column, row), np.float64)
     if len(wrong := np.flatnonzero((counts < 0) | (counts > LARGEST_COUNT))):
         cause = f"row {row + int(wrong[0]):,} has a count below 0 or above 2^53"
@@ -207,7 +179,7 @@ def read_counts(column: Any, row: int) -> FloatArray:
 
 
 def check_columns(schema: Any, columns: ArrowColumns) -> None:
-    """Refuse a table without the columns, or with such of another kind."""
+    """Refuse a table without the columns, or with columns of another type."""
     from pyarrow import types
 
     for name in columns.named:
@@ -230,7 +202,7 @@ def check_columns(schema: Any, columns: ArrowColumns) -> None:
 
 
 def find_first(rows: Any) -> int:
-    """The number of the first row of a part, whose rows stand in their order."""
+    """The number of the first row of a part; TableRefused unless its rows are consecutive."""
     first = int(rows[0])
     if not 0 <= first <= LARGEST_COUNT or not np.array_equal(
         rows, np.arange(first, first + len(rows))
@@ -244,7 +216,7 @@ def find_first(rows: Any) -> int:
 
 @dataclass
 class ArrowEngine:
-    """The passes over a table, as `analyze_through` asks for them."""
+    """An :class:`Engine` over a table of another engine."""
 
     run: Run
     columns: ArrowColumns
@@ -274,15 +246,15 @@ class ArrowEngine:
         return found
 
     def second(self, task: SecondPassTask) -> SecondState:
-        found: SecondState = self._measure(partial(measure_second, task, resources=self.resources))
+        found: SecondState = self._measure(partial(second_round, task, resources=self.resources))
         self.check_seen(found.parts)
         return found
 
     def check_seen(self, parts: Sequence[StatePart]) -> None:
-        """That a pass saw the parts that were counted before, each once."""
+        """Refuse a pass that did not see each counted part once."""
         if sorted(part.start for part in parts) != sorted(self.starts.values()):
             raise UnreadableFile(
-                f"{len(self.starts):,} parts were counted, and a pass saw {len(parts):,}: some are "
+                f"{len(self.starts):,} parts were counted, a pass saw {len(parts):,}: some are "
                 "missing or repeated",
                 way_out=RUN,
             )
@@ -292,15 +264,8 @@ class ArrowEngine:
         return pickle.loads(self.run(task, merge_states))
 
 
-def measure_second(
-    task: SecondPassTask, matrix: Matrix, part: StatePart, resources: Resources
-) -> SecondState:
-    """As `second_round`."""
-    return second_round(task, matrix, part, resources=resources)
-
-
 def merge_states(one: bytes, other: bytes) -> bytes:
-    """Two states of one round as one; in any order."""
+    """Merge two states of one round, in any order."""
     state = pickle.loads(one)
     state.merge(pickle.loads(other))
     return pickle.dumps(state)
@@ -320,29 +285,29 @@ def analyze_batches(
     command: str = "",
     resources: Resources | None = None,
 ) -> Analysis:
-    """Measure a table that another engine holds.
+    """Measure a table of another engine.
 
     Parameters
     ----------
     run : callable
-        ``run(task, merge)`` applies `task` to every part of the table and reduces what the tasks
-        give by `merge`, in any order. A task takes an iterable of record batches and gives an
-        iterator of at most one, with the column ``state``. It is called three times at least.
+        ``run(task, merge)`` applies `task` to every part of the table and reduces the states of the
+        tasks by `merge`, in any order. A task takes an iterable of record batches and gives an
+        iterator of at most one batch, with the column ``state``. Called at least three times.
     vector : str
-        Column of lists of floating-point numbers.
+        Column of lists of floating-point numbers, all of one length.
     row : str
-        Column with the numbers of the rows, from 0, one after the other in every part. Without it
-        rows are numbered in the order of the hashes of their parts; parts have to be the same in
-        all passes, and sections that name rows need tokens.
+        Column of row numbers from 0, consecutive in every part. Without it, rows are numbered in
+        the order of the hashes of their parts; parts have to be the same in all passes, and
+        sections that name rows need tokens.
     token, count : str
-        Columns of labels and of counts.
+        Columns of labels and counts.
     total : int, optional
-        Rows of the table, as the engine counts them. Without it, parts that never reach the tasks
-        go unnoticed.
+        Number of rows as the engine counts them. Without it, parts that never reach a task go
+        unnoticed.
     sections, options, reference, command
         As for :func:`embgeo.analyze`.
     resources : Resources, optional
-        Of each task; by default one thread.
+        Resources of each task; by default one thread.
 
     Returns
     -------
@@ -351,19 +316,19 @@ def analyze_batches(
     Raises
     ------
     EmbgeoError
-        A column that is not there or of another kind, parts that are missing or differ between
-        passes, or sections that name rows of a table without row numbers and tokens.
+        If a column is missing or of another type, parts are missing or differ between passes, or
+        sections name rows of a table without row numbers and tokens.
     """
     columns = ArrowColumns(vector, row, token, count)
     if not (row or token):
         others = [one for one in sections or () if one not in WITHOUT_ORDER]
         if others:
             raise BadOption(
-                f"{', '.join(others)}: named rows, and the table has neither their numbers nor "
+                f"{', '.join(others)}: needs names of rows, and the table has no row numbers or "
                 "tokens",
                 where=argument("sections"),
-                way_out="name a column for row or token, or take "
-                f"{', '.join(WITHOUT_ORDER)} of them",
+                way_out="name a column for row or token, or choose from "
+                f"{', '.join(WITHOUT_ORDER)}",
             )
         sections = sections or WITHOUT_ORDER
     engine = ArrowEngine(run, columns, resources or Resources(threads=1), total)

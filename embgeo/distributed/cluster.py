@@ -1,8 +1,8 @@
-"""Both rounds over the parts of a matrix as tasks of a dask.distributed cluster.
+"""Both passes over the parts of a matrix as tasks of a dask.distributed cluster.
 
-A task opens its rows where it runs and returns a state; states are merged on the cluster, in the
-order of their rows. Tasks depend on nothing but their arguments: whatever a lost worker had is
-computed again elsewhere.
+A task opens its rows on its worker and returns a state; states are merged on the cluster, in the
+order of their rows. Tasks depend on their arguments only, so that another worker can repeat the
+tasks of a lost one.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from embgeo.stats.resources import DEFAULT_MEMORY, Resources
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: States that one task merges, and tasks for each thread of the cluster: enough that all end
-#: together, and that little is lost with a worker.
+#: States that one task merges, and tasks for each thread of the cluster: enough that threads end
+#: together, and that a lost worker loses little.
 MERGED_AT_ONCE = 8
 TASKS_A_THREAD = 4
-#: Shorter parts take longer to send around than to measure.
+#: Shorter parts take longer to send than to measure.
 LEAST_ROWS = 4096
-#: How often rows are reported, and the cluster is watched.
+#: Interval of reports of progress and of checks of the cluster.
 LOOK_SECONDS = 0.02
 
 State = TypeVar("State", FirstState, SecondState)
@@ -64,34 +64,22 @@ State = TypeVar("State", FirstState, SecondState)
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A file that every worker can read, and where its rows stand in the whole.
+    """A file that every worker can read, and the place of its rows in the whole."""
 
-    Attributes
-    ----------
-    source : Source
-        Its absolute path, and how it is opened.
-    n, first_row : int
-        Its rows, and the number that row 0 has in the whole.
-    given : str
-        The path as the user wrote it.
-    fingerprint : str
-        What :func:`embgeo.distributed.part.fingerprint` says of its rows; empty where only the
-        workers see them, of which one is asked before the first pass.
-    """
-
+    #: Its absolute path, and how to open it.
     source: Source
     n: int
+    #: Number of its row 0 in the whole.
     first_row: int = 0
+    #: The path as the user wrote it.
     given: str = ""
+    #: Of its rows (see `embgeo.distributed.part`); empty until a worker has read them.
     fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of a shard for one task of a run.
-
-    `masked` is in place of the labels of the shard, if given.
-    """
+    """Rows of a shard for one task of a run; `masked`, if given, replaces the shard's labels."""
 
     shard: Shard
     start: int
@@ -103,7 +91,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class OpenedShard:
-    """A shard in a worker, as its file was when the worker opened it."""
+    """A shard in a worker, with the stamp of its file when it was opened."""
 
     matrix: Matrix
     stamp: FileStamp
@@ -112,9 +100,9 @@ class OpenedShard:
 
 @lru_cache(maxsize=4)
 def open_source_once(source: Source, run: str) -> OpenedShard:  # noqa: ARG001
-    """The matrix of a shard, opened once in each worker process and run.
+    """The matrix of a shard, opened once in each worker process for each run.
 
-    Workers outlive a run, after which the file may be another one.
+    Workers outlive a run, and the file may have changed by the next.
     """
     stamp = stamp_of(source)
     matrix = open_source(replace(source, hash_file=False), on_demand=True)
@@ -122,7 +110,7 @@ def open_source_once(source: Source, run: str) -> OpenedShard:  # noqa: ARG001
 
 
 def stamp_of(source: Source) -> FileStamp:
-    """What the file of a source is now."""
+    """The present stamp of the file of a source."""
     try:
         return FileStamp.of(source.path)
     except OSError as error:
@@ -130,7 +118,7 @@ def stamp_of(source: Source) -> FileStamp:
 
 
 def open_shard(shard: Shard, run: str) -> Matrix:
-    """The matrix of a shard, if its file is the one that this run is about."""
+    """The matrix of a shard; UnreadableFile if its file is not the one of this run."""
     opened = open_source_once(shard.source, run)
     where = f"{shard.source.path} on {name_worker()}"
     if stamp_of(shard.source) != opened.stamp:
@@ -148,7 +136,7 @@ def open_shard(shard: Shard, run: str) -> Matrix:
 
 
 def fingerprint_shard(shard: Shard, run: str) -> str:
-    """What the rows of a shard are recognized by, as the worker sees them that is asked."""
+    """The fingerprint of a shard on the worker that runs this."""
     return open_source_once(shard.source, run).fingerprint
 
 
@@ -171,13 +159,13 @@ def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
 def open_piece(piece: Piece) -> tuple[Matrix, StatePart]:
     matrix = open_shard(piece.shard, piece.run)
     rows: Any = matrix.data
-    if isinstance(rows, RowsOnDemand):  # tasks of other threads have other rows
+    if isinstance(rows, RowsOnDemand):  # tasks in other threads read other rows
         matrix = replace(matrix, data=cast(npt.NDArray[Any], rows.copy()))
     if piece.masked is not None:
         own = dict(piece.masked)
         matrix = replace(matrix, tokens=None, frequency=None, special=(), masked=own)
     first_row = piece.shard.first_row
-    # With a digest of the rows, by which the second pass sees that they are those of the first.
+    # With a hash of the rows, so that the second pass can check that they are the same.
     return matrix, describe_part(matrix, piece.start, piece.stop, first_row=first_row)
 
 
@@ -203,7 +191,7 @@ def second_task(piece: Piece, task: SecondPassTask) -> SecondState:
 
 
 def merge_task(first: State, *others: State) -> State:
-    """All states in one; they may be wanted again, and stay as they are."""
+    """The states merged into a new one; dask may use them again."""
     whole = first.blank()
     whole.merge(first)
     for state in others:
@@ -217,7 +205,7 @@ def same(task: SecondPassTask) -> SecondPassTask:
 
 @dataclass
 class Cluster:
-    """Tasks on a cluster, and their merged result."""
+    """An :class:`Engine` that runs tasks on a cluster and merges their states."""
 
     client: Client
     pieces: Sequence[Piece]
@@ -230,7 +218,7 @@ class Cluster:
         self.pieces = [replace(piece, run=run) for piece in self.pieces]
 
     def identify_shards(self) -> None:
-        """Ask one worker for the fingerprint of each shard that has none: all have to agree."""
+        """Take the fingerprint of each shard that has none from one worker; all have to agree."""
         unknown = {p.shard: p.run for p in self.pieces if not p.shard.fingerprint}
         asked = {s: self._submit(fingerprint_shard, s, run) for s, run in unknown.items()}
         with explain_errors(self.address):
@@ -247,13 +235,12 @@ class Cluster:
         return found
 
     def second(self, task: SecondPassTask) -> SecondState:
-        """A pass with the statistics of a task, the rows that it requests, or both; or no pass."""
         every = bool(task.statistics)
         pieces = [piece for piece in self.pieces if every or holds(piece, task.wanted)]
         if not pieces:
             return SecondState(task.plan, [], [])
         with warnings.catch_warnings():
-            # Eigenvectors are large; as an argument they are there again after any loss.
+            # Eigenvectors are large; dask sends arguments again after a worker is lost.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             held = self._submit(same, task)
         found: SecondState = self._merged(
@@ -269,7 +256,7 @@ class Cluster:
         return self.client.submit(function, *arguments, pure=False)
 
     def _merged(self, what: str, pieces: Sequence[Piece], submit: Callable[[Piece], Future]) -> Any:
-        """The merged result of a task for each piece."""
+        """The merged state of a task for each piece."""
         self.progress.start(what, sum(piece.stop - piece.start for piece in pieces))
         leaves = level = [submit(piece) for piece in pieces]
         sizes = {leaf.key: p.stop - p.start for leaf, p in zip(leaves, pieces, strict=True)}
@@ -280,7 +267,7 @@ class Cluster:
             return self._fetched(level[0], leaves, sizes)
 
     def _fetched(self, root: Future, leaves: Sequence[Future], sizes: dict[str, int]) -> Any:
-        """The result of the root of all tasks; reports the rows that its leaves have read."""
+        """The result of the root task; reports the rows that the leaves have read meanwhile."""
         from distributed import as_completed
 
         ended = as_completed(leaves, loop=self.client.loop)
@@ -300,7 +287,7 @@ class Cluster:
                     watch.look()
         finally:
             if not result.done() and not is_closed(self.client):
-                root.cancel()  # ends the gathering, in order
+                root.cancel()  # ends the gathering properly
         found = result.result()
         if left:
             self.progress.advance(left)
@@ -319,7 +306,7 @@ def cut_pieces(
     memory: int = DEFAULT_MEMORY,
     masked: dict[str, IntArray] | None = None,
 ) -> list[Piece]:
-    """The rows of all shards in tasks for this many threads."""
+    """The rows of all shards, cut into tasks for this many threads."""
     total = sum(shard.n for shard in shards)
     size = max(LEAST_ROWS, -(-total // (threads * TASKS_A_THREAD)))
     pieces = []

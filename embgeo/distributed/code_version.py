@@ -1,4 +1,4 @@
-"""The version of the code that states are made and merged with."""
+"""The version of the code that makes and merges states."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from pathlib import Path
 
 from embgeo.core.version import VERSION
 
-#: Whose code decides what a state holds and how states are merged.
+#: Packages whose code decides what a state holds and how states merge.
 PACKAGES = ("core", "numerics", "stats", "metrics", "measure", "distributed")
 
 
 @cache
 def code_version() -> str:
-    """The version of embgeo, and behind a plus sign a hash of that code: ``0.1.0+1f2e3d4c5b6a``.
+    """The version of embgeo with a hash of its code, which changes between releases.
 
-    Between two releases the version stays the same while the code changes.
+    For example ``0.1.0+1f2e3d4c5b6a``.
     """
     return f"{VERSION}+{hash_code(Path(__file__).parents[1])}"
 
 
 def hash_code(home: Path) -> str:
-    """Twelve digits of the SHA-256 of all modules of these packages, with their names."""
+    """The first twelve hexadecimal digits of the SHA-256 of all modules and their names."""
     digest = hashlib.sha256()
     for package in PACKAGES:
         for path in sorted((home / package).rglob("*.py")):
             digest.update(path.relative_to(home).as_posix().encode())
-            # A checkout on Windows has other line ends.
+            # A checkout on Windows has other line endings.
             digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()[:12]

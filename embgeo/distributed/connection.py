@@ -1,6 +1,6 @@
-"""The connection to a dask scheduler: nothing is waited for without an end.
+"""The connection to a dask scheduler, with time limits.
 
-dask itself waits for ever for whatever takes a connection and says nothing, and for workers.
+dask itself waits forever for workers, and for a server that accepts a connection but never answers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 20
 LOOPBACK = "127.0.0.1:0"
-#: How long a cluster may be without workers while it has something to do: those that are started
-#: when there is work take a while.
+#: How long a busy cluster may have no workers; workers started on demand take a while.
 WORKER_SECONDS = 120.0
 
 
 @contextmanager
 def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
-    """A client of the cluster at an address, or of one of its own on this machine."""
+    """A client of the cluster at an address, by default of a new one on this machine."""
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -41,8 +40,8 @@ def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
         with quiet(), open_client(scheduler) as client:
             yield client
         return
-    # In this process: a scheduler on a port would run the tasks of whoever connects to it. Pages
-    # about the cluster cannot be turned off; others do not see them.
+    # In this process, because a scheduler on a port runs the tasks of anyone who connects to it.
+    # The dashboards cannot be turned off, but the loopback address hides them from others.
     local = LocalCluster(
         n_workers=1,
         threads_per_worker=threads,
@@ -62,7 +61,7 @@ def open_client(scheduler: str) -> Client:
     try:
         asyncio.run(shake_hands(scheduler))
         return Client(scheduler, timeout=CONNECT_SECONDS)
-    except Exception as error:  # whatever is made of the words of another kind of server
+    except Exception as error:  # another kind of server may cause any error
         raise EmbgeoError(
             f"no scheduler answers at {scheduler}",
             where=argument("scheduler"),
@@ -71,7 +70,7 @@ def open_client(scheduler: str) -> Client:
 
 
 async def shake_hands(address: str) -> None:
-    """Connect and part again; a client would wait without end for a server that says nothing."""
+    """Connect and disconnect; a client would wait forever for a server that never answers."""
     from distributed import Security
     from distributed.comm import connect
 
@@ -83,7 +82,7 @@ async def shake_hands(address: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what a client logs when its scheduler is lost: an error says it in one line."""
+    """Suppress the client's log of a lost scheduler, which an error reports in one line."""
     logger = logging.getLogger("distributed.client")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
@@ -95,15 +94,10 @@ def quiet() -> Iterator[None]:
 
 @dataclass
 class WorkerWatch:
-    """Sees while a result is waited for that somebody works on it.
-
-    Parameters
-    ----------
-    address : str
-        Of its scheduler.
-    """
+    """Checks during a wait for a result that the cluster has workers."""
 
     client: Client
+    #: Address of the scheduler.
     address: str
     seen: float = field(init=False)
     asked: float = field(init=False)
@@ -112,13 +106,7 @@ class WorkerWatch:
         self.seen = self.asked = monotonic()
 
     def look(self) -> None:
-        """Ask, now and then, whether there are workers.
-
-        Raises
-        ------
-        EmbgeoError
-            If the scheduler is lost, or no worker has been there for some time.
-        """
+        """Check from time to time; EmbgeoError if scheduler or workers have been lost too long."""
         if is_closed(self.client):
             raise report_lost(self.address)
         now = monotonic()
@@ -146,13 +134,13 @@ def report_lost(address: str) -> EmbgeoError:
 def report_no_worker(client: Client, address: str) -> EmbgeoError:
     if client.cluster is not None:
         return EmbgeoError(
-            "no worker is left",
+            "the cluster has no workers left",
             where=argument("engine", "dask"),
             way_out=f"give less to the passes with {argument('memory')}, or leave "
             f"{argument('engine', 'dask')} out",
         )
     return EmbgeoError(
-        "no worker is there",
+        "the cluster has no workers",
         where=f"{argument('scheduler')} {address}",
         way_out=f"start `dask worker {address}` where embgeo is installed",
     )
@@ -160,7 +148,7 @@ def report_no_worker(client: Client, address: str) -> EmbgeoError:
 
 @contextmanager
 def explain_errors(address: str) -> Iterator[None]:
-    """What dask raises where a result is waited for, as an error that says what to do."""
+    """Turn errors of dask during a wait for a result into errors with a way out."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 

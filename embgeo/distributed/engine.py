@@ -1,4 +1,4 @@
-"""Both rounds through whatever measures all parts and merges their states."""
+"""Both passes through an engine that measures all parts and merges their states."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Engine(Protocol):
         """The first pass over all parts."""
 
     def second(self, task: SecondPassTask) -> SecondState:
-        """A pass with the statistics of a task, the rows that it requests, or both; or no pass."""
+        """A pass for the statistics of a task, its requested rows or both; no pass for neither."""
 
 
 def analyze_through(
@@ -50,12 +50,7 @@ def analyze_through(
 ) -> Analysis:
     """Measure a matrix with both passes over its parts.
 
-    Parameters
-    ----------
-    sections, options, reference, command, resources
-        As for :func:`embgeo.analyze`.
-    described : callable, optional
-        Adds what is known of the whole here: labels, counts, origin.
+    `described` adds labels, counts and origin of the whole to the plan.
     """
     chosen = None if sections is None else tuple(sections)
     first = engine.first(chosen, options or Options(), reference)
@@ -83,7 +78,7 @@ def analyze_through(
 
 
 def fetch(engine: Engine, plan: MergePlan, wanted: IntArray) -> npt.NDArray[Any]:
-    """Rows of the whole, shape (len(wanted), d)."""
+    """Rows of the whole matrix, shape (len(wanted), d)."""
     found = engine.second(replace(make_task(plan), statistics=(), wanted=wanted)).rows
     if found.entries is None:
         raise EmbgeoError("no rows came back from the parts")

@@ -1,4 +1,4 @@
-"""Files of states and plans: versioned .npz archives without pickles, read in bounds.
+"""Files of states and plans: versioned .npz archives without pickles, read within limits.
 
 Format history
 --------------
@@ -32,14 +32,14 @@ FORMAT = "embgeo.part"
 FORMAT_VERSION = 2
 HEADER = "header"
 LARGEST_HEADER = 256 * 2**20
-#: A file may name this many rows without holding them.
+#: A file may refer to this many rows that it does not hold.
 FEW_ROWS = 2**24
 NOT_OURS = "damaged, or not written by embgeo"
 
 #: A type, a list of one kind, or a tuple of kinds; a union of types is a type.
 Kind = Any
 
-#: What a file may be, with the words that messages have for it.
+#: Kinds of files, with their names in messages.
 KINDS = {
     "first": "the first round of a part",
     "plan": "a plan",
@@ -52,29 +52,24 @@ class Stored:
     """A file whose header was read; its content is unpacked piece by piece.
 
     The file is not kept open: there may be more states than a process may have open files.
-
-    Attributes
-    ----------
-    path : Path
-    kind : {"first", "plan", "second"}
-    identity : str
-        Differs between files of different content.
     """
 
     path: Path
+    #: A key of `KINDS`.
     kind: str
+    #: Differs between files of different content.
     identity: str
     content: Mapping[str, Any]
     size: int
 
     def unpack(self, **kinds: Kind) -> dict[str, Any]:
-        """The named parts of the content, each of the kind given.
+        """Entries of the content by name, each checked against its kind.
 
-        `**kinds`: by name. ``[Part]`` is a list of parts, ``[(Part, int)]`` one of such pairs.
+        The kind ``[Part]`` is a list of parts, ``[(Part, int)]`` a list of pairs.
         """
         with reading(self.path, "state"):
             archive = open_archive(self.path)
-            # A range of row numbers may be as long as the file: numbers come with the rows.
+            # A range of row numbers may be as long as the file, which holds the rows.
             unpacker = Unpacker(lambda name: read_member(archive, name), max(FEW_ROWS, self.size))
             try:
                 found = {name: unpacker.unpack(self.content[name]) for name in kinds}
@@ -85,12 +80,12 @@ class Stored:
             return found
 
     def plain(self, name: str) -> Any:
-        """A part of the content as JSON gave it; None where there is none."""
+        """An entry of the content as plain data; None if it is missing."""
         return self.content.get(name)
 
 
 def is_of(value: Any, kind: Kind) -> bool:
-    """Whether a value is of a kind as :meth:`Stored.unpack` takes it."""
+    """Whether a value is of a kind of :meth:`Stored.unpack`."""
     if isinstance(kind, list):
         return isinstance(value, list) and all(is_of(item, kind[0]) for item in value)
     if isinstance(kind, tuple):
@@ -103,7 +98,7 @@ def is_of(value: Any, kind: Kind) -> bool:
 
 
 def read_member(archive: Archive, name: str) -> npt.NDArray[Any]:
-    """A copy of an array of the archive, its checksum verified."""
+    """A copy of an array of the archive, after its checksum was verified."""
     data = archive.bytes_of(f"{name}.npy")
     if zlib.crc32(data.data) != archive.members[f"{name}.npy"].crc:
         raise Damaged(f"{name} does not match its checksum")
@@ -111,17 +106,7 @@ def read_member(archive: Archive, name: str) -> npt.NDArray[Any]:
 
 
 def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
-    """Write a file that appears whole or not at all; equal content gives equal bytes.
-
-    Parameters
-    ----------
-    kind : {"first", "plan", "second"}
-
-    Raises
-    ------
-    EmbgeoError
-        If it cannot be written.
-    """
+    """Write a file whole or not at all; equal content gives equal bytes."""
     packer = Packer()
     header = {
         "format": FORMAT,
@@ -140,13 +125,7 @@ def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 
 def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
-    """Open a file of one of these kinds; arrays are read when they are unpacked.
-
-    Raises
-    ------
-    UnreadableFile
-        Missing, damaged, hostile, of another kind, or of a version that is not known.
-    """
+    """Open a file of one of these kinds; arrays are read when they are unpacked."""
     wanted = tuple(kinds)
     with reading(path, "state"):
         archive, header = _open(path, wanted)
@@ -166,14 +145,14 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
 
 
 def check_replaceable(path: Path) -> None:
-    """Whether a file is a state or a plan, of whatever version."""
+    """Refuse a file that is not a state or plan of any version."""
     with reading(path, "state"):
         _open(path, tuple(KINDS))
 
 
 def _open(path: Path, wanted: tuple[str, ...]) -> tuple[Archive, dict[str, Any]]:
-    """The archive and its header; Damaged where it is not ours."""
-    refused = Damaged("no state or plan of embgeo", _way_out(wanted))
+    """The archive and its header; Damaged if embgeo did not write it."""
+    refused = Damaged("not a state or plan of embgeo", _way_out(wanted))
     if map_file(path)[:4].tobytes() not in MAGICS:
         raise refused
     archive = open_archive(path)
@@ -194,7 +173,7 @@ def _way_out(kinds: tuple[str, ...]) -> str:
 
 
 def _identity(archive: Archive) -> str:
-    """From names, sizes and checksums, so that gigabytes need not be read again."""
+    """A hash of names, sizes and checksums, without reading gigabytes again."""
     digest = hashlib.sha256()
     for name, member in sorted(archive.members.items()):
         digest.update(f"{name}\0{member.size}\0{member.crc}\n".encode())
@@ -203,9 +182,9 @@ def _identity(archive: Archive) -> str:
 
 @contextmanager
 def consistent(path: Path) -> Iterator[None]:
-    """What is read from a file and used inside the block fits together, or the file is refused.
+    """Refuse a file whose content contradicts itself when it is used inside the block.
 
-    Checksums catch accidents when arrays are read; this is about files that lie.
+    Checksums detect accidents when arrays are read; this is for hostile files.
     """
     try:
         yield
@@ -218,5 +197,5 @@ def consistent(path: Path) -> Iterator[None]:
 
 
 def refuse_state(path: Path | str, cause: str) -> UnreadableFile:
-    """The error for a state that does not go with the others."""
+    """The error for a state that does not fit the others."""
     return UnreadableFile(cause, where=path, way_out="make the states of all parts alike")

@@ -1,4 +1,4 @@
-"""From the merged rounds to the result."""
+"""The analysis from merged rounds."""
 
 from __future__ import annotations
 
@@ -24,15 +24,7 @@ SECOND_ROUND = "needs a second round over the parts"
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What a single round gives.
-
-    Attributes
-    ----------
-    analysis : Analysis or None
-        None where every section needs the second round.
-    missing : tuple of str
-        Sections that need it.
-    """
+    """The result of a single round, None if all sections are in `missing`: they need the second."""
 
     analysis: Analysis | None
     missing: tuple[str, ...]
@@ -47,16 +39,9 @@ def finish(
     resources: Resources | None = None,
     fold: FoldParts | None = None,
 ) -> Analysis:
-    """The analysis, from a plan and the second pass over all parts.
+    """The analysis from a plan with its gathered rows and its statistics over all parts.
 
-    Parameters
-    ----------
-    plan : MergePlan
-        With all rows that it wanted.
-    statistics : sequence of Statistic
-        Those of the plan, over all parts.
-    fold : callable, optional
-        Makes a further pass over all parts, where that can be done.
+    `fold` makes a further pass over all parts, if the engine can.
     """
     clock = Clock()
     measurement, notes = resume(plan, None, progress, resources, fold)
@@ -68,7 +53,7 @@ def finish(
 def finish_after_one_round(
     plan: MergePlan, *, command: str = "", progress: Progress | None = None
 ) -> Partial:
-    """What can be said after the first pass alone: sections that need nothing else."""
+    """The sections that need the first pass only."""
     if (again := leave_out_damaged(plan)).repeats_first:
         raise EmbgeoError(
             f"damaged rows ({len(again.census.small):,}) have to be left out of the first round",
@@ -88,7 +73,7 @@ def finish_after_one_round(
 
 
 def needs_more(family: Family, measurement: Measurement) -> bool:
-    """Whether a family looks at the rows again, all of them or some."""
+    """Whether a family reads rows after the first pass."""
     try:
         return any(len(measurement.ask(family, question)) for question in ("rows_read", "second"))
     except RowsMissing:
@@ -98,7 +83,7 @@ def needs_more(family: Family, measurement: Measurement) -> bool:
 def complete_parts(
     plan: MergePlan, measurement: Measurement, notes: tuple[Note, ...], command: str, clock: Clock
 ) -> Analysis:
-    """The analysis with what is known of the parts."""
+    """The analysis, with notes and provenance of the parts."""
     compared = [f.FAMILY for f in measurement.families if plan.setup.reference]
     analysis = complete(measurement, compared, command, clock)
     return replace(
@@ -109,7 +94,7 @@ def complete_parts(
 
 
 def describe_parts(plan: MergePlan) -> list[dict[str, Any]]:
-    """The parts, ready for JSON."""
+    """The parts as plain data for JSON."""
     return [
         {
             "file": part.file,

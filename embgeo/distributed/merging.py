@@ -1,4 +1,4 @@
-"""States of many parts made one: in the order of their rows, whatever order they come in."""
+"""Merging of states, in the order of their rows regardless of the order of files."""
 
 from __future__ import annotations
 
@@ -35,17 +35,9 @@ from embgeo.stats import Census
 
 
 def merge_first(states: Sequence[files.Stored]) -> FirstState:
-    """The first round of all parts; no more than two states are held at a time.
+    """The first round of all parts, with no more than two states in memory.
 
-    Parameters
-    ----------
-    states : sequence of Stored
-        At least one.
-
-    Raises
-    ------
-    UnreadableFile
-        A damaged file, or one that was made otherwise than the first.
+    UnreadableFile for a damaged state, or one whose setup differs from that of the first.
     """
     setup = read_setup(states[0])
     check_version(setup, states[0].path)
@@ -62,7 +54,7 @@ def merge_first(states: Sequence[files.Stored]) -> FirstState:
 
 
 def check_version(setup: MeasuringSetup, where: Path | str) -> None:
-    """That states were made by the code that merges them."""
+    """Refuse states that another version of the code made."""
     own = code_version()
     if setup.embgeo != own:
         raise UnreadableFile(
@@ -73,7 +65,7 @@ def check_version(setup: MeasuringSetup, where: Path | str) -> None:
 
 
 def sort_by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored]:
-    """The files in the order of their rows, so that sums do not depend on the order of names."""
+    """The files by their first rows, so that sums do not depend on the order of names."""
 
     def key(stored: files.Stored) -> tuple[int, int]:
         kind = [StatePart] if name == "parts" else [(StatePart, Matrix | None)]
@@ -88,23 +80,22 @@ def sort_by_first_row(states: Sequence[files.Stored], name: str) -> list[files.S
 
 
 def make_plan(state: FirstState) -> MergePlan:
-    """A plan that knows the first pass over all parts, and requests nothing yet."""
+    """A plan with the first pass over all parts, and no requests yet."""
     parts = sort_parts([part for part, _ in state.pieces])
     n = check_cover(parts)
     matrix = join_pieces(state.pieces, state.setup)
     setup = replace(state.setup, options=state.setup.options.for_tokens(matrix.tokens))
     if matrix.n != n:
         raise EmbgeoError(f"the parts hold {matrix.n:,} rows, the matrix has {n:,}")
-    parts = [
-        replace(part, state="") for part in parts
-    ]  # a plan does not depend on where states are
+    # A plan does not depend on the paths of states.
+    parts = [replace(part, state="") for part in parts]
     return MergePlan(setup, parts, matrix, state.census, state.statistics)
 
 
 def add_labels(
     plan: MergePlan, tokens: tuple[str, ...] | None, frequency: Frequency | None
 ) -> MergePlan:
-    """The plan with labels and counts of the whole, which no part has."""
+    """The plan with labels and counts of the whole, which no part may have."""
     matrix: Matrix = plan.matrix
     for what, given, own in (
         (argument("tokens"), tokens, matrix.tokens),
@@ -112,7 +103,7 @@ def add_labels(
     ):
         if given is not None and own is not None:
             raise EmbgeoError(
-                "the parts bring their own already",
+                "the parts have their own",
                 where=what,
                 way_out="leave it out here, or measure the parts without",
             )
@@ -126,15 +117,7 @@ def add_labels(
 
 
 def merge_second(plan: MergePlan, identity: str, states: Sequence[files.Stored]) -> SecondState:
-    """The second round of all parts.
-
-    Raises
-    ------
-    UnreadableFile
-        A damaged file, or one made for another plan.
-    EmbgeoError
-        If rows are missing or in two parts.
-    """
+    """The second round of all parts, which have to cover all rows once, for this plan."""
     blanks = plan.statistics
     whole = SecondState(identity, [], [blank.blank() for blank in blanks])
     rows: list[StoredRows] = []
@@ -156,7 +139,7 @@ def merge_second(plan: MergePlan, identity: str, states: Sequence[files.Stored])
 
 
 def check_rows(rows: StoredRows, setup: MeasuringSetup) -> None:
-    """That gathered rows are rows of this matrix; Damaged if not."""
+    """Refuse gathered rows of another shape or type than the matrix."""
     entries = rows.entries
     if entries is not None and (
         entries.shape[1:] != (setup.d,) or str(entries.dtype) != setup.dtype
@@ -165,32 +148,32 @@ def check_rows(rows: StoredRows, setup: MeasuringSetup) -> None:
 
 
 def all_rows(parts: Sequence[StoredRows]) -> StoredRows:
-    """Rows of parts that follow one another, in one array."""
-    some = [rows for rows in parts if rows.entries is not None]
+    """Rows of consecutive parts in one array."""
+    some = [(rows.index, rows.entries) for rows in parts if rows.entries is not None]
     if not some:
         return StoredRows()
-    index = np.concatenate([rows.index for rows in some])
-    return StoredRows(
-        index, np.concatenate([rows.entries for rows in some if rows.entries is not None])
-    )
+    index, entries = zip(*some, strict=True)
+    return StoredRows(np.concatenate(index), np.concatenate(entries))
 
 
 def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
-    """The plan once the rows that it asks for were gathered."""
+    """The plan with the rows that it requested."""
     if len(np.setdiff1d(plan.wanted, rows.index)):
-        raise EmbgeoError("rows that the plan requested are in no state", way_out="measure again")
+        raise EmbgeoError(
+            "no state holds some of the rows that the plan requested", way_out="measure again"
+        )
     return replace(plan, rows=plan.rows.join(rows), wanted=np.zeros(0, dtype=np.int64))
 
 
 def find_plan(states: Sequence[files.Stored]) -> files.Stored:
-    """The plan that second rounds were made for, where they remember it to lie."""
+    """The plan of second rounds, at the path that they recorded."""
     place = states[0].plain("plan_path")
     found = files.read(Path(place), ("plan",)) if isinstance(place, str) and place else None
     if found is None or found.identity != states[0].plain("plan"):
         raise UnreadableFile(
-            "the plan that it was made for is not there any more",
+            "its plan is missing or was replaced",
             where=states[0].path,
-            way_out="name it: embgeo merge plan.npz t*.npz",
+            way_out="name the plan: embgeo merge plan.npz t*.npz",
         )
     return found
 
@@ -202,13 +185,7 @@ def load_plan(stored: files.Stored) -> MergePlan:
 
 
 def label_plan(plan: MergePlan, source: Source) -> MergePlan:
-    """The plan with the labels and frequencies that a source names, one for each row of the whole.
-
-    Raises
-    ------
-    EmbgeoError
-        If they do not line up with the rows, or the parts have their own.
-    """
+    """The plan with the labels and frequencies of a source, one for each row of the whole."""
     source.check()
     if str(source.tokens) == NO_TOKENS:
         plan = replace(plan, matrix=replace(plan.matrix, tokens=None))

@@ -1,10 +1,10 @@
-"""Statistics as plain data and arrays, and back: what a file can hold without a pickle.
+"""Statistics as plain data and arrays, and back, for files without pickles.
 
-Not a `RecordFormat`: the schema of a state is not known beforehand. A statistic may be of any kind,
-holds what its class keeps as `STATE`, and shares arrays with others.
+Not a `RecordFormat`, because a state has no fixed schema: a statistic of any kind holds the
+attributes in the `STATE` of its class, and shares arrays with others.
 
-Only what is named in `RECORDS` comes back as more than numbers and text, and no code of theirs
-runs: their attributes are set, after it was checked that they are not methods.
+Only the classes in `RECORDS` are restored, and none of their code runs: attributes are set after a
+check that they are not methods.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from embgeo.stats.statistic import Statistic
 
 Array = npt.NDArray[Any]
 
-#: What may be packed in addition to numbers, text, arrays, lists, tuples, mappings and slices.
+#: Classes that may be packed, next to numbers, text, arrays, lists, tuples, mappings and slices.
 RECORDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
@@ -50,26 +50,23 @@ RECORDS: dict[str, type] = {
 
 
 class Unpackable(ValueError):
-    """Plain data that no `Packer` makes."""
+    """Plain data that no `Packer` writes."""
 
 
 class Packer:
     """Turns values into plain data for JSON, and collects their arrays.
 
-    Attributes
-    ----------
-    arrays : dict of str to array
-        An array that several values share is collected once, and is shared again when unpacked.
+    An array that several values share is collected once, and shared again when unpacked.
     """
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
         self._names: dict[int, Any] = {}
-        # Values stay alive while their identity stands for them.
+        # Keeps arrays alive, so that no other object gets their id.
         self._kept: list[Any] = []
 
     def pack(self, value: Any) -> Any:
-        """Plain data for a value; TypeError where there is none."""
+        """Plain data for a value; TypeError if there is none."""
         if value is None or isinstance(value, bool | int | str):
             return value
         if isinstance(value, np.generic):
@@ -83,7 +80,7 @@ class Packer:
             and value
             and all(isinstance(v, np.ndarray | range) for v in value)
         ):
-            # Statistics that gather rows keep a list of pieces, which means their sequence.
+            # Statistics that gather rows keep a list of pieces, which is one array in a file.
             return {"pieces": self._array(np.concatenate(value))}
         if isinstance(value, list):
             return [self.pack(item) for item in value]
@@ -114,7 +111,7 @@ class Packer:
             return {"range": [first, first + len(array)]}
         name = f"a{len(self.arrays)}"
         if hasattr(ml_dtypes, array.dtype.name):
-            # .npy has no name for these types: their bits are saved.
+            # .npy does not know these types: their bits are saved.
             self.arrays[name] = array.view(f"u{array.dtype.itemsize}")
             return {"array": name, "dtype": array.dtype.name}
         self.arrays[name] = array
@@ -130,12 +127,8 @@ def _is_range(array: Array) -> bool:
 class Unpacker:
     """Turns the plain data of a `Packer` into values again.
 
-    Parameters
-    ----------
-    array : callable
-        Gives the array of a name.
-    longest : int
-        No range may be longer: it would become an array of that size out of nothing.
+    `array` gives the array of a name. No range may be longer than `longest`: a few bytes of a
+    hostile file would become an array of any size.
     """
 
     def __init__(self, array: Callable[[str], Array], longest: int) -> None:
@@ -144,7 +137,7 @@ class Unpacker:
         self._known: dict[str | tuple[int, int], Array] = {}
 
     def unpack(self, plain: Any) -> Any:
-        """The value; Unpackable where the data is not what a `Packer` makes."""
+        """The value; Unpackable if no `Packer` writes such data."""
         if plain is None or isinstance(plain, bool | int | float | str):
             return plain
         if isinstance(plain, list):
@@ -157,8 +150,7 @@ class Unpacker:
             case {"range": [int(first), int(stop)]}:
                 return self._range(first, stop)
             case {"pieces": dict(pieces)}:
-                joined = self.unpack(pieces)
-                return [joined]
+                return [self.unpack(pieces)]
             case {"tuple": list(items)}:
                 return tuple(self.unpack(item) for item in items)
             case {"dict": list(items)}:
@@ -167,13 +159,13 @@ class Unpacker:
                 return slice(*(_bound(edge) for edge in (start, stop, step)))
             case {"record": str(name), "of": dict(attributes)} if name in RECORDS:
                 return self._record(RECORDS[name], attributes)
-        raise Unpackable("something that no state holds")
+        raise Unpackable("an unknown kind of value")
 
     def set_attributes(self, record: Any, attributes: dict[str, Any]) -> None:
-        """Set what was saved of a record, in place."""
+        """Set the saved attributes of a record in place."""
         for name, plain in attributes.items():
             if hasattr(type(record), name) or not name.isidentifier():
-                raise Unpackable(f"{type(record).__name__} keeps nothing called {name!r:.40}")
+                raise Unpackable(f"{type(record).__name__} has no attribute {name!r:.40}")
             setattr(record, name, self.unpack(plain))
 
     def _record(self, kind: type, attributes: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Parts of a matrix: which rows they are, where those lie, and what has to be alike in all."""
+"""Parts of a matrix: their rows, their files, and the setup that all parts share."""
 
 from __future__ import annotations
 
@@ -19,50 +19,34 @@ from embgeo.distributed.code_version import code_version
 from embgeo.io.bounded.maps import number_type
 
 _HASH_BYTES = 4 * 2**20
-#: Enough that matrices which share some rows, such as frozen ones, differ in another.
+#: Enough to tell matrices apart that share some rows, such as frozen ones.
 FINGERPRINT_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class StatePart:
-    """Rows of the whole matrix that one state has seen.
+    """Rows `start` to `stop` of the whole matrix, from a file; equal for an empty part."""
 
-    Attributes
-    ----------
-    file : str
-        As the user named it.
-    tensor : str
-        Name inside the file; empty where the file is one array.
-    transposed : bool
-    start, stop : int
-        Rows of the whole matrix; equal where the part is empty.
-    first_row : int
-        Number that the file's row 0 has in the whole matrix.
-    total : int or None
-        Rows of the whole matrix, where the part knows it.
-    sha256 : str
-        Of the part's rows as they are stored, one after the other.
-    whole : str
-        What :func:`fingerprint` says of the file that the part was cut out of; empty where it is
-        a file of its own.
-    state : str
-        The file that the part's state was read from; empty in the file itself.
-    """
-
+    #: The path as the user wrote it, and the tensor in the file (empty for a single array).
     file: str
     tensor: str
     transposed: bool
     start: int
     stop: int
+    #: Number of the file's row 0 in the whole matrix.
     first_row: int
+    #: Rows of the whole matrix, if known.
     total: int | None
+    #: Hash of the rows as they are stored.
     sha256: str
+    #: The :func:`fingerprint` of the file, if the part was cut out of it.
     whole: str = ""
+    #: The file that the state was read from; empty in the file itself.
     state: str = ""
 
     @property
     def named(self) -> str:
-        """What messages call it: by its state, of which there may be many of one file."""
+        """Its name in messages: the state, because several states may come from one file."""
         return self.state or self.file
 
     @property
@@ -71,7 +55,7 @@ class StatePart:
 
 
 def span(start: int, stop: int) -> str:
-    """Rows in words, the first one and the last.
+    """The first and the last row in words.
 
     >>> span(5000, 10000), span(7, 8), span(3, 3)
     ('rows 5,000 to 9,999', 'rows 7 to 7', 'no rows')
@@ -81,7 +65,7 @@ def span(start: int, stop: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MeasuringSetup:
-    """What was measured, and on what kind of rows: alike in all parts of a matrix."""
+    """What is measured, and the type of the rows: the same for all parts of a matrix."""
 
     embgeo: str
     sections: tuple[str, ...] | None
@@ -100,7 +84,7 @@ class MeasuringSetup:
         return cls(code_version(), chosen, options, reference, *kind)
 
     def difference(self, other: MeasuringSetup) -> str:
-        """What is not alike, in words; empty where everything is."""
+        """The first difference in words; empty if there is none."""
         for name, mine, theirs in self._pairs(other):
             if mine != theirs:
                 here, there = _format_value(mine), _format_value(theirs)
@@ -132,7 +116,7 @@ def _format_value(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Stands in for the entries of a matrix that are not available."""
+    """A placeholder for the entries of a matrix that are not available."""
 
     shape: tuple[int, int]
     name: str
@@ -146,15 +130,14 @@ class Elsewhere:
 
 
 def without_entries(matrix: Matrix) -> Matrix:
-    """All that is known of a matrix but its entries."""
-    shape = (matrix.n, matrix.d)
+    """The matrix without its entries."""
     output = None if matrix.output is None else without_entries(matrix.output)
-    if output is not None:  # tokens and the rest are those of the embedding
+    if output is not None:  # its labels are those of the embedding
         output = replace(output, tokens=None, frequency=None, masked={})
     frequency = matrix.frequency
     if frequency is not None and frequency.kind == "rank":  # ranks in the whole are known later
         frequency = replace(frequency, counts=np.zeros(0))
-    stand_in: Any = Elsewhere(shape, matrix.dtype)
+    stand_in: Any = Elsewhere((matrix.n, matrix.d), matrix.dtype)
     origin = replace(matrix.origin, stamps=())
     return replace(
         matrix, data=stand_in, output=output, frequency=frequency, hidden=None, origin=origin
@@ -162,7 +145,7 @@ def without_entries(matrix: Matrix) -> Matrix:
 
 
 def cut(matrix: Matrix, start: int, stop: int) -> Matrix:
-    """Rows `start` to `stop`, at least one, with whatever belongs to them."""
+    """Rows `start` to `stop`, at least one, with their labels and companions."""
     frequency = matrix.frequency
     if frequency is not None:
         frequency = Frequency(frequency.kind, frequency.counts[start:stop], frequency.source)
@@ -182,7 +165,7 @@ def cut(matrix: Matrix, start: int, stop: int) -> Matrix:
 
 
 def share(text: str, n: int) -> tuple[int, int]:
-    """The rows that part I of P has of n: ``I/P``, I from 1.
+    """The rows of part I of P of n rows: ``I/P``, counted from 1.
 
     >>> share("2/3", 10)
     (3, 6)
@@ -201,7 +184,7 @@ def share(text: str, n: int) -> tuple[int, int]:
 
 
 def differ_as_wholes(one: StatePart, other: StatePart) -> bool:
-    """Whether two parts were cut out of matrices of one shape that are not the same."""
+    """Whether two parts were cut out of different matrices of the same shape."""
     cut_out = bool(one.whole and other.whole) and one.total == other.total
     return cut_out and one.whole != other.whole
 
@@ -211,19 +194,18 @@ def _is_number(text: str) -> bool:
 
 
 def fingerprint(data: npt.NDArray[Any]) -> str:
-    """What identifies a matrix among others of its shape: SHA-256 of some rows first to last.
+    """A hash that identifies a matrix among others of its shape: SHA-256 of some rows.
 
-    Of rows that would have to be decoded, their own `identity`.
+    Rows that would have to be decoded have an `identity` of their own.
     """
-    known = getattr(data, "identity", "")
-    if known:
+    if known := getattr(data, "identity", ""):
         return str(known)
     rows = np.unique(np.linspace(0, len(data) - 1, FINGERPRINT_ROWS).astype(np.int64))
     return sha256_of_rows(data[rows])
 
 
 def sha256_of_rows(data: npt.NDArray[Any]) -> str:
-    """Of the entries as they are stored, row after row, in hexadecimal."""
+    """SHA-256 of the entries as they are stored, row by row, in hexadecimal."""
     digest = hashlib.sha256()
     step = max(1, _HASH_BYTES // max(1, data.shape[1] * data.dtype.itemsize))
     for start in range(0, len(data), step):

@@ -1,4 +1,4 @@
-"""What the second pass needs of the first one over all parts, and the rows that are wanted."""
+"""Plans: the first pass over all parts, and what the next round has to find."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 from embgeo.stats.statistic import Statistic
 
-#: Bytes of rows that are gathered for one family at most.
+#: Most bytes of rows that are gathered for one family.
 MOST_GATHERED = 2 * 2**30
 IN_PARTS = "the matrix was measured in parts, where each further pass would be another round"
 
@@ -45,50 +45,35 @@ FoldParts = Callable[[Sequence[Statistic]], None]
 
 @dataclass
 class MergePlan:
-    """The first pass over the whole matrix, and what the next round has to find out.
-
-    Attributes
-    ----------
-    setup : MeasuringSetup
-    parts : list of StatePart
-    matrix : Matrix
-        The whole, without its entries.
-    census : Census
-    first : list of Statistic
-        Of the first pass, over all parts.
-    derived : dict of str to anything
-        What was computed from them, so that all parts see the same eigenvectors.
-    statistics : list of Statistic
-        Of the second pass, without rows; empty where rows have to be gathered before.
-    rows : StoredRows
-        Rows that were gathered.
-    wanted : int array
-        Rows that the parts are asked for.
-    repeats_first : bool
-        Whether the next round is the first pass again, without damaged rows.
-    """
+    """The first pass over the whole matrix, and the tasks of the next round."""
 
     setup: MeasuringSetup
     parts: list[StatePart]
+    #: The whole matrix without its entries.
     matrix: Matrix
     census: Census
+    #: Statistics of the first pass over all parts.
     first: list[Statistic]
+    #: Values derived from them, so that all parts use the same eigenvectors.
     derived: dict[str, Any] = field(default_factory=dict)
+    #: Blank statistics of the second pass; empty if rows have to be gathered first.
     statistics: list[Statistic] = field(default_factory=list)
     rows: StoredRows = field(default_factory=StoredRows)
+    #: Rows that the parts have to give.
     wanted: IntArray = field(default_factory=lambda: NO_ROWS)
+    #: Whether the next round repeats the first pass without damaged rows.
     repeats_first: bool = False
 
     @property
     def left_out(self) -> IntArray:
-        """Rows that no statistic sees, ascending."""
+        """Masked and damaged rows, ascending."""
         masked = self.matrix.masked.values()
         every = [self.census.zero, self.census.nonfinite, self.census.small, *masked]
         return np.unique(np.concatenate(every).astype(np.int64))
 
     @property
     def only_gathers(self) -> bool:
-        """Whether the next round gathers rows and makes no pass."""
+        """Whether the next round gathers rows without a pass."""
         return not self.statistics and len(self.wanted) > 0
 
     @property
@@ -98,15 +83,7 @@ class MergePlan:
 
 
 class PartsReader(RowReader):
-    """Reads single rows that were gathered; passes over all rows happen elsewhere, if at all.
-
-    Parameters
-    ----------
-    matrix, resources, progress
-        As for `RowReader`.
-    fold_parts : callable, optional
-        Feeds the rows of all parts to statistics, where that can be done.
-    """
+    """Reads gathered rows; `fold_parts` feeds the rows of all parts to statistics, if possible."""
 
     def __init__(
         self,
@@ -133,16 +110,9 @@ def resume(
     resources: Resources | None = None,
     fold_parts: FoldParts | None = None,
 ) -> tuple[Measurement, tuple[Note, ...]]:
-    """The measurement of a plan after its first pass, and notes on what is left out.
+    """The measurement of a plan after its first pass, and notes on families that are left out.
 
-    Parameters
-    ----------
-    fetch : callable, optional
-        Reads rows that were not gathered, or raises `RowsMissing`.
-    progress, resources
-        As for :func:`embgeo.analyze`.
-    fold_parts : callable, optional
-        As for `PartsReader`.
+    `fetch` reads rows that were not gathered, or raises `RowsMissing`.
     """
     whole, setup = plan.matrix, plan.setup
     data: Any = Gathered((whole.n, whole.d), whole.data.dtype, plan.rows, fetch)
@@ -159,7 +129,7 @@ def resume(
 
 
 def leave_out_large(measurement: Measurement) -> tuple[Note, ...]:
-    """Leave out the families that ask for more rows than can be gathered; which ones."""
+    """Leave out families that read more rows than can be gathered; a note on each."""
     matrix = measurement.reader.matrix
     bytes_a_row = matrix.d * matrix.data.dtype.itemsize
     kept, notes = [], []
@@ -169,8 +139,10 @@ def leave_out_large(measurement: Measurement) -> tuple[Note, ...]:
             kept.append(family)
         else:
             name = family.__name__.rpartition(".")[2]  # type: ignore[attr-defined]
-            what = f"left out: {family.FAMILY} ({name}), which looks at {rows:,} single rows, more "
-            notes.append(Note("parts", f"{what}than are gathered from parts"))
+            text = (
+                f"left out: {family.FAMILY} ({name}), which reads {rows:,} single rows, too many "
+            )
+            notes.append(Note("parts", f"{text}to gather from parts"))
     measurement.families = kept
     return tuple(notes)
 
@@ -178,10 +150,10 @@ def leave_out_large(measurement: Measurement) -> tuple[Note, ...]:
 def extend_plan(
     plan: MergePlan, fetch: Fetch | None = None, progress: Progress | None = None
 ) -> MergePlan:
-    """The plan with the statistics of the second pass and the rows that are wanted.
+    """The plan with the statistics and the rows of the next round.
 
-    Where rows turn out to be damaged, the first pass is repeated without them. Where the
-    statistics themselves depend on rows that are out of reach, rows come first.
+    If rows turn out to be damaged, the first pass is repeated without them. If the statistics
+    depend on rows that are out of reach, these rows are gathered first.
     """
     plan = leave_out_damaged(plan)
     if plan.repeats_first:
@@ -204,7 +176,7 @@ def extend_plan(
 
 
 def leave_out_damaged(plan: MergePlan) -> MergePlan:
-    """The plan that repeats the first pass without damaged rows; the same where there are none."""
+    """The plan that repeats the first pass without damaged rows; unchanged if there are none."""
     norms = next((s for s in plan.first if isinstance(s, Norms)), None)
     if norms is None or len(plan.census.small):  # they were found before
         return plan
@@ -218,16 +190,16 @@ def leave_out_damaged(plan: MergePlan) -> MergePlan:
 
 
 def take_first(plan: MergePlan, statistics: Sequence[Statistic]) -> MergePlan:
-    """The plan after its first pass was repeated."""
+    """The plan with its repeated first pass."""
     return replace(plan, first=list(statistics), statistics=[], repeats_first=False)
 
 
 def is_derived(name: str) -> bool:
-    """Whether an attribute of `SharedStatistics` is computed from the statistics."""
+    """Whether an attribute of `SharedStatistics` is derived from the statistics."""
     return isinstance(vars(SharedStatistics).get(name), cached_property)
 
 
-#: The parts of a plan that a file has as they are.
+#: Attributes of a plan that its file holds unchanged, with their kinds.
 PLAIN = {
     "setup": MeasuringSetup,
     "parts": [StatePart],

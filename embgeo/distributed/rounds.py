@@ -1,4 +1,4 @@
-"""Both passes over a part of a matrix: each gives a state."""
+"""The first and the second pass over a part of a matrix, each of which gives a state."""
 
 from __future__ import annotations
 
@@ -44,16 +44,10 @@ def describe_part(
     first_row: int = 0,
     total: int | None = None,
 ) -> StatePart:
-    """Rows `start` to `stop` of a matrix as a part of a larger one.
+    """Rows `start` to `stop` of a matrix as a part of a whole; equal for an empty part.
 
-    Parameters
-    ----------
-    start, stop : int
-        Rows of this matrix; equal for an empty part.
-    first_row : int
-        Number of this matrix's row 0 in the whole.
-    total : int, optional
-        Rows of the whole, where they are known.
+    `first_row` is the number of this matrix's row 0 in the whole, `total` the number of rows of the
+    whole, if known.
     """
     stop = matrix.n if stop is None else stop
     is_cut = total == matrix.n and stop - start < matrix.n
@@ -81,16 +75,10 @@ def first_round(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> FirstState:
-    """What the first pass sees in a part.
+    """The state of the first pass over a part.
 
-    Parameters
-    ----------
-    matrix : Matrix
-        Holds the part's rows (and may hold others); `part.first_row` says where it begins.
-    part : StatePart
-        From :func:`describe_part`.
-    sections, options, reference, progress, resources
-        As for :func:`embgeo.analyze`; the first three have to be the same for all parts.
+    The matrix holds the rows of the part, and may hold others. Sections, options and reference, as
+    for :func:`embgeo.analyze`, have to be the same for all parts.
     """
     setup = MeasuringSetup.of(matrix, sections, options or Options(), reference)
     statistics = first_statistics(setup)
@@ -113,9 +101,9 @@ def first_round(
 
 
 def first_statistics(setup: MeasuringSetup) -> list[Statistic]:
-    """The statistics of the first pass, without rows: the same for all parts.
+    """Blank statistics of the first pass, the same for all parts.
 
-    Families that may turn out to be absent once tokens and counts are known have theirs taken.
+    Families that may turn out to be absent when tokens and counts are known are included.
     """
     source = SimpleNamespace(facts=Facts(1, setup.d), options=setup.options)
     wanted = (s for f in choose_families(setup.sections) for s in ask(f, "first", source))
@@ -124,32 +112,21 @@ def first_statistics(setup: MeasuringSetup) -> list[Statistic]:
 
 @dataclass(frozen=True, slots=True)
 class SecondPassTask:
-    """What a part has to know of a plan; the first pass's sums stay where they are.
+    """The content of a plan that a part needs, without the sums of the first pass."""
 
-    Attributes
-    ----------
-    plan : str
-        Identity of the plan.
-    setup : MeasuringSetup
-    parts : tuple of StatePart
-        Of the first round.
-    statistics : tuple of Statistic
-        To be taken, without rows.
-    left_out, wanted : int array
-        Rows of the whole that no statistic sees, and those to be gathered.
-    output_width : int or None
-        Columns of the output projection, where the model is untied.
-    stored : Stored or None
-        The plan's file, if it was read from one: it holds the norms of all rows.
-    """
-
+    #: Identity of the plan.
     plan: str
     setup: MeasuringSetup
+    #: Parts of the first round.
     parts: tuple[StatePart, ...]
+    #: Blank statistics.
     statistics: tuple[Statistic, ...]
+    #: Rows of the whole to leave out of statistics, and rows to gather.
     left_out: IntArray
     wanted: IntArray
+    #: Columns of the output projection of an untied model.
     output_width: int | None
+    #: The file of the plan, if there is one: it holds the norms of all rows.
     stored: files.Stored | None = None
 
 
@@ -191,7 +168,7 @@ def read_task(stored: files.Stored) -> SecondPassTask:
 
 
 def check_same_rows(task: SecondPassTask, matrix: Matrix, part: StatePart) -> None:
-    """That a part is the kind of rows that the first round saw, of a file that it saw."""
+    """Refuse a part whose type or rows differ from those of the first round."""
     if (matrix.d, matrix.dtype) != (task.setup.d, task.setup.dtype):
         cause = (
             f"{matrix.d:,} columns of {matrix.dtype}, the plan is about {task.setup.d:,} of "
@@ -208,10 +185,10 @@ def check_same_rows(task: SecondPassTask, matrix: Matrix, part: StatePart) -> No
 
 
 def check_norms(seen: SeenNorms | None, block: Block, part: StatePart) -> None:
-    """That rows of a part have the lengths that the first round saw."""
+    """Refuse rows whose norms differ from those of the first round."""
     row = None if seen is None else seen.other_row(block)
     if row is not None:
-        cause = f"its rows are not those of the first round: row {row:,} has another length"
+        cause = f"its rows are not those of the first round: row {row:,} has another norm"
         raise refuse_rows(part, cause)
 
 
@@ -228,12 +205,9 @@ def second_round(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> SecondState:
-    """What the second pass sees in a part, and the wanted rows that it holds.
+    """The state of the second pass over a part, with the requested rows that it holds.
 
-    Parameters
-    ----------
-    matrix, part
-        As for :func:`first_round`; the parts may be cut otherwise than in the first round.
+    The parts may be cut differently than in the first round.
     """
     check_same_rows(task, matrix, part)
     statistics = [statistic.blank() for statistic in task.statistics]
@@ -268,16 +242,16 @@ def second_round(
 
 
 def within(rows: IntArray, part: StatePart) -> IntArray:
-    """Those of the rows that a part holds, counted from its first one."""
+    """The rows that a part holds, counted from its first row."""
     low, high = np.searchsorted(rows, (part.start, part.stop))
     return np.asarray(rows[low:high] - part.start)
 
 
 def find_output_rows(task: SecondPassTask, piece: Matrix, part: StatePart) -> Matrix | None:
-    """The part's rows of the output projection, where the whole has one."""
+    """The part's rows of the output projection, if the whole has one."""
     if task.output_width is None:
         return None
-    # Where both matrices are equal in these rows, the part was taken for a tied one.
+    # If both matrices are equal in these rows, the part looks tied.
     found = piece if piece.output is None else piece.output
     if found.d != task.output_width:
         raise EmbgeoError(

@@ -1,7 +1,7 @@
-"""Single rows of a matrix whose parts are elsewhere, and the norms that identify its rows.
+"""Single rows of a matrix in parts, and the norms that identify its rows.
 
-Metrics look at some rows one by one. These are gathered from the parts, or read from the files that
-the parts were made of, where those can be reached.
+The rows that metrics read one by one are gathered from the parts, or read from the files of the
+parts if these can be reached.
 """
 
 from __future__ import annotations
@@ -31,27 +31,19 @@ from embgeo.stats.statistic import Statistic
 Array = npt.NDArray[Any]
 Fetch = Callable[[IntArray], npt.NDArray[Any]]
 
-#: Rows whose norms are one piece of a plan's file: a part reads those pieces that are about it.
+#: A plan's file stores the norms in pieces of this many rows; a part reads the pieces it needs.
 PIECE_ROWS = 2**20
-#: Sums in another order differ by far less, rows that were changed hardly ever.
+#: Norms summed in another order differ by far less, and norms of changed rows by more.
 RELATIVE = 1e-6
 
 
 class RowsMissing(Exception):
-    """Rows were asked for that are neither gathered nor within reach."""
+    """Requested rows are neither gathered nor in a file within reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Some rows as they are stored.
-
-    Attributes
-    ----------
-    index : int array, shape (r,)
-        Row numbers, ascending, each once.
-    entries : array, shape (r, d), or None
-        None where there are no rows yet, of whatever type.
-    """
+    """Some rows as they are stored, by ascending row numbers; no entries if there are no rows."""
 
     index: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     entries: Array | None = None
@@ -63,7 +55,7 @@ class StoredRows:
             raise ValueError("rows and their numbers do not go together")
 
     def join(self, other: StoredRows) -> StoredRows:
-        """Both, each row once."""
+        """The rows of both, each once."""
         if self.entries is None or other.entries is None:
             return self if other.entries is None else other
         index, first = np.unique(np.concatenate([self.index, other.index]), return_index=True)
@@ -71,15 +63,9 @@ class StoredRows:
 
 
 class Gathered:
-    """Stands in for the entries of a matrix of which some rows were gathered.
+    """The entries of a matrix of which some rows were gathered, indexed by rows like an array.
 
-    Indexed like an array by row numbers or slices of rows.
-
-    Parameters
-    ----------
-    shape : tuple of two ints
-    fetch : callable, optional
-        ``fetch(rows)`` gives further rows, or raises `RowsMissing`.
+    ``fetch(rows)`` gives further rows, or raises `RowsMissing`.
     """
 
     def __init__(
@@ -109,14 +95,7 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class SeenNorms:
-    """Norms of some rows of the whole.
-
-    Attributes
-    ----------
-    index : int array, shape (r,)
-        Row numbers, ascending, each once; rows that no statistic sees are not among them.
-    values : float array, shape (r,)
-    """
+    """Norms of the kept rows of the whole, or some of them, by ascending row numbers."""
 
     index: IntArray
     values: FloatArray
@@ -129,12 +108,12 @@ class SeenNorms:
 
     @classmethod
     def of(cls, statistics: Sequence[Statistic]) -> Self | None:
-        """Those that a pass kept; None where it kept none."""
+        """The norms among the statistics of a pass; None if there are none."""
         norms = next((s for s in statistics if isinstance(s, Norms)), None)
         return None if norms is None else cls(norms.index(), norms.values())
 
     def other_row(self, block: Block) -> int | None:
-        """The first row of a block that has another norm than the one seen; None if none has."""
+        """The first row of a block whose norm differs from the known one; None if none does."""
         at = np.searchsorted(self.index, block.index)
         known = at < len(self.index)
         known[known] = self.index[at[known]] == block.index[known]
@@ -145,7 +124,7 @@ class SeenNorms:
 
 
 def split_norms(norms: SeenNorms, n: int) -> dict[str, Any]:
-    """What a plan's file holds of the norms of n rows, by the names of its pieces."""
+    """The norms of n rows as pieces for a plan's file, by name."""
     edges = np.searchsorted(norms.index, np.arange(0, n + PIECE_ROWS, PIECE_ROWS))
     return {
         norms_name(number): (norms.index[low:high], norms.values[low:high])
@@ -154,8 +133,8 @@ def split_norms(norms: SeenNorms, n: int) -> dict[str, Any]:
 
 
 def read_norms(plan: files.Stored, start: int, stop: int) -> SeenNorms | None:
-    """The norms that a plan's file holds of these rows, and of those around them; None if none."""
-    last = min(-(-stop // PIECE_ROWS), len(plan.content))  # the number of rows may be a lie
+    """The norms in a plan's file of these rows and of rows around them; None if there are none."""
+    last = min(-(-stop // PIECE_ROWS), len(plan.content))  # a hostile file may claim any number
     names = [norms_name(number) for number in range(start // PIECE_ROWS, last)]
     names = [name for name in names if name in plan.content]
     if not names:
@@ -167,7 +146,7 @@ def read_norms(plan: files.Stored, start: int, stop: int) -> SeenNorms | None:
 
 
 def read_norms_statistic(plan: files.Stored, n: int) -> list[Norms]:
-    """The statistic again that a plan's file holds in pieces; empty where it holds none."""
+    """The statistic that a plan's file holds in pieces; empty if there is none."""
     found = read_norms(plan, 0, n)
     if found is None:
         return []
@@ -183,17 +162,11 @@ def norms_name(number: int) -> str:
 def fetch_from_files(
     parts: Sequence[StatePart], setup: MeasuringSetup, norms: SeenNorms | None, folder: Path
 ) -> Fetch:
-    """A function that reads rows of the whole from the files that the parts were made of.
+    """A function that reads rows of the whole from the files of the parts.
 
-    Norms are compared with those of the first pass: a file of the same name may be another one
-    here.
-
-    Parameters
-    ----------
-    norms : SeenNorms or None
-        Without them nothing is fetched.
-    folder : Path
-        Where the states are: files are looked for from the current folder, then from there.
+    Norms are compared with those of the first pass, because a file of the same name may be another
+    one here; without norms, nothing is fetched. Paths are relative to the current folder, or else
+    to `folder`, which holds the states.
     """
 
     @cache
@@ -202,7 +175,7 @@ def fetch_from_files(
 
     def fetch(rows: IntArray) -> npt.NDArray[Any]:
         found: npt.NDArray[Any] | None = None
-        # Once for each file: of some formats every reading has its costs.
+        # Once for each file, because some formats are slow to open.
         for (*place, first_row), of_file in groupby(parts, locate):
             cut_out = list(of_file)
             start, stop = cut_out[0].start, cut_out[-1].stop
@@ -227,12 +200,12 @@ def fetch_from_files(
 
 
 def locate(part: StatePart) -> tuple[str, str, bool, int]:
-    """Where the rows of a part are, and which one the first of that file is."""
+    """The file and tensor of a part, and the number of the file's first row."""
     return part.file, part.tensor, part.transposed, part.first_row
 
 
 def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix:
-    """The matrix that parts were cut from; RowsMissing where it cannot be reached."""
+    """The matrix that parts were cut from; RowsMissing if it cannot be reached."""
     for home in (Path(), folder):
         try:
             source = Source(

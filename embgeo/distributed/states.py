@@ -1,4 +1,4 @@
-"""What a part of a matrix knows after a pass over its rows; states are monoids like statistics."""
+"""States: what a pass over a part of a matrix found. States merge like statistics."""
 
 from __future__ import annotations
 
@@ -20,26 +20,16 @@ from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S", bound=Statistic)
 
-#: What a file has of a statistic: its key and its state.
+#: Key and state of a statistic in a file.
 STATE = (Hashable, dict)
 
 
 @dataclass
 class FirstState:
-    """The first pass over one or several parts.
-
-    Attributes
-    ----------
-    setup : MeasuringSetup
-    pieces : list of (StatePart, Matrix or None)
-        The parts with all that is known of them but their entries; None where they are empty.
-    census : Census
-        Row numbers are those of the whole matrix.
-    statistics : list of Statistic
-        Of the first pass, each of its own key.
-    """
+    """The first pass over one or several parts, with row numbers of the whole matrix."""
 
     setup: MeasuringSetup
+    #: The parts with their matrices without entries; None for empty parts.
     pieces: list[tuple[StatePart, Matrix | None]]
     census: Census
     statistics: list[Statistic]
@@ -64,22 +54,12 @@ class FirstState:
 
 @dataclass
 class SecondState:
-    """The second pass over one or several parts, as a plan describes it.
-
-    Attributes
-    ----------
-    plan : str
-        Identity of the plan.
-    parts : list of StatePart
-    statistics : list of Statistic
-        Those of the plan.
-    rows : StoredRows
-        The requested rows that the parts hold.
-    """
+    """The second pass over one or several parts, by the plan of this identity."""
 
     plan: str
     parts: list[StatePart]
     statistics: list[Statistic]
+    #: The requested rows that the parts hold.
     rows: StoredRows = field(default_factory=StoredRows)
 
     def blank(self) -> Self:
@@ -102,7 +82,7 @@ def merge_by_key(mine: Iterable[Statistic], others: dict[Hashable, Statistic]) -
 
 
 def save_first(state: FirstState, path: Path) -> None:
-    """Write the first round of a part; of its statistics only the state."""
+    """Write the first round of a part, with the states of its statistics only."""
     content = {
         "setup": state.setup,
         "pieces": state.pieces,
@@ -113,26 +93,24 @@ def save_first(state: FirstState, path: Path) -> None:
 
 
 def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
-    """Read what :func:`save_first` wrote.
-
-    `blanks`: the statistics of the first pass, without rows.
-    """
+    """Read what :func:`save_first` wrote into copies of blank statistics."""
     piece = (StatePart, Matrix | None)
     found = stored.unpack(setup=MeasuringSetup, pieces=[piece], census=dict, states=[STATE])
     with reading(stored.path, "state"):
         census = _restored(Census(), found["census"])
-        pieces = [(_with_path(part, stored.path), matrix) for part, matrix in found["pieces"]]
+        path = str(stored.path)
+        pieces = [(replace(part, state=path), matrix) for part, matrix in found["pieces"]]
         return FirstState(found["setup"], pieces, census, _of_keys(blanks, found["states"]))
 
 
 def read_setup(stored: files.Stored) -> MeasuringSetup:
-    """What a first round was about."""
+    """The setup of a first round."""
     setup: MeasuringSetup = stored.unpack(setup=MeasuringSetup)["setup"]
     return setup
 
 
 def save_second(state: SecondState, plan: Path, path: Path) -> None:
-    """Write the second round of a part, with the place of its plan."""
+    """Write the second round of a part, with the path of its plan."""
     content = {
         "plan": state.plan,
         "plan_path": str(plan.absolute()),
@@ -145,11 +123,11 @@ def save_second(state: SecondState, plan: Path, path: Path) -> None:
 
 
 def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondState:
-    """Read what :func:`save_second` wrote."""
+    """Read what :func:`save_second` wrote into copies of blank statistics."""
     rows = np.ndarray | None
     found = stored.unpack(plan=str, parts=[StatePart], states=[STATE], index=np.ndarray, rows=rows)
     with reading(stored.path, "state"):
-        parts = [_with_path(part, stored.path) for part in found["parts"]]
+        parts = [replace(part, state=str(stored.path)) for part in found["parts"]]
         states = _of_keys(blanks, found["states"])
         return SecondState(found["plan"], parts, states, StoredRows(found["index"], found["rows"]))
 
@@ -157,10 +135,10 @@ def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondStat
 def _of_keys(
     blanks: Sequence[Statistic], states: Sequence[tuple[Hashable, dict[str, Any]]]
 ) -> list[Statistic]:
-    """Statistics like the blank ones, with what was saved under the same keys."""
+    """Copies of blank statistics with the states saved under their keys."""
     known = dict(states)
     if len(known) != len(states) or set(known) != {blank.key for blank in blanks}:
-        raise Damaged("it holds other statistics than these parts have")
+        raise Damaged("its statistics differ from those of the other parts")
     return [_restored(blank.blank(), known[blank.key]) for blank in blanks]
 
 
@@ -170,7 +148,3 @@ def _restored(statistic: S, state: dict[str, Any]) -> S:
     except ValueError:
         raise Damaged(f"{type(statistic).__name__} is not complete") from None
     return statistic
-
-
-def _with_path(part: StatePart, state: Path) -> StatePart:
-    return replace(part, state=str(state))

@@ -1,4 +1,4 @@
-"""The whole matrix from what its parts know of it."""
+"""The whole matrix from its parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.special import SpecialToken
 from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart, span
 
-#: Notes of single parts that are shown; there may be thousands of parts.
+#: At most this many notes of single parts are shown; there may be thousands of parts.
 SHOWN_NOTES = 8
 ONE_MATRIX = "merge parts of one matrix only"
 
@@ -27,9 +27,9 @@ def sort_parts(parts: Sequence[StatePart]) -> list[StatePart]:
 
 
 def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
-    """That the parts are all rows of one matrix, each once; the number of rows.
+    """Check that the parts cover the rows of one matrix once; return the number of rows.
 
-    `total`: the number of rows that the whole has, where it is known.
+    `total` is the number of rows of the whole, if known.
     """
     ordered = sort_parts(parts)
     check_one_whole(ordered, total)
@@ -59,7 +59,7 @@ def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
 
 
 def check_one_whole(parts: Sequence[StatePart], total: int | None) -> None:
-    """That no two parts say that they were cut out of different matrices."""
+    """Refuse parts that were cut out of different matrices."""
     if pair := unlike(parts, lambda part: part.total):
         odd, usual = pair
         cause = f"cut out of {odd.total:,} rows, {usual.named} out of {usual.total:,}"
@@ -80,22 +80,21 @@ def check_one_whole(parts: Sequence[StatePart], total: int | None) -> None:
 def unlike(
     parts: Sequence[StatePart], trait: Callable[[StatePart], Hashable]
 ) -> tuple[StatePart, StatePart] | None:
-    """A part that differs from most in a trait that both have, and one of those; None if none."""
+    """A part whose trait differs from the most common one, and a part with that; None if none."""
     known = [part for part in parts if trait(part)]
     most = Counter(map(trait, known)).most_common(1)
-    odd = next((part for part in known if trait(part) != most[0][0]), None)
-    if odd is None:
-        return None
-    return odd, next(part for part in known if trait(part) == most[0][0])
+    odd = [part for part in known if trait(part) != most[0][0]]
+    usual = [part for part in known if trait(part) == most[0][0]]
+    return (odd[0], usual[0]) if odd else None
 
 
 def twice(part: StatePart, before: StatePart) -> EmbgeoError:
-    """The error for rows that the part before has too; of one state, given twice, or of two."""
+    """The error for rows that are also in the part before, of the same state or another."""
     if part.state and part.state == before.state:
         return EmbgeoError("given twice", where=part.state, way_out="give each state once")
     rows = span(part.start, min(part.stop, before.stop))
     return EmbgeoError(
-        f"its {rows} are in {before.state or 'another part'} too",
+        f"its {rows} are also in {before.state or 'another part'}",
         where=part.named,
         way_out="give each part once, and number rows of several files with "
         f"{argument('first_row')}",
@@ -104,19 +103,13 @@ def twice(part: StatePart, before: StatePart) -> EmbgeoError:
 
 def missing(start: int, stop: int) -> EmbgeoError:
     return EmbgeoError(
-        f"{span(start, stop)} are in no part",
-        way_out="give the states of all parts; measure those that are missing",
+        f"{span(start, stop)} are missing",
+        way_out="measure them, and give the states of all parts",
     )
 
 
 def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
-    """All that is known of the whole matrix but its entries.
-
-    Parameters
-    ----------
-    pieces : sequence of (StatePart, Matrix or None)
-        They cover all rows.
-    """
+    """The whole matrix without its entries, from parts that cover all rows."""
     ordered = sorted(pieces, key=lambda piece: (piece[0].start, piece[0].stop))
     known = [(part, matrix) for part, matrix in ordered if matrix is not None]
     n = known[-1][0].stop
@@ -127,7 +120,7 @@ def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
         stored = (setup.d, n) if part.transposed else (n, setup.d)
     path = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more"
     output = join_output(known, n)
-    # Where matrices differ, single parts of them may still be equal.
+    # Input and output matrix may be equal in single parts and still differ.
     tied_by = next((m.origin.tied_by for _, m in known if m.origin.tied), "")
     said = [m.origin.notes for _, m in known]
     stand_in: Any = Elsewhere((n, setup.d), setup.dtype)
@@ -154,7 +147,7 @@ def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
 
 
 def all_or_none(known: Sequence[tuple[StatePart, Matrix]], have: Sequence[bool], what: str) -> bool:
-    """Whether all parts have something; an error if some have and some have not."""
+    """Whether all parts have something; an error if only some have."""
     if any(have) and not all(have):
         with_it, without = known[have.index(True)][0], known[have.index(False)][0]
         raise EmbgeoError(
@@ -185,13 +178,13 @@ def join_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequen
         )
     sources = list(dict.fromkeys(f.source for f in found))
     source = sources[0] if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1:,} more"
-    if found[0].kind == "rank":  # a part does not know how many rows follow it
+    if found[0].kind == "rank":  # parts do not know the ranks in the whole
         return Frequency("rank", np.arange(n, 0, -1, dtype=np.float64), source)
     return Frequency("counts", np.concatenate([f.counts for f in found]), source)
 
 
 def join_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.NDArray[np.int64]]:
-    """Rows to leave out by reason, numbered as in the whole."""
+    """Masked rows by reason, with numbers of the whole."""
     rows: dict[str, list[npt.NDArray[np.int64]]] = {}
     for part, matrix in known:
         for reason, own in matrix.masked.items():
@@ -200,7 +193,7 @@ def join_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.NDAr
 
 
 def join_special(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[SpecialToken, ...]:
-    """Special tokens of all parts, numbered as in the whole."""
+    """Special tokens of all parts, with row numbers of the whole."""
     return tuple(
         replace(one, row=one.row + part.start)
         for part, matrix in known
@@ -210,7 +203,7 @@ def join_special(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[SpecialToke
 
 
 def join_output(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | None:
-    """The output projection, where a part has one."""
+    """The output projection, if any part has one."""
     having = [(part, matrix.output) for part, matrix in known if matrix.output is not None]
     for part, output in having:
         first, usual = having[0]
@@ -229,7 +222,7 @@ def join_output(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | N
 
 
 def join_notes(parts: Sequence[StatePart], said: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Notes that all parts share, then those of single parts, of which there may be many."""
+    """Notes that all parts share, then some of those of single parts."""
     shared = [note for note in said[0] if all(note in notes for notes in said)]
     yield from shared
     own = [

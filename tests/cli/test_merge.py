@@ -244,10 +244,10 @@ def test_stdin_cannot_be_read_twice() -> None:
     [
         ("s1.npz s2.npz s3.npz --plan plan.npz -o out", "a plan is not a result yet"),
         ("s1.npz s2.npz s3.npz --plan W.npy", "exists and is not a state or plan"),
-        ("s1.npz s3.npz -o out", "rows 40 to 79 are in no part"),
+        ("s1.npz s3.npz -o out", "rows 40 to 79 are missing"),
         ("s1.npz s2.npz s3.npz s2.npz -o out", "s2.npz: given twice; give each state once"),
         ("s1.npz s2.npz ./s2.npz s3.npz -o out", "given twice"),
-        ("s1.npz copy.npz s2.npz s3.npz -o out", "rows 40 to 79 are in copy.npz too"),
+        ("s1.npz copy.npz s2.npz s3.npz -o out", "rows 40 to 79 are also in copy.npz"),
         (
             "s1.npz t1.npz -o out",
             "s1.npz: holds the first round of a part, t1.npz the second round of a part; merge",
@@ -256,10 +256,10 @@ def test_stdin_cannot_be_read_twice() -> None:
         ("plan.npz -o out", "plan.npz: a plan alone; give the states"),
         ("plan.npz again.npz t1.npz -o out", "again.npz: a plan, and so is plan.npz; give one"),
         ("t1.npz t2.npz t3.npz t2.npz -o out", "t2.npz: given twice"),
-        ("t1.npz t3.npz -o out", "rows 40 to 79 are in no part"),
+        ("t1.npz t3.npz -o out", "rows 40 to 79 are missing"),
         ("t1.npz t2.npz t3.npz --plan more.npz", "those of the last round"),
         ("t1.npz t2.npz t3.npz --rank-order -o out", "--rank-order: belongs to the first round"),
-        ("W.npy s1.npz -o out", "W.npy: no state or plan of embgeo; make one with: embgeo anal"),
+        ("W.npy s1.npz -o out", "W.npy: not a state or plan of embgeo; make one with: embgeo anal"),
         ("tokens.txt", "tokens.txt: no state or plan"),
         ("cut_off.npz s2.npz", "cut_off.npz: a damaged or cut off state"),
         ("missing.npz", "missing.npz: there is no such file"),
@@ -289,7 +289,7 @@ def test_states_of_another_plan() -> None:
     done("merge --plan other.npz -q", *states("s"))
     assert "made for another plan" in refused("merge other.npz -o out", *states("t"))
     shutil.move("other.npz", "plan.npz")
-    assert "not there any more" in refused("merge -o out", *states("t"))
+    assert "its plan is missing" in refused("merge -o out", *states("t"))
 
 
 def test_a_matrix_that_changed_between_the_rounds() -> None:
@@ -370,7 +370,7 @@ def test_rows_are_told_by_their_norms_where_files_are_cut_otherwise() -> None:
         done(f"analyze rows{start:03}.npy --first-row {start} --save-state s{start}.npz -q", *QUICK)
     done("merge --plan plan.npz -q", *states("s"))
     done("analyze W.npy --part 2/5 --plan plan.npz --save-state t.npz -q")
-    assert "row 24 has another length" in refused(
+    assert "row 24 has another norm" in refused(
         "analyze V.npy --part 2/5 --plan plan.npz --save-state v.npz"
     )
     W = np.load("rows040.npy")
@@ -387,7 +387,7 @@ def test_rows_that_are_gathered_are_told_by_their_norms() -> None:
     shutil.move("W.npy", "moved.npy")
     done("merge --plan plan.npz -q", *states("s"))
     np.save("v.npy", np.load("V.npy")[40:80])
-    assert "has another length" in refused(
+    assert "has another norm" in refused(
         "analyze v.npy --rows 1:40 --first-row 40 --plan plan.npz --save-state v.npz"
     )
 

@@ -166,7 +166,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], dict[str, str], str]] = {
         {},
         "not numbered one after the other",
     ),
-    "rows that are missing": (lambda t: t.slice(5), {}, "rows 0 to 4 are in no part"),
+    "rows that are missing": (lambda t: t.slice(5), {}, "rows 0 to 4 are missing"),
 }
 
 
@@ -211,7 +211,7 @@ def test_a_pass_that_saw_a_part_twice_or_not_is_refused(
         states = [next(task(part.to_batches()))["state"][0].as_py() for part in parts]
         return reduce(merge, fault(states) if passes == number else states)
 
-    with pytest.raises(EmbgeoError, match="3 parts were counted, and a pass saw"):
+    with pytest.raises(EmbgeoError, match="3 parts were counted, a pass saw"):
         analyze_batches(run, "vector", row=row, sections=["cosine", "isotropy"])
     assert passes == number
 
@@ -256,13 +256,13 @@ def test_rows_that_change_between_passes_are_refused() -> None:
     def run(task: Any, merge: Any) -> bytes:
         return in_parts(next(tables), [100])(task, merge)
 
-    with pytest.raises(EmbgeoError, match="not those of the pass before"):
+    with pytest.raises(EmbgeoError, match="differ from the pass before"):
         analyze_batches(run, "vector")
 
 
 def test_sections_that_name_rows_need_names() -> None:
     run = in_parts(make_table(sample()), [])
-    with pytest.raises(EmbgeoError, match="tokens: named rows, and the table has neither"):
+    with pytest.raises(EmbgeoError, match="tokens: needs names of rows"):
         analyze_batches(run, "vector", sections=["spectrum", "tokens"])
 
 

@@ -232,7 +232,7 @@ def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch
         watch.look()
     assert client.workers == [{}]
     watch.look()  # too soon to ask again
-    with pytest.raises(EmbgeoError, match=r"^scheduler .*: no worker is there"):
+    with pytest.raises(EmbgeoError, match=r"^scheduler .*: the cluster has no workers"):
         watch.look()
 
 
@@ -371,7 +371,7 @@ def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
         address = local.scheduler_address
         result = call(f"analyze W.npy --engine dask --scheduler {address}")
     assert result.exit_code == 2
-    assert f"--scheduler {address}: no worker is there; start `dask worker" in result.stderr
+    assert f"--scheduler {address}: the cluster has no workers; start `dask worker" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -251,13 +251,13 @@ def states_of(*cuts: tuple[int, int], total: int | None = 100) -> list[FirstStat
 @pytest.mark.parametrize(
     ("cuts", "says"),
     [
-        ([(0, 40), (50, 100)], "rows 40 to 49 are in no part"),
-        ([(10, 100)], "rows 0 to 9 are in no part"),
-        ([(0, 60)], "rows 60 to 99 are in no part"),
-        ([(0, 60), (50, 100)], "W.npy: its rows 50 to 59 are in another part too"),
-        ([(0, 100), (0, 100)], "in another part too"),
-        ([(0, 100), (20, 30)], "in another part too"),
-        ([(0, 0), (100, 100)], "rows 0 to 99 are in no part"),
+        ([(0, 40), (50, 100)], "rows 40 to 49 are missing"),
+        ([(10, 100)], "rows 0 to 9 are missing"),
+        ([(0, 60)], "rows 60 to 99 are missing"),
+        ([(0, 60), (50, 100)], "W.npy: its rows 50 to 59 are also in another part"),
+        ([(0, 100), (0, 100)], "also in another part"),
+        ([(0, 100), (20, 30)], "also in another part"),
+        ([(0, 0), (100, 100)], "rows 0 to 99 are missing"),
     ],
 )
 def test_rows_that_are_missing_or_there_twice(cuts: list[tuple[int, int]], says: str) -> None:
@@ -414,7 +414,7 @@ def test_labels_that_the_parts_have_already() -> None:
     plan = make_plan(first_round(sample(), describe_part(sample())))
     assert plan.matrix.tokens
     assert label_plan(plan, Source(tokens="none")).matrix.tokens is None
-    with pytest.raises(EmbgeoError, match="bring their own"):
+    with pytest.raises(EmbgeoError, match="have their own"):
         label_plan(plan, Source(rank_order=True))
 
 

@@ -266,8 +266,8 @@ def test_where_nothing_can_be_written(state: Path) -> None:
     [
         (b"", "empty"),
         (b"PK\x03\x04 and nothing", "damaged"),
-        (b"\x80\x04\x95 a pickle", "no state or plan of embgeo; make one with"),
-        (b"P", "no state or plan of embgeo"),
+        (b"\x80\x04\x95 a pickle", "not a state or plan of embgeo; make one with"),
+        (b"P", "not a state or plan of embgeo"),
     ],
 )
 def test_files_that_are_no_archives(tmp_path: Path, content: bytes, says: str) -> None:
@@ -381,7 +381,7 @@ def test_a_plan_that_is_another_one_now(plan: Path) -> None:
     matrix = Matrix(gaussian(403, 40, 3), name="W.npy")
     save_plan(extend_plan(make_plan(first_round(matrix, describe_part(matrix)))), plan)
     for content in (remembered, {"plan": "x", "plan_path": 3}, {}):
-        with pytest.raises(UnreadableFile, match="not there any more"):
+        with pytest.raises(UnreadableFile, match="its plan is missing"):
             find_plan([second(content)])
 
 
