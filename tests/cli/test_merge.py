@@ -260,7 +260,7 @@ def test_stdin_cannot_be_read_twice() -> None:
         ("t1.npz t2.npz t3.npz --plan more.npz", "those of the last round"),
         ("t1.npz t2.npz t3.npz --rank-order -o out", "--rank-order: belongs to the first round"),
         ("W.npy s1.npz -o out", "W.npy: not a state or plan of embgeo; make one with: embgeo anal"),
-        ("tokens.txt", "tokens.txt: no state or plan"),
+        ("tokens.txt", "tokens.txt: not a state or plan"),
         ("cut_off.npz s2.npz", "cut_off.npz: a damaged or cut off state"),
         ("missing.npz", "missing.npz: there is no such file"),
         ("s1.npz s2.npz s3.npz -o full", "holds something other"),

@@ -284,7 +284,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 def test_some_other_npz(tmp_path: Path) -> None:
     np.savez(tmp_path / "s.npz", a=np.zeros(3))
-    with pytest.raises(UnreadableFile, match="no state or plan"):
+    with pytest.raises(UnreadableFile, match="not a state or plan"):
         files.read(tmp_path / "s.npz")
 
 
