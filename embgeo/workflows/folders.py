@@ -23,9 +23,8 @@ from embgeo.core.errors import (
     looking_at,
     writing,
 )
-from embgeo.io.bounded.leftovers import PREFIX, locked, remove_leftovers
 from embgeo.io.bounded.records import ARRAYS_NAME
-from embgeo.io.bounded.saved import is_record, write_text
+from embgeo.io.bounded.saved import PREFIX, is_record, locked, remove_leftovers, write_text
 from embgeo.io.remote.names import is_remote, short_name
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import FORMAT as ANALYSIS

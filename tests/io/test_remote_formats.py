@@ -20,6 +20,7 @@ from safetensors.numpy import save
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
+from embgeo.io.bounded import zip_members
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.remote import ranges
 from embgeo.io.remote import tensors as remote_tensors
@@ -299,7 +300,7 @@ def test_of_a_torch_checkpoint_tensors_of_unknown_kinds_are_left(store: Any) -> 
 
 def test_directories_of_absurd_length(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store.pipe("/run/pytorch_model.bin", checkpoint(tensor_program(), SIX))
-    monkeypatch.setattr(remote_tensors, "LARGEST_DIRECTORY", 50)
+    monkeypatch.setattr(zip_members, "LARGEST_DIRECTORY", 50)
     assert "implausibly many members" in refused("memory://run")
 
 

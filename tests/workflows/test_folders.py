@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from embgeo.cli.app import app
 from embgeo.io.bounded import records
-from embgeo.io.bounded.leftovers import GRACE, locked, remove_leftovers
-from embgeo.io.bounded.saved import AtomicFile, write_text
+from embgeo.io.bounded.saved import GRACE, AtomicFile, locked, remove_leftovers, write_text
 from embgeo.measure import analyze as measuring
 from embgeo.workflows.folders import fresh_folder
 

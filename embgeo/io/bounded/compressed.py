@@ -1,4 +1,4 @@
-"""Compressed files as streams with a budget: a small file must not unfold into a disk of zeros."""
+"""Compressed files as streams with a budget: a small file must not fill the disk with zeros."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
 from embgeo.io.bounded.guard import refuse
 
-#: Never unfold more than this,
+#: Most bytes of content.
 MAX_BYTES = 64 * 2**30
-#: nor more than this many times the compressed size …
+#: Most bytes of content per compressed byte, beyond `RATIO_FREE_BYTES`, which are read in seconds.
 MAX_RATIO = 100
-#: … once the content is larger than this (it is read to its end in a few seconds, whatever it is).
 RATIO_FREE_BYTES = 64 * 2**20
 
-#: What a decompressor may need: xz -9 takes 65 MiB, zstd refuses larger windows by default too.
+#: Memory of a decompressor: xz -9 takes 65 MiB, and zstd refuses larger windows by default, too.
 _MEMORY = 128 * 2**20
 _PIECE = 256 * 2**10
-# A zstd block of 4 bytes may stand for 128 KiB, and zstandard's decompressor has no limit to what
-# one call gives: 1 KiB of input bounds it by 32 MiB.
+# A zstd block of 4 bytes may hold 128 KiB, and zstandard's output per call has no limit: 1 KiB of
+# input bounds it by 32 MiB.
 _ZSTD_PIECE = 2**10
 
 
 class ByteStream(Protocol):
-    """A stream of bytes; ``read`` gives nothing only at the end."""
+    """A stream of bytes; ``read`` returns nothing only at the end."""
 
     def read(self, size: int) -> bytes: ...
 
@@ -41,7 +40,7 @@ class ByteStream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A way to compress a file: its name, how it is recognized, what opens it, the extra needed."""
+    """A compression format: name, first bytes, how to open it, and the extra that it needs."""
 
     name: str
     start: re.Pattern[bytes]
@@ -50,26 +49,26 @@ class Codec:
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """How a file that begins with `head` is compressed; None if it is not."""
+    """Compression of a file that starts with `head`; None for a plain file."""
     return next((codec for codec in CODECS if codec.start.match(head)), None)
 
 
 class BoundedStream:
-    """The content of a compressed file as a stream that refuses to grow beyond a budget.
+    """The content of a compressed file as a stream with a budget.
 
     Parameters
     ----------
     path : Path
     codec : Codec
     packed : int, optional
-        Compressed size that the budget is counted from: the file's own, unless it was itself
-        unfolded from a smaller one.
+        Compressed size for the budget; by default that of the file. The file may itself be the
+        content of a smaller one.
 
     Raises
     ------
     UnreadableFile
-        From `read`: a damaged or truncated file, or one that unfolds beyond the budget. From the
-        constructor: zstd without the package that reads it.
+        By `read`: a damaged or truncated file, or one beyond the budget. By the constructor: a
+        missing package.
     """
 
     def __init__(self, path: Path, codec: Codec, packed: int | None = None) -> None:
@@ -84,16 +83,11 @@ class BoundedStream:
     def __enter__(self) -> BoundedStream:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._source.close()
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes, fewer only at the end."""
+        """Return `size` bytes, fewer only at the end."""
         pieces = [self._left]
         held = len(self._left)
         while held < size and (piece := self._next(size - held)):
@@ -124,17 +118,17 @@ class BoundedStream:
 
 
 class _Frames:
-    """One stream of compressed data after the other, as bzip2, xz and zstd files hold them.
+    """Consecutive streams of compressed data, as in files of bzip2, xz and zstd.
 
     Parameters
     ----------
     path : Path
     fresh : callable
-        Gives a decompressor in the manner of the standard library's ``bz2.BZ2Decompressor``.
+        Makes a decompressor with the interface of ``bz2.BZ2Decompressor``.
     error : type of exception
-        What it raises on bad data.
+        What it raises for bad data.
     piece : int
-        Bytes of input for one call of it.
+        Bytes of input per call.
     """
 
     def __init__(
@@ -190,16 +184,11 @@ class _Zstandard:
     def __init__(self, machine: Any) -> None:
         self._machine = machine
 
-    @property
-    def eof(self) -> bool:
-        return bool(self._machine.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._machine.unused_data)
+    def __getattr__(self, name: str) -> Any:  # eof, unused_data
+        return getattr(self._machine, name)
 
     def decompress(self, data: bytes, _size: int) -> bytes:
-        """All that `data` unfold to: this package cannot give a part of it."""
+        """All content of `data`: this package cannot give a part of it."""
         return bytes(self._machine.decompress(data))
 
 
@@ -209,9 +198,7 @@ def _open_bzip2(path: Path) -> ByteStream:
 
 
 def _open_xz(path: Path) -> ByteStream:
-    def fresh() -> lzma.LZMADecompressor:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
-
+    fresh = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_MEMORY)
     return _Frames(path, fresh, lzma.LZMAError)
 
 
@@ -236,7 +223,6 @@ def _open_zstd(path: Path) -> ByteStream:
     return _Frames(path, fresh, zstandard.ZstdError, _ZSTD_PIECE)
 
 
-#: Every way of compression that is read.
 CODECS = (
     Codec("gzip", re.compile(rb"\x1f\x8b"), gzip.GzipFile),
     Codec("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), _open_bzip2),

@@ -1,4 +1,4 @@
-"""The members of a zip archive as memory: stored ones mapped, others inflated in bounds."""
+"""Members of a zip archive as memory: stored ones mapped, others inflated within bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,16 +19,16 @@ from embgeo.io.bounded.scratch import MEMORY_BYTES, write_scratch
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
-#: About a hundred thousand members; Python's zipfile takes ten times as much memory, and a second.
+#: About a hundred thousand members; zipfile takes ten times as much memory, and a second.
 LARGEST_DIRECTORY = 8 * 2**20
 
-#: Above this size a member may not be this many times smaller when compressed. Trained weights
-#: compress by a factor below 2; only constant ones and bombs go beyond.
+#: A member beyond this size may not grow by more than this factor when it is inflated. Trained
+#: weights compress by less than 2, only constant ones and bombs by more.
 LARGE = 16 * 2**20
 MOST_RATIO = 100
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
-#: Of a member's own header, before its name.
+#: Length of a member's own header, without its name.
 LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
 _CHUNK = 2**20
 
@@ -38,7 +38,7 @@ _METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """One member: where its bytes lie in the file, and what the directory says they are."""
+    """One member: where its bytes lie in the file, and what the directory says of them."""
 
     name: str
     start: int
@@ -50,20 +50,16 @@ class ZipMember:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A zip archive whose directory was read and whose members were checked against the file."""
+    """A zip archive whose members have been checked against the file."""
 
     data: Bytes
     members: dict[str, ZipMember]
 
     def bytes_of(self, name: str, *, whole: bool = False) -> Bytes:
-        """The member's bytes: a view of the map where they are stored as they are.
+        """The member's bytes: a view of the map if they are stored uncompressed.
 
-        Parameters
-        ----------
-        name : str
-        whole : bool
-            Whether they are going to be read anyway, so that the checksum may be verified too
-            (an inflated member is always verified).
+        The checksum of inflated members is always verified; `whole` verifies that of a stored one,
+        too, which reads all of it.
         """
         member = self.members.get(name)
         if member is None:
@@ -86,14 +82,14 @@ class Archive:
         return self.data[member.start : member.start + member.stored]
 
     def start_of(self, name: str, size: int) -> Bytes:
-        """The member's first `size` bytes, or all there are; nothing more is inflated."""
+        """The member's first `size` bytes at most; no more is inflated."""
         member = self.members[name]
         if not member.compressed:
             return self._stored(member)[:size]
         return _join(self.pieces_of(name), min(size, member.size))
 
     def pieces_of(self, name: str) -> Iterator[bytes]:
-        """The member's bytes one piece after the other; the last step verifies their checksum."""
+        """Yield the member's bytes in pieces; the last step verifies size and checksum."""
         member = self.members[name]
         raw = self._stored(member)
         size, checksum = 0, 0
@@ -115,16 +111,18 @@ def open_archive(path: Path) -> Archive:
     Raises
     ------
     Damaged
-        Also for members that overlap, repeat a name, leave the file, are encrypted, or promise to
-        grow implausibly.
+        Members that overlap, repeat a name, leave the file, are encrypted, or would grow
+        implausibly.
     OSError, zipfile.BadZipFile
     """
     return archive_in(map_file(path))
 
 
 def archive_in(data: Bytes) -> Archive:
-    """The directory of an archive in memory, which may be part of a larger file."""
-    with zipfile.ZipFile(_MemoryFile(data)) as archive:
+    """Read the directory of an archive in memory, which may be part of a larger file."""
+    # `io.BytesIO` would copy the archive.
+    file = DirectoryFile(len(data), lambda start, stop: data[start:stop].tobytes())
+    with zipfile.ZipFile(file) as archive:
         infos = archive.infolist()
     members: dict[str, ZipMember] = {}
     for info in infos:
@@ -136,27 +134,32 @@ def archive_in(data: Bytes) -> Archive:
 
 
 def first_name(head: bytes) -> str:
-    """The name of the archive's first member as its first bytes give it; empty if there is none."""
-    if len(head) < _LOCAL_HEADER.size or head[:4] != MAGICS[0]:
-        return ""
-    length = _LOCAL_HEADER.unpack_from(head)[9]
-    return head[_LOCAL_HEADER.size : _LOCAL_HEADER.size + length].decode("utf-8", "replace")
+    """Name of the first member in the first bytes of an archive; empty if there is none."""
+    name, _ = _name_and_data(head)
+    return head[LOCAL_HEADER_BYTES:name].decode("utf-8", "replace")
 
 
 def first_start(data: Bytes) -> int:
-    """Where the bytes of the member begin whose header the first bytes are; −1 if there is none."""
-    head = data[: _LOCAL_HEADER.size].tobytes()
-    if len(head) < _LOCAL_HEADER.size or head[:4] != MAGICS[0]:
-        return -1
-    header = _LOCAL_HEADER.unpack(head)
-    return _LOCAL_HEADER.size + int(header[9]) + int(header[10])
+    """Start of the bytes of the member whose header is at the start of `data`; −1 without one."""
+    return _name_and_data(data[:LOCAL_HEADER_BYTES].tobytes())[1]
+
+
+def _name_and_data(head: bytes) -> tuple[int, int]:
+    """End of a member's name and start of its bytes by its own header; (0, −1) without one."""
+    if len(head) < LOCAL_HEADER_BYTES or head[:4] != MAGICS[0]:
+        return 0, -1
+    *_, name, extra = _LOCAL_HEADER.unpack_from(head)
+    return LOCAL_HEADER_BYTES + name, LOCAL_HEADER_BYTES + name + extra
 
 
 class DirectoryFile:
-    """Something of known size as a file of which zipfile reads the directory."""
+    """A file whose directory zipfile reads; ``read(start, stop)`` gives its bytes.
 
-    def __init__(self, size: int) -> None:
-        self._size, self._at = size, 0
+    The directory is one read, whichever of the records at the end states its size.
+    """
+
+    def __init__(self, size: int, read: Callable[[int, int], bytes]) -> None:
+        self._size, self._read, self._at = size, read, 0
 
     def tell(self) -> int:
         return self._at
@@ -168,24 +171,13 @@ class DirectoryFile:
         self._at = start + offset
         return self._at
 
-
-class _MemoryFile(DirectoryFile):
-    """Bytes in memory as a file of which zipfile reads the directory; `io.BytesIO` would copy them.
-
-    The directory is one read, whichever of the records at the end gives its size.
-    """
-
-    def __init__(self, data: Bytes) -> None:
-        super().__init__(len(data))
-        self._data = data
-
     def read(self, size: int | None = -1) -> bytes:
-        stop = self._size if size is None or size < 0 else self._at + size
-        if stop - self._at > LARGEST_DIRECTORY:
+        start = self._at
+        wanted = self._size - start if size is None or size < 0 else size
+        if wanted > LARGEST_DIRECTORY:
             raise Damaged("the archive has implausibly many members")
-        piece = self._data[self._at : stop].tobytes()
-        self._at += len(piece)
-        return piece
+        self._at = max(start, min(start + wanted, self._size))
+        return self._read(start, self._at) if start < self._at else b""
 
 
 def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
@@ -196,14 +188,12 @@ def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
         method = _METHODS.get(info.compress_type, str(info.compress_type))
         raise Damaged(f"{name} is compressed by {method}", "save it without compression")
     compressed = info.compress_type == zipfile.ZIP_DEFLATED
-    if info.header_offset < 0 or info.header_offset + _LOCAL_HEADER.size > len(data):
+    if info.header_offset < 0 or info.header_offset + LOCAL_HEADER_BYTES > len(data):
         raise Damaged(f"{name} lies outside of the file")
-    header = _LOCAL_HEADER.unpack(
-        data[info.header_offset : info.header_offset + _LOCAL_HEADER.size].tobytes()
-    )
-    if header[0] != MAGICS[0]:
+    header = first_start(data[info.header_offset :])
+    if header < 0:
         raise Damaged(f"{name} does not start where the directory says")
-    start = info.header_offset + _LOCAL_HEADER.size + header[9] + header[10]
+    start = info.header_offset + header
     if start + info.compress_size > len(data):
         raise Damaged(f"{name} is longer than the file")
     if not compressed and info.compress_size != info.file_size:
@@ -219,15 +209,15 @@ def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
 def _refuse_overlap(members: dict[str, ZipMember]) -> None:
     end = 0
     for member in sorted(members.values(), key=lambda m: (m.start, m.stored)):
-        # An empty member may share its place with the next header; it has no bytes to share.
+        # An empty member may lie where the next header does.
         if member.stored and member.start < end:
             raise Damaged(f"{short(member.name)} overlaps another member of the archive")
         end = max(end, member.start + member.stored)
 
 
 def _join(pieces: Iterator[bytes], wanted: int) -> Bytes:
-    """The first `wanted` of all bytes; of a whole member the last step checks them."""
-    # np.empty commits memory only as it is filled: a size that lies costs nothing.
+    """Join the first `wanted` bytes of `pieces`, whose last step may check them."""
+    # np.empty commits memory only as it is filled: a false size costs nothing.
     out = np.empty(wanted, dtype=np.uint8)
     filled = 0
     for piece in pieces:
@@ -241,7 +231,7 @@ def _join(pieces: Iterator[bytes], wanted: int) -> Bytes:
 
 
 def _inflate_pieces(member: ZipMember, raw: Bytes) -> Iterator[bytes]:
-    """Everything that the member's compressed bytes stand for, a piece at a time."""
+    """Inflate a member's bytes, a piece at a time."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     fed, pending = 0, b""
     while not machine.eof:

@@ -14,7 +14,6 @@ import numpy as np
 from embgeo.io.bounded.guard import Damaged, plain, refuse, short
 from embgeo.io.bounded.maps import Array, Bytes, count, number_type
 from embgeo.io.bounded.zip_members import (
-    LARGEST_DIRECTORY,
     LOCAL_HEADER_BYTES,
     MAGICS,
     Archive,
@@ -171,7 +170,7 @@ def _list_gguf(file: str, header: GGUFHeader) -> tuple[RemoteTensor, ...]:
 
 def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
     """List tensors by the directory at the archive's end and the pickle that describes them."""
-    with zipfile.ZipFile(_RangedFile(folder, file)) as opened:
+    with zipfile.ZipFile(_directory_of(folder, file)) as opened:
         infos = {info.filename: info for info in opened.infolist()}
     members = {
         name: ZipMember(
@@ -266,23 +265,18 @@ def _read_member(folder: RemoteFolder, file: str, member: ZipMember) -> bytes:
     return data
 
 
-class _RangedFile(DirectoryFile):
-    """A remote file whose directory :mod:`zipfile` reads."""
+def _directory_of(folder: RemoteFolder, file: str) -> DirectoryFile:
+    """A remote archive as :mod:`zipfile` reads it; its last bytes are fetched once."""
+    size = folder.files[file].size
+    tail_at = max(0, size - _LAST_BYTES)
+    tail = read_range(folder, file, tail_at, size)
 
-    def __init__(self, folder: RemoteFolder, file: str) -> None:
-        super().__init__(folder.files[file].size)
-        self._folder, self._file = folder, file
-        self._tail_at = max(0, self._size - _LAST_BYTES)
-        self._tail = read_range(folder, file, self._tail_at, self._size)
+    def read(start: int, stop: int) -> bytes:
+        if start >= tail_at:
+            return tail[start - tail_at : stop - tail_at]
+        return read_range(folder, file, start, stop)
 
-    def read(self, size: int | None = -1) -> bytes:
-        stop = self._size if size is None or size < 0 else min(self._at + size, self._size)
-        start, self._at = self._at, max(self._at, stop)
-        if stop - start > LARGEST_DIRECTORY:
-            raise Damaged("the archive has implausibly many members")
-        if start >= self._tail_at:
-            return self._tail[start - self._tail_at : stop - self._tail_at]
-        return read_range(self._folder, self._file, start, stop)
+    return DirectoryFile(size, read)
 
 
 def _bytes(data: bytes) -> Bytes:
