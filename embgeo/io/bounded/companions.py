@@ -1,4 +1,4 @@
-"""Files that the user did not name: those next to a named file, or in a named folder."""
+"""Files next to a named file or in a named folder, which the user did not name."""
 
 from __future__ import annotations
 
@@ -17,28 +17,22 @@ def is_plain_name(name: str) -> bool:
 
 
 def is_foreign_link(path: Path) -> bool:
-    """Whether a file is a link out of its folder, other than into the blobs of a Hub cache.
+    """Whether a file is a link out of its folder, except into the blobs of a Hub cache.
 
-    A downloaded folder may hold ``vocab.txt -> /etc/passwd``: what is read goes into reports.
+    A downloaded folder may hold ``vocab.txt -> /etc/passwd``, and what is read goes into reports.
     """
     folder, holder = path.parent.resolve(), path.resolve().parent
     allowed = [folder]
     for above in folder.parents:
         if above.name == "snapshots":
-            # Of one model, and, in folders of two digits, of all models of the cache.
+            # Blobs of one model, and those of all models, in folders of two digits.
             shared = above.parent.parent / "blobs" / holder.name
             allowed += [above.parent / "blobs", *([shared] if len(holder.name) == 2 else [])]
     return holder not in allowed
 
 
 def is_companion(path: Path) -> bool:
-    """Whether there is a file of that name, next to what the user named.
-
-    Raises
-    ------
-    UnreadableFile
-        It is a link out of its folder.
-    """
+    """Whether there is such a file; raises UnreadableFile if it is a link out of its folder."""
     if not path.is_file():
         return False
     if is_foreign_link(path):

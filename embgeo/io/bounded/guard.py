@@ -1,4 +1,4 @@
-"""One place where everything that a damaged file can cause becomes one line."""
+"""Turns every error that a damaged file can cause into one line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: What to do about a file that is not what it says it is.
+#: Way out for a damaged file.
 GET_AGAIN = "download or save the file again"
-#: What to do about a file of another kind.
+#: Way out for a file of another kind.
 RIGHT_FILE = "check that it is the right file"
 
 _LONGEST_TEXT = 80
 
-# What the standard library and numpy raise on hostile bytes. MemoryError is among them because
-# a size that lies inside the file can still be more than the machine has.
+# Errors of the standard library and numpy on hostile bytes. MemoryError: a size that fits the file
+# may still exceed the machine's memory.
 _CAUSED_BY_BYTES = (
     struct.error,
     zipfile.BadZipFile,
@@ -42,15 +42,7 @@ _CAUSED_BY_BYTES = (
 
 
 class Damaged(Exception):
-    """Bytes that contradict themselves or ask for too much; a reader raises it, `reading` ends it.
-
-    Parameters
-    ----------
-    cause : str
-        What is wrong.
-    way_out : str, optional
-        What the user can do about it.
-    """
+    """Bytes that contradict each other or ask for too much; :func:`reading` names the file."""
 
     def __init__(self, cause: str, way_out: str = GET_AGAIN) -> None:
         super().__init__(cause)
@@ -59,12 +51,12 @@ class Damaged(Exception):
 
 
 def refuse(path: Path | str, cause: str, way_out: str) -> UnreadableFile:
-    """The error for a file that is not read: where, what is wrong, and the way out."""
+    """Error for a file that is not read."""
     return UnreadableFile(cause, where=path, way_out=way_out)
 
 
 def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
-    """The error for what the operating system refused."""
+    """Error for a file that the operating system refuses to read."""
     if isinstance(error, FileNotFoundError):
         return refuse(path, "there is no such file", "check the path")
     if isinstance(error, PermissionError):
@@ -75,15 +67,7 @@ def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
 
 @contextmanager
 def reading(path: Path | str, what: str) -> Iterator[None]:
-    """Turn whatever a bad file causes inside the block into :class:`UnreadableFile`.
-
-    Parameters
-    ----------
-    path : Path or str
-        The file being read; named in the message.
-    what : str
-        The format it seemed to be.
-    """
+    """Turn errors inside the block into an UnreadableFile for `path`, a file of format `what`."""
     try:
         yield
     except EmbgeoError:
@@ -105,7 +89,7 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
 
 
 def guard_opening(path: Path, what: str, action: Callable[P, T]) -> Callable[P, T]:
-    """`action` run inside :func:`reading`; for what is opened after the headers were read."""
+    """Wrap `action`, which opens a tensor later, in :func:`reading`."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
         with reading(path, what):
@@ -115,10 +99,9 @@ def guard_opening(path: Path, what: str, action: Callable[P, T]) -> Callable[P, 
 
 
 def plain(text: str) -> str:
-    """`text` with every character that is not printable written as its escape.
+    """Escape every character that is not printable.
 
-    Names in a file are the file's author's: they may hold newlines, terminal controls, or halves
-    of surrogate pairs that no encoder takes.
+    Names in a file may hold newlines, terminal controls, or lone surrogates, which no encoding has.
 
     >>> plain("encoder.weight"), plain("a\\x1b[2J\\n")
     ('encoder.weight', 'a\\\\x1b[2J\\\\n')
@@ -129,13 +112,13 @@ def plain(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """:func:`plain` text, cut so that a message stays one readable line."""
+    """:func:`plain` text, cut for a message of one line."""
     cut = plain(text[:_LONGEST_TEXT])
     return f"{cut}…" if len(text) > _LONGEST_TEXT else cut
 
 
 def list_short(names: Sequence[str], most: int) -> str:
-    """The first `most` names, each :func:`short`, and how many more there are.
+    """List the first `most` names, each :func:`short`, and the number of further ones.
 
     >>> list_short(["a", "b", "c"], 2)
     'a, b and 1 more'

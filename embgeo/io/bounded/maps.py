@@ -1,4 +1,4 @@
-"""Files as memory: maps, number types, and views that stay inside their bytes."""
+"""Mapped files, number types, and array views that stay inside their bytes."""
 
 from __future__ import annotations
 
@@ -20,27 +20,19 @@ Bytes = npt.NDArray[np.uint8]
 #: More than any table has; numpy before version 2 had the same limit.
 MOST_DIMENSIONS = 32
 
-#: A view may repeat its bytes (stride 0), but not into a size no pass could ever walk through.
+#: Largest view that repeats its bytes (stride 0): to be listed, and to be opened. A small file must
+#: not cause hours of work.
 _MOST_REPEATED_ELEMENTS = 2**32
-#: Nor is one opened that turns a small file into hours of work.
 _MOST_OPENED_ELEMENTS = 2**26
 
 _LARGEST = 2**62
 
-#: Whether little-endian numbers, which nearly all formats hold, have to be swapped here.
+#: Whether little-endian numbers have to be swapped on this machine.
 SWAPPED = not np.little_endian
 
 
 def map_file(path: Path) -> Bytes:
-    """The whole file as a read-only map of bytes; nothing is read yet.
-
-    Raises
-    ------
-    Damaged
-        If it is empty or no regular file.
-    OSError
-        If it cannot be opened.
-    """
+    """Map a file read-only; raises Damaged if it is empty or not a regular file."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise Damaged("not a regular file", "name a file")
@@ -50,12 +42,12 @@ def map_file(path: Path) -> Bytes:
 
 
 def number_type(name: str) -> np.dtype[Any]:
-    """The numpy or ml_dtypes type with this name, e.g. ``float8_e4m3fn``."""
+    """Type of numpy or ml_dtypes by its name, such as ``float8_e4m3fn``."""
     return np.dtype(getattr(ml_dtypes, name)) if hasattr(ml_dtypes, name) else np.dtype(name)
 
 
 def is_numeric(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type hold numbers (ml_dtypes' types count: kind ``V``, but named)."""
+    """Whether arrays of this type hold numbers; ml_dtypes' types have kind ``V``."""
     return dtype.kind in "biufc" or _is_ml_type(dtype)
 
 
@@ -64,7 +56,7 @@ def _is_ml_type(dtype: np.dtype[Any]) -> bool:
 
 
 def whole_numbers(values: object, what: str) -> tuple[int, ...]:
-    """`values` as a shape or strides: a short tuple of non-negative integers."""
+    """Check a shape or strides: a short tuple of non-negative integers."""
     if not isinstance(values, (tuple, list)) or len(values) > MOST_DIMENSIONS:
         raise Damaged(f"{what} is not a list of at most {MOST_DIMENSIONS} sizes")
     for value in values:
@@ -78,12 +70,12 @@ def whole_numbers(values: object, what: str) -> tuple[int, ...]:
 
 
 def count(shape: Sequence[int]) -> int:
-    """Number of elements; Python integers, so that it cannot wrap around."""
+    """Number of elements, in Python integers, which do not wrap around."""
     return math.prod(shape)
 
 
 def check_places(places: Iterable[tuple[str, int, int]], size: int) -> None:
-    """Refuse pieces (name, first byte, byte behind the last) that leave the file or overlap."""
+    """Refuse pieces (name, start, stop) that leave the file or overlap."""
     end = 0
     for name, start, stop in sorted(places, key=lambda place: place[1:]):
         if stop > size:
@@ -94,7 +86,7 @@ def check_places(places: Iterable[tuple[str, int, int]], size: int) -> None:
 
 
 def check_view(shape: Sequence[int], strides: Sequence[int], offset: int, elements: int) -> None:
-    """Refuse a strided view that leaves its storage; everything is counted in elements."""
+    """Refuse a strided view, in elements, that leaves its storage."""
     if len(shape) != len(strides):
         raise Damaged("a tensor's shape and strides have different lengths")
     wanted = count(shape)
@@ -115,22 +107,22 @@ def view(
     swapped: bool = False,
     fortran: bool = False,
 ) -> Array:
-    """A read-only array over `buffer`, without a copy unless the bytes must be swapped.
+    """Read-only array over `buffer`; copies only ml_dtypes' numbers of the other byte order.
 
     Parameters
     ----------
     buffer : array of uint8
     dtype : dtype
-        In native byte order.
+        Type in native byte order.
     shape : sequence of int
     strides : sequence of int, optional
-        In elements; contiguous by default.
+        Strides in elements; contiguous by default.
     offset : int
-        In elements.
+        Offset in elements.
     swapped : bool
         Whether the bytes are in the other order than this machine's.
     fortran : bool
-        Column-major where no strides are given.
+        Whether the array is column-major, if no strides are given.
     """
     size = dtype.itemsize
     elements = len(buffer) // size
@@ -141,8 +133,7 @@ def view(
         check_view(shape, strides, offset, elements)
         if count(shape) > max(elements, _MOST_OPENED_ELEMENTS):
             raise Damaged("a tensor repeats its storage into an absurd size")
-    # ml_dtypes' types lose their meaning under newbyteorder (they become void): they are swapped
-    # as integers of the same width.
+    # newbyteorder makes void of ml_dtypes' types: they are swapped as integers of the same width.
     as_integers = swapped and _is_ml_type(dtype)
     stored = np.dtype(f"u{size}") if as_integers else dtype
     array: Array = np.ndarray(

@@ -1,4 +1,4 @@
-"""Protocol buffers taken apart field by field, without their schema and within bounds."""
+"""Fields of protocol buffers, without a schema and within bounds."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from embgeo.io.bounded.guard import Damaged
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
 _LONGEST_TEXT = 4096
+_OTHER_KIND = "a field is of another kind than its format says"
 
 Value: TypeAlias = int | memoryview
-#: Number of the field, kind of its value, and the value: a number, or a view of its bytes.
+#: Number of the field, kind of its value, and the value: a number or a view of bytes.
 Field: TypeAlias = tuple[int, int, Value]
 
 
 class Message:
-    """Takes messages apart, and counts fields over all of them so that none can be endless."""
+    """Splits messages into fields, and limits their number over all messages."""
 
     def __init__(self, most_fields: int) -> None:
         self._left = most_fields
 
     def fields(self, data: memoryview) -> Iterator[Field]:
-        """The fields of one message, in the order of the file."""
+        """Yield the fields of one message."""
         position, size = 0, len(data)
         while position < size:
             self._left -= 1
@@ -48,7 +49,7 @@ class Message:
 
 
 def varint(data: memoryview, position: int) -> tuple[int, int]:
-    """A number of variable length, and the position behind it."""
+    """Read a number of variable length; returns it and the position behind it."""
     value = 0
     for place in range(_LONGEST_VARINT):
         if position + place >= len(data):
@@ -61,7 +62,7 @@ def varint(data: memoryview, position: int) -> tuple[int, int]:
 
 
 def varints(data: memoryview, most: int) -> list[int]:
-    """Numbers packed one after the other."""
+    """Read packed numbers."""
     values: list[int] = []
     position = 0
     while position < len(data):
@@ -73,12 +74,12 @@ def varints(data: memoryview, most: int) -> list[int]:
 
 
 def signed(value: int) -> int:
-    """The number that a varint of 64 bits stands for in two's complement."""
+    """A varint of 64 bits as a signed number."""
     return value - 2**64 if value >= 2**63 else value
 
 
 def text(value: Value) -> str:
-    """A short string field; bytes that are not UTF-8 are written as escapes."""
+    """A short string field; bytes that are not UTF-8 are escaped."""
     content = raw(value)
     if len(content) > _LONGEST_TEXT:
         raise Damaged("a name is implausibly long")
@@ -86,14 +87,14 @@ def text(value: Value) -> str:
 
 
 def raw(value: Value) -> memoryview:
-    """A field of bytes, refused where the message holds a number instead."""
+    """A field of bytes; refuses a number."""
     if not isinstance(value, memoryview):
-        raise Damaged("a field is of another kind than its format says")
+        raise Damaged(_OTHER_KIND)
     return value
 
 
 def number(value: Value) -> int:
-    """A field of a number, refused where the message holds bytes instead."""
+    """A field of a number; refuses bytes."""
     if not isinstance(value, int):
-        raise Damaged("a field is of another kind than its format says")
+        raise Damaged(_OTHER_KIND)
     return value

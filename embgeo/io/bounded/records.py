@@ -1,11 +1,8 @@
-"""What embgeo saves: frozen dataclasses as a JSON file with a format and a version.
+"""Saved results: frozen dataclasses as JSON files with a format and a version.
 
-A :class:`RecordFormat` says how a dataclass is called on disk. Its fields are the schema: written
-in their order, read strictly. Arrays are lists in the JSON file, or, for fields with
-:func:`in_archive`, arrays of a compressed NumPy archive next to it, which the JSON file names.
-
-A format evolves by a new version and an entry in `upgrades`, so that files of each earlier version
-are still read.
+The fields of a dataclass are the schema: written in their order, read strictly. Arrays are lists in
+the JSON file or, for fields with :func:`in_archive`, arrays of a compressed NumPy archive next to
+it, which the JSON file names. A new version of a format needs an entry in `upgrades`.
 """
 
 from __future__ import annotations
@@ -31,32 +28,32 @@ Json = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
 
 ARRAYS_NAME = "arrays.npz"
-#: Key of the JSON file with the SHA-256 of the archive; files of earlier versions have none.
+#: Key of the archive's SHA-256 in the JSON file; earlier versions have none.
 DIGEST = "arrays_sha256"
 _NO_DIGEST = "0" * 64
-#: Arrays of more bytes than the first that are this many times as large as their file were made to
-#: fill the memory.
+#: Arrays of more bytes than this, and this many times the size of their file, are refused: they
+#: were made to fill the memory.
 SMALL_ARRAYS = 256 * 2**20
 MOST_GROWTH = 20
 
 
 def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
-    """Metadata of a dataclass field whose array belongs into the archive.
+    """Metadata of a dataclass field whose array goes into the archive.
 
     Parameters
     ----------
     suffix : str
-        Last part of the array's name; before it comes the path of the dataclass in the record,
-        where an entry of a tuple is called by its ``name``, or else by its index.
+        Last part of the array's name, after the path of the dataclass in the record; entries of
+        tuples are called by their ``name`` or their index.
     key : str, optional
-        Of the array's name in the JSON file.
+        Key in the JSON file.
     """
     return {"archive": suffix} if key is None else {"archive": suffix, "key": key}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat(Generic[T]):
-    """A dataclass on disk.
+    """The file format of a dataclass.
 
     Attributes
     ----------
@@ -64,19 +61,19 @@ class RecordFormat(Generic[T]):
         As in ``"format": "embgeo.training"``.
     version : int
     kind : type
-        A frozen dataclass.
+        The frozen dataclass.
     file : str
         Name of the JSON file in its folder.
     what : str
-        As in "not a comparison of methods that embgeo wrote".
+        For messages, as in "not a comparison of methods that embgeo wrote".
     again : str
-        How to make another one.
+        Way out of errors: how to make a new file.
     check : callable, optional
-        Raises ValueError where the parts of a record do not belong together.
+        Raises ValueError for a record that contradicts itself.
     upgrades : dict of int to callable
-        By version: the content of a file of this version as that of the next one.
+        By version, converts the content of a file to that of the next version.
     bare : bool
-        Whether ``"format": 1`` alone is a file of version 1, as embgeo 0.1 wrote it.
+        Whether ``"format": 1`` alone means version 1, as embgeo 0.1 wrote it.
     """
 
     name: str
@@ -90,18 +87,12 @@ class RecordFormat(Generic[T]):
     bare: bool = False
 
     def to_json(self, record: T, arrays: Arrays | None = None) -> Json:
-        """The content of the JSON file; arrays of the archive are added to `arrays`."""
+        """Content of the JSON file; adds arrays of the archive to `arrays`."""
         head = {"format": self.name, "format_version": self.version}
         return {**head, **plain(record, {} if arrays is None else arrays)}
 
     def from_json(self, content: Json, arrays: Arrays | None = None) -> T:
-        """The record of a JSON file's content, which may be of an earlier version.
-
-        Raises
-        ------
-        ValueError, LookupError, TypeError
-            Damaged.
-        """
+        """Make the record of a file's content; raises one of `DAMAGE` if it is damaged."""
         held = {} if arrays is None else arrays
         for version in range(content["format_version"], self.version):
             content = self.upgrades[version](content)
@@ -114,22 +105,14 @@ class RecordFormat(Generic[T]):
         return record
 
     def text(self, record: T, arrays: Arrays | None = None) -> str:
-        """The JSON file; ValueError for a number that is not finite."""
+        """Text of the JSON file; raises ValueError for a number that is not finite."""
         return as_text(self.to_json(record, arrays))
 
     def save(self, record: T, folder: Path, beside: Arrays | None = None) -> Path:
-        """Write the files into `folder`, each whole or not at all, the JSON file last.
-
-        Parameters
-        ----------
-        record : dataclass
-        folder : Path
-        beside : dict of str to array, optional
-            Arrays for the archive that no field of the record names.
-        """
+        """Write each file whole or not at all, the JSON file last; `beside` are further arrays."""
         arrays: Arrays = dict(beside or {})
         content = self.to_json(record, arrays)
-        # Once, before anything is written: the digest, which comes last, is put in afterwards.
+        # Made before anything is written; the digest is inserted afterwards.
         text = as_text(content | {DIGEST: _NO_DIGEST} if arrays else content)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -149,19 +132,12 @@ class RecordFormat(Generic[T]):
         return folder / self.file
 
     def mark_unfinished(self, folder: Path, **kept: Any) -> None:
-        """Put a file in the place of an earlier one that is refused as damaged until :meth:`save`.
-
-        Parameters
-        ----------
-        folder : Path
-        **kept
-            Entries that :meth:`read` still gives.
-        """
+        """Replace the JSON file by a damaged one with the entries `kept`, until :meth:`save`."""
         head = {"format": self.name, "format_version": self.version}
         write_text(folder / self.file, as_text({**head, **kept}))
 
     def load(self, place: Path) -> T:
-        """Read what :meth:`save` wrote; `place` is the folder or the JSON file."""
+        """Read a record; `place` is its folder or JSON file."""
         path = place / self.file if place.is_dir() else place
         content = self.read(path, place)
         archive = path.parent / ARRAYS_NAME
@@ -174,7 +150,7 @@ class RecordFormat(Generic[T]):
             raise UnreadableFile(f"damaged ({error})", where=where, way_out=self.again) from error
 
     def read(self, path: Path, named: Path | None = None) -> Json:
-        """The content of a JSON file, its format and version checked; `named` is for errors."""
+        """Read a JSON file and check format and version; `named` is the path for errors."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
         except FileNotFoundError as error:
@@ -204,24 +180,18 @@ def _refuse(name: str) -> NoReturn:
 
 
 def as_text(content: Json) -> str:
-    """The text of a JSON file; ValueError for a number that is not finite."""
+    """Text of a JSON file; raises ValueError for a number that is not finite."""
     return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 in hexadecimal."""
+    """SHA-256 of a file in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_arrays(path: Path, content: Json) -> Arrays:
-    """All arrays of the archive that belongs to the JSON file with this content.
-
-    Raises
-    ------
-    One of `DAMAGE`
-        Damaged, of another run, or much larger than its file.
-    """
+    """Read the archive next to a JSON file with this content; raises one of `DAMAGE`."""
     if content.get(DIGEST, saved := digest_of(path)) != saved:
         raise ValueError("the two files are of different runs")
     try:
@@ -230,13 +200,13 @@ def read_arrays(path: Path, content: Json) -> Arrays:
         raise ValueError(str(error)) from error
     if size > max(SMALL_ARRAYS, MOST_GROWTH * path.stat().st_size):
         raise ValueError(f"the archive would grow to {size:,} bytes")
-    # Opened here: np.load leaves its own file open where the archive turns out to be damaged.
+    # np.load would leave a file open if the archive is damaged.
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         return {key: archive[key] for key in archive.files}
 
 
 def plain(value: Any, arrays: Arrays, path: str = "") -> Any:
-    """A value as JSON has it."""
+    """Convert a value to JSON's types."""
     if is_dataclass(value) and not isinstance(value, type):
         return _plain_fields(value, arrays, path)
     if isinstance(value, np.ndarray | np.generic):
@@ -265,7 +235,7 @@ def _plain_fields(record: Any, arrays: Arrays, path: str) -> Json:
 
 
 def _array(value: Any, hint: Any, arrays: Arrays) -> npt.NDArray[Any]:
-    """An array from a list or from the archive, of the kind of numbers that `hint` names."""
+    """Make an array of a list, or take it from the archive; `hint` names the kind of numbers."""
     if get_origin(hint) is not np.ndarray:
         raise WrongType(value, hint)
     kind = np.dtype(*get_args(get_args(hint)[1]))

@@ -1,4 +1,4 @@
-"""Room for what cannot be a map of the user's file: memory, or a temporary file."""
+"""Memory or temporary files for content that cannot be a map of the user's file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
 
-#: Arrays up to this size are held in memory, larger ones in an unnamed temporary file.
+#: Larger arrays are in an unnamed temporary file.
 MEMORY_BYTES = 256 * 2**20
 
 
 def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-    """An array to be filled: in memory if small, else a map of a nameless file."""
+    """An array to be filled, in memory or in an unnamed temporary file."""
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if size <= MEMORY_BYTES:
         return np.empty(shape, dtype=dtype)
@@ -38,13 +38,7 @@ def fill_rows(
     shape: tuple[int, ...],
     dtype: npt.DTypeLike = np.float32,
 ) -> npt.NDArray[Any]:
-    """Blocks of rows one behind the other, read-only, in an :func:`empty` array.
-
-    Raises
-    ------
-    Damaged
-        They are other than the rows that `shape` asks for.
-    """
+    """Copy blocks of rows into a read-only array; raises Damaged if they do not have its shape."""
     out = empty(shape, dtype)
     row = 0
     for block in blocks:
@@ -59,7 +53,7 @@ def fill_rows(
 
 
 class ScratchFile:
-    """A temporary file that vanishes with this object, or at the latest with the process."""
+    """A temporary file that is removed with this object, at the latest with the process."""
 
     def __init__(self) -> None:
         handle, name = tempfile.mkstemp(prefix="embgeo-")
@@ -73,15 +67,7 @@ class ScratchFile:
 
 
 def write_scratch(pieces: Iterable[bytes], what: str) -> ScratchFile:
-    """A scratch file that holds `pieces` one after the other.
-
-    Parameters
-    ----------
-    pieces : iterable of bytes
-        What goes wrong in it removes the file and is passed on.
-    what : str
-        What they are, in words.
-    """
+    """Write `pieces` to a scratch file, which an error removes; `what` names them in errors."""
     with _find_room(what):
         scratch = ScratchFile()
     try:

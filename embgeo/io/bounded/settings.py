@@ -1,4 +1,4 @@
-"""Settings that people write in TOML, as dataclasses; errors name the setting and the way out."""
+"""Settings in TOML as dataclasses; errors name the setting and the way out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Where = Path | str | None
 
 
 def read_document(path: Path, way_out: str = "") -> str:
-    """The text of a settings file."""
+    """Read the text of a settings file."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -30,7 +30,7 @@ def read_document(path: Path, way_out: str = "") -> str:
 
 
 def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
-    """The tables of a TOML document; UnreadableFile where it is something else."""
+    """Parse a TOML document; raises UnreadableFile if it is not one."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -38,19 +38,7 @@ def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
 
 
 def parse_table(kind: type[T], table: Any, name: str, where: Where) -> T:
-    """A table as a dataclass.
-
-    Parameters
-    ----------
-    kind : type
-        The dataclass.
-    table : object
-        What the document has in place of the table.
-    name : str
-        As in ``[training]``.
-    where : Path or str, optional
-        The file.
-    """
+    """Convert a table to the dataclass `kind`; `name`, as in ``[training]``, is for errors."""
     if isinstance(table, Mapping):
         refuse_unknown(table, keys_of(cast(type, kind)), name, where)
     try:
@@ -61,7 +49,7 @@ def parse_table(kind: type[T], table: Any, name: str, where: Where) -> T:
 
 
 def parse_value(value: Any, hint: Any, name: str, where: Where) -> Any:
-    """A value as the type that a setting has; BadOption where it is another one."""
+    """Convert a value to the type of a setting; raises BadOption if it has another type."""
     try:
         return convert(value, hint)
     except BadValue as error:
@@ -69,7 +57,7 @@ def parse_value(value: Any, hint: Any, name: str, where: Where) -> Any:
 
 
 def explain(error: BadValue, name: str, where: Where) -> BadOption:
-    """What is wrong with the setting called `name`, and what it has to be."""
+    """Error for the setting called `name`."""
     if isinstance(error, UnknownKey):
         return unknown_key(error.key, error.known, name, where)
     if isinstance(error, WrongType):
@@ -84,7 +72,7 @@ def explain(error: BadValue, name: str, where: Where) -> BadOption:
 def refuse_unknown(
     table: Mapping[str, Any], known: Collection[str], name: str, where: Where
 ) -> None:
-    """BadOption for the first key that is not among the known ones."""
+    """Raise BadOption for an unknown key."""
     for key in table:
         if key not in known:
             raise unknown_key(key, known, name, where)
@@ -101,7 +89,7 @@ def unknown_key(key: str, known: Collection[str], name: str, where: Where) -> Ba
 
 
 def to_toml(value: Any) -> Any:
-    """A value as TOML can hold it: tables without None, lists for tuples."""
+    """Convert a value to TOML's types: tables without None, and lists."""
     if is_dataclass(value) and not isinstance(value, type):
         return to_toml({entry.name: getattr(value, entry.name) for entry in fields(value)})
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Small files read whole, with limits: heads of files, text with its encoding, JSON."""
+"""Small files read whole, with limits: first bytes, text, JSON."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, codec_of
 from embgeo.io.bounded.guard import RIGHT_FILE, cannot_read, refuse
 
-#: What every format's ``sniff`` gets to see.
+#: Number of first bytes for every format's ``sniff``.
 HEAD_BYTES = 4096
-#: Vocabularies, counts and configurations are read whole; nothing sensible is larger.
+#: Largest vocabulary, table of counts or configuration.
 SIDE_FILE_BYTES = 128 * 2**20
 #: The largest tokenizer.json has less than half of this.
 JSON_BYTES = 128 * 2**20
-#: Memory that the lines, or the values of a JSON text, may take together with the text.
+#: Memory for a text with its lines, or with the values of its JSON.
 _MOST_MEMORY = 850 * 2**20
-#: What CPython takes, in bytes, for a line and its parts.
+#: Bytes of CPython for a line and its parts.
 _LINE_COST = 150
-#: What CPython takes, in bytes, for each sign: an empty list or dict, an entry of a list, a key.
+#: Bytes of CPython by sign: an empty list or dict, an entry of a list, a key.
 _COST = {"[": 88, "{": 88, ",": 72, ":": 110}
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_head(path: Path) -> bytes:
-    """The first `HEAD_BYTES` bytes of a regular, non-empty file."""
+    """Read the first `HEAD_BYTES` bytes of a regular, non-empty file."""
     try:
         if path.exists() and not path.is_file():
             raise refuse(path, "is not a regular file", "save it as a file first")
@@ -44,7 +44,7 @@ def read_head(path: Path) -> bytes:
 
 
 def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
-    """The whole content of a plain or compressed file, refused beyond `limit` bytes."""
+    """Read a plain or compressed file; refuses content beyond `limit` bytes."""
     codec = codec_of(read_head(path))
     try:
         with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
@@ -61,7 +61,7 @@ def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
 
 
 def decode_text(data: bytes, path: Path) -> str:
-    """Text from UTF-8 (with or without byte order mark) or marked UTF-16."""
+    """Decode UTF-8, with or without byte order mark, or UTF-16 with one."""
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
         text = data.decode(encoding)
@@ -77,24 +77,19 @@ def decode_text(data: bytes, path: Path) -> str:
     lines = text.count("\n")
     # One sign beyond the basic plane makes each sign of the text take four bytes.
     if len(data) + sys.getsizeof(text) + lines * _LINE_COST > _MOST_MEMORY:
-        raise refuse(
-            path,
-            f"{lines:,} lines are too many for a file of this kind",
-            RIGHT_FILE,
-        )
+        raise refuse(path, f"{lines:,} lines are too many for a file of this kind", RIGHT_FILE)
     return text
 
 
 def read_text(path: Path) -> str:
-    """The text of a vocabulary, counts or configuration file."""
+    """Read the text of a vocabulary, counts or configuration file."""
     return decode_text(read_bytes(path), path)
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Lines ended by ``\n`` or ``\r\n`` and nothing else.
+    r"""Split at ``\n`` and ``\r\n`` only.
 
-    ``str.splitlines`` would also cut at U+2028, U+0085, form feeds and the like, all of which
-    occur inside the tokens of real vocabularies.
+    ``str.splitlines`` also cuts at U+2028, U+0085 and form feeds, which occur in real tokens.
     """
     lines = text.split("\n")
     if lines[-1] == "":
@@ -103,9 +98,9 @@ def split_lines(text: str) -> list[str]:
 
 
 def check_json(text: str, path: Path) -> None:
-    """Refuse a JSON text whose values might take implausibly more memory than the text.
+    """Refuse a JSON text whose values might take too much memory, before they are built.
 
-    ``[],[],…`` takes thirty times its length; the signs are counted before anything is built.
+    ``[],[],…`` takes thirty times its length.
     """
     cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
     if cost > _MOST_MEMORY:
@@ -113,7 +108,7 @@ def check_json(text: str, path: Path) -> None:
 
 
 def parse_json(text: str, path: Path) -> Any:
-    """The value of a JSON text; malformed and implausibly nested ones are refused in one line."""
+    """Parse a JSON text; refuses malformed and deeply nested ones in one line."""
     check_json(text, path)
     try:
         return json.loads(text)
@@ -126,23 +121,17 @@ def parse_json(text: str, path: Path) -> Any:
     except RecursionError as error:
         raise refuse(path, "its JSON is nested too deeply to be read", RIGHT_FILE) from error
     except ValueError as error:
-        raise refuse(
-            path,
-            f"its JSON holds a value that cannot be read ({str(error)[:80]})",
-            RIGHT_FILE,
-        ) from error
+        cause = f"its JSON holds a value that cannot be read ({str(error)[:80]})"
+        raise refuse(path, cause, RIGHT_FILE) from error
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file."""
+    """Parse a JSON file."""
     return parse_json(decode_text(read_bytes(path, JSON_BYTES), path), path)
 
 
 def safe_text(token: str) -> str:
-    r"""`token` with lone surrogates written out (``\ud800``), so that it can be encoded.
-
-    JSON may hold them, but no UTF-8 file can.
-    """
+    r"""Write lone surrogates, which JSON may hold but UTF-8 cannot, as ``\ud800``."""
     if token.isascii():
         return token
     return token.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,7 +1,6 @@
-"""The members of a tar archive: where their bytes lie in the file.
+"""Members of a tar archive: their names and places.
 
-Python's own ``tarfile`` reads extended headers of any length into memory, and knows how to write
-to disk; here only names and places are needed.
+Python's ``tarfile`` reads extended headers of any length into memory, and can write to disk.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from embgeo.io.bounded.maps import Bytes
 
 _BLOCK = 512
 _CHECKSUM = slice(148, 156)
-#: Names that do not fit the header stand in a member of their own before it.
+#: Long names are in a member of their own before the header.
 _LONGEST_EXTENSION = 2**20
 _MOST_MEMBERS = 100_000
 _REGULAR = (b"\0", b"0", b"7")
@@ -22,7 +21,7 @@ _REGULAR = (b"\0", b"0", b"7")
 
 @dataclass(frozen=True, slots=True)
 class TarMember:
-    """A regular file in the archive, `size` bytes from byte `start` of it."""
+    """A regular file in the archive: `size` bytes from byte `start`."""
 
     name: str
     start: int
@@ -30,15 +29,12 @@ class TarMember:
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether `head` is a tar header: its checksum is right, and it names something."""
+    """Whether `head` is a tar header with a name and a right checksum."""
     return len(head) >= _BLOCK and head[0] != 0 and _checksum_holds(head[:_BLOCK])
 
 
 def members(data: Bytes) -> Iterator[TarMember]:
-    """Every regular file of the archive.
-
-    Links, devices, folders and sparse files are left out.
-    """
+    """Yield every regular file; leaves out links, devices, folders and sparse files."""
     position, long_name, wide_size, is_sparse, seen = 0, "", None, False, 0
     while position + _BLOCK <= len(data):
         header = data[position : position + _BLOCK].tobytes()
@@ -77,12 +73,12 @@ def _checksum_holds(header: bytes) -> bool:
         stated = _number(header[_CHECKSUM])
     except Damaged:
         return False
-    # The sum is taken with spaces in its own place.
+    # The checksum counts its own field as spaces.
     return stated == sum(header) - sum(header[_CHECKSUM]) + 8 * ord(" ")
 
 
 def _number(field: bytes) -> int:
-    if field[0] == 0x80:  # GNU's way to write what octal digits cannot hold
+    if field[0] == 0x80:  # GNU's base-256 numbers
         return int.from_bytes(field[1:], "big")
     digits = field.strip(b" \0")
     if not digits.isdigit() or b"8" in digits or b"9" in digits:

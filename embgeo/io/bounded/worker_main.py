@@ -1,10 +1,9 @@
-"""Runs a worker within limits of memory and time: the other side of `worker_process`.
+"""Runs a worker within limits of memory and time, for `worker_process`.
 
-Run as a script with the path of the worker, another script that has a function ``serve`` of the
-request and of :func:`limit_time`. What it returns is written to standard output as a line of JSON;
-None comes from a worker that has written its answers itself. A file that makes a library take all
-memory, hang or crash ends this process and nothing else. Workers, and this module, import nothing
-of embgeo.
+The argument is the path of the worker, a script with a function ``serve(request, limit_time)``. Its
+result is written to standard output as a line of JSON; a worker that writes its answers itself
+returns None. A file that makes a library take all memory, hang or crash ends this process and
+nothing else. Workers and this module import nothing of embgeo.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ def main() -> None:
 
 
 def limit_memory(size: int) -> None:
-    """Refuse memory beyond `size` bytes to this process, where the system can do that."""
+    """Limit the memory of this process, if the system can do that."""
     try:
         import resource
     except ImportError:  # Windows
         return
-    # Not of addresses: threads reserve far more of them than they use.
+    # No limit of addresses: threads reserve far more of them than they use.
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def limit_time(seconds: float) -> None:
-    """End this process after `seconds` of computing from now on, where there is a clock."""
+    """End this process after `seconds` of computing from now on, if the system can do that."""
     try:
         import signal
 

@@ -1,4 +1,4 @@
-"""Large libraries in C read files in a process of their own, within memory and time."""
+"""Runs libraries in C in a process of their own, with limited memory and time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from embgeo.io.bounded.guard import GET_AGAIN, Damaged, plain
 from embgeo.io.bounded.maps import Array, count, map_file, view
 from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
 
-#: What one may take: a file is refused with no more than 1 GB.
+#: Memory of a worker: a refusal may take 1 GB in all.
 MOST_MEMORY = 900 * 2**20
-# HDF5 would load filters from a folder of plug-ins; the mark says: none.
+# "::" keeps HDF5 from loading filters from a folder of plug-ins.
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -27,12 +27,12 @@ _ENVIRONMENT = {
 }
 _MAIN = Path(__file__).with_name("worker_main.py")
 _MOST_ANSWER = 64 * 2**20
-#: On a busy machine a second of computing takes many; a script that computes too long ends itself.
+#: Limit of wall time per second of computing, for busy machines; the worker limits its computing.
 _BUSY = 10
 
 
 def worker_command(script: Path) -> list[str]:
-    """What starts a worker; nothing of the current folder is on its path."""
+    """Command that starts a worker; the current folder is not on its path."""
     return [sys.executable, "-P", "-W", "ignore", str(_MAIN), str(script)]
 
 
@@ -43,17 +43,17 @@ def ask(
     seconds: float,
     memory: int = MOST_MEMORY,
 ) -> dict[str, Any]:
-    """What the script answers to a request; both are JSON.
+    """Send a request to a worker and return its answer, both as JSON.
 
     Parameters
     ----------
     script : Path
-        A worker as :mod:`embgeo.io.bounded.worker_main` runs it.
+        A worker for :mod:`embgeo.io.bounded.worker_main`.
     library : str
-        What it uses, for errors.
+        Name of the library, for errors.
     request : dict
     seconds, memory : float, int
-        Of computing, and bytes: what it may take.
+        Limits: seconds of computing, and bytes.
     """
     answer = run_worker(script, library, {**request, "memory": memory, "seconds": seconds})
     if "error" in answer:
@@ -62,7 +62,7 @@ def ask(
 
 
 def run_worker(script: Path, library: str, request: dict[str, Any]) -> dict[str, Any]:
-    """The answer as it came, within the memory and the seconds that the request names."""
+    """Return the answer of a worker, which may be an error."""
     seconds = request["seconds"]
     try:
         done = subprocess.run(
@@ -88,16 +88,16 @@ def run_worker(script: Path, library: str, request: dict[str, Any]) -> dict[str,
 def fetch_array(
     write: Callable[[str], dict[str, Any]], dtype: np.dtype[Any], shape: tuple[int, ...], what: str
 ) -> Array | dict[str, Any]:
-    """The numbers that a worker writes, read-only; its answer where it names a place instead.
+    """Read an array that a worker writes, or return its answer if that names a place instead.
 
     Parameters
     ----------
     write : callable
-        Asks the worker to write to the file of this name, and gives its answer.
+        Asks the worker to write to the file of this name; returns its answer.
     dtype : dtype
     shape : tuple of int
     what : str
-        The error for other than the bytes that these ask for.
+        Error for a wrong number of bytes.
     """
     output, size = ScratchFile(), count(shape) * dtype.itemsize
     try:
@@ -106,7 +106,7 @@ def fetch_array(
             return answer
         if output.path.stat().st_size != size:
             raise Damaged(what)
-        # Beyond this size a map keeps the nameless file; Windows removes it with the process.
+        # A map keeps the file after its removal; Windows removes it with the process.
         if size > MEMORY_BYTES:
             return view(map_file(output.path), dtype, shape)
         return view(np.fromfile(output.path, dtype=np.uint8), dtype, shape)
