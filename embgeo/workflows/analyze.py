@@ -1,4 +1,4 @@
-"""What Python programs use: results with a face, made of whatever holds a matrix."""
+"""``embgeo.analyze``, and the analysis that it returns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from embgeo.workflows.plot import Plots
 
-#: Sections that are about both matrices, or about hidden states.
+#: Sections that are not about the output matrix alone.
 _OF_BOTH = frozenset({"subspace", "hidden"})
 
 
@@ -33,7 +33,7 @@ class Analysis(result.Analysis):
 
     @classmethod
     def of(cls, plain: result.Analysis) -> Self:
-        """The same result with the methods of this class."""
+        """The analysis with the methods of this class."""
         return cls(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
     def _repr_html_(self) -> str:
@@ -42,7 +42,7 @@ class Analysis(result.Analysis):
         return to_html(self)
 
     def to_pandas(self, *, rows: bool = False) -> pd.DataFrame:
-        """Single numbers as a DataFrame, by name; with `rows` what each kept row has, by row.
+        """The scalars as a DataFrame, by name; with `rows` the columns, by kept row.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class Analysis(result.Analysis):
 
     @property
     def plot(self) -> Plots:
-        """Charts, one a method: ``analysis.plot.spectrum()``; ``dir(analysis.plot)`` lists them."""
+        """One method for each chart: ``analysis.plot.spectrum()``; `dir` lists them."""
         from embgeo.workflows.plot import Plots
 
         return Plots(self)
@@ -63,7 +63,7 @@ class Analysis(result.Analysis):
     def show(self) -> None:
         """Open the report: in a notebook below the cell, elsewhere in the browser.
 
-        The browser is given a file in a new temporary folder, which stays there.
+        The file for the browser stays in a new temporary folder.
         """
         from embgeo.report.notebook import show
 
@@ -91,34 +91,32 @@ def analyze(
     ----------
     W : path, Matrix, array, tensor, module, KeyedVectors or DataFrame
         A checkpoint, model folder or vector file, which :func:`embgeo.load` reads; or a matrix
-        with a row for each token, or what holds one: an array of numpy or of any library that
-        numpy understands, a torch tensor, a torch module (its input embedding, with its output
-        embedding where that is another one), gensim's word vectors (with their tokens and
-        counts), a DataFrame (its index names the tokens).
+        with a row for each token: an array of numpy or of any library that numpy understands, a
+        torch tensor, a torch module (its input embedding and, if untied, its output embedding),
+        gensim's word vectors (with tokens and counts), a DataFrame (its index names the tokens).
     tokens : path, sequence of str, mapping of token to row, or tokenizer, optional
-        Labels of the rows. With a mapping or a tokenizer (whatever has ``get_vocab``), rows
+        Labels of the rows. With a mapping or a tokenizer (an object with ``get_vocab``), rows
         beyond the vocabulary are masked as padding. A tokenizer names the special tokens, too.
     counts : path, array of N numbers, or mapping of token to count, optional
-        How often the tokens occur.
+        Number of occurrences of each token.
     rank_order : bool
-        Rows are sorted by frequency, the most frequent token first; in place of `counts`.
+        Whether rows are sorted by frequency, most frequent first; in place of `counts`.
     hidden : path, array or tensor, optional
         Hidden states of the model, shape (M, d) or (…, d).
     sections : str or sequence of str, optional
-        What to measure (`embgeo.metrics.SECTIONS`), such as ``"cosine"``; everything by default.
+        What to measure (`embgeo.metrics.SECTIONS`), such as ``"cosine"``; all by default.
     options : Options, optional
-        How to measure; in place of single options among `settings`.
+        How to measure; in place of fields among `settings`.
     reference : bool
         Whether to measure isotropic Gaussian rows of the same N, d and norms for comparison.
     command : str
         Recorded in the provenance.
     progress : Progress, optional
     resources : Resources, optional
-        Memory and threads. BLAS is held to few threads a call in the whole process while the
-        passes run on threads of their own.
+        Memory, threads and device. The passes limit BLAS to few threads in the whole process.
     **settings
-        Further arguments of :func:`embgeo.load`, where `W` is a path, and fields of
-        :class:`embgeo.Options`: ``embgeo.analyze("model.pt", tensor="wte", seed=1)``.
+        Fields of :class:`embgeo.Options` and, if `W` is a path, further arguments of
+        :func:`embgeo.load`: ``embgeo.analyze("model.pt", tensor="wte", seed=1)``.
 
     Returns
     -------
@@ -127,13 +125,13 @@ def analyze(
     Raises
     ------
     BadOption
-        If `W` holds no matrix, or an option does not fit it.
+        If `W` holds no matrix, or an option does not apply to it.
     LabelMismatch
         If tokens or counts do not line up with the rows.
     UnreadableFile, AmbiguousTensor
         If `W` is a path and no matrix can be read from it.
     EmbgeoError
-        If no row is left to analyze, or the entries are too large to be squared.
+        If no row can be analyzed, or the entries are too large to be squared.
     """
     request = AnalysisRequest.of(sections=sections, **settings)
     if not isinstance(options, Options | None):
@@ -153,12 +151,8 @@ def analyze(
         source = replace(request.source, path=W, rank_order=rank_order, **files)
         W = replace(request, source=source).load(progress)
         rank_order = False
-    elif loading := request.source.collect_changes():
-        raise BadOption(
-            "is about a file, and this is a matrix in memory",
-            where=argument(next(iter(loading))),
-            way_out="leave it out",
-        )
+    else:
+        request.refuse_loading()
     labels = {name: value for name, value in labels.items() if name not in files}
     for name in ("tokens", "counts"):
         if is_path(labels.get(name)):
@@ -180,14 +174,14 @@ def analyze(
 
 
 def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
-    """The analysis of a matrix; `how` are further arguments of :func:`embgeo.measure.analyze`."""
+    """Analyze a matrix; `how` are further arguments of :func:`embgeo.measure.analyze`."""
     return Analysis.of(measuring.analyze(matrix, options=options, **how))
 
 
 def measure_requested(
     matrix: Matrix, request: AnalysisRequest, command: str, progress: Progress | None
 ) -> Analysis:
-    """The analysis of a matrix that is open, as a request says."""
+    """Analyze an open matrix as requested."""
     return measure(
         matrix,
         request.options_for(matrix),
@@ -202,9 +196,9 @@ def measure_requested(
 def analyze_sides(
     request: AnalysisRequest, command: str, progress: Progress | None
 ) -> tuple[Analysis, Analysis | None]:
-    """The analysis of what a request names, and that of the output matrix where there is one.
+    """Analyze the requested matrix and, of an untied model, the output matrix.
 
-    The first knows the verdict on the second: ``provenance["output"]["verdict"]``.
+    The verdict on the output matrix is in the provenance of the first analysis.
     """
     matrix = request.load(progress)
     analysis = measure_requested(matrix, request, command, progress)
@@ -219,12 +213,12 @@ def analyze_sides(
 
 
 def name_output(analysis: Analysis, output: Analysis) -> Analysis:
-    """The analysis of an input embedding, with the verdict on the output matrix."""
+    """Add the verdict on the output matrix to the analysis of the input embedding."""
     verdict = {"state": output.verdict.state, "headline": output.verdict.headline}
-    said = {**analysis.provenance["output"], "verdict": verdict}
-    # The note says that only the input embedding is judged.
+    described = {**analysis.provenance["output"], "verdict": verdict}
+    # This note says that only the input embedding is judged.
     notes = tuple(note for note in analysis.notes if note.code != "output")
-    return replace(analysis, provenance={**analysis.provenance, "output": said}, notes=notes)
+    return replace(analysis, provenance={**analysis.provenance, "output": described}, notes=notes)
 
 
 def is_path(value: Any) -> bool:
@@ -232,11 +226,11 @@ def is_path(value: Any) -> bool:
 
 
 def load_analysis(folder: Path | str) -> Analysis:
-    """Read a folder that ``embgeo analyze`` or :meth:`Analysis.save` wrote.
+    """Read a saved analysis from its folder.
 
     Raises
     ------
     UnreadableFile
-        If there is no analysis, or one of a format version that this embgeo does not know.
+        If there is no analysis, or its format version is not known.
     """
     return Analysis.of(result.load_analysis(as_path(folder, "folder")))

@@ -1,4 +1,4 @@
-"""Comparing: saved analyses as they are, everything else measured with the same options."""
+"""``embgeo.compare``: saved analyses, and matrices that are measured with the same options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.originals import original, saved_folder
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.core.arguments import as_texts, refuse_name
+from embgeo.core.arguments import as_texts, refuse_if, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import as_written
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from embgeo.core.progress import Progress
     from embgeo.stats.resources import Resources
 
-#: Stands for more queries than any matrix has rows.
+#: More than any matrix has rows.
 ALL_QUERIES = 2**62
-#: Options that a comparison itself uses, whatever is compared.
+#: Options of measuring that a comparison itself uses.
 OF_COMPARISONS = ("seed",)
 
 
@@ -57,32 +57,32 @@ def compare(
     Parameters
     ----------
     *inputs : path, Analysis or whatever holds a matrix
-        The baseline first, two at least: checkpoints, folders of saved analyses, analyses, or
-        what :func:`embgeo.analyze` takes. A saved analysis holds no matrix: what takes both
-        matrices comes from its checkpoint, if that still exists and is the same.
+        Two or more, the baseline first: checkpoints, folders of saved analyses, analyses, or
+        what :func:`embgeo.analyze` takes. A saved analysis holds no matrix; quantities of two
+        matrices need its checkpoint, unchanged.
     names : sequence of str, optional
-        What to call them, one for each; by their files by default.
+        A name for each input; the names of their files by default.
     track : bool
-        The inputs are checkpoints of one run, by path: order them by step (from their names, else
-        from what they hold) and show every number over training. A pattern stands for the files,
-        or the revisions of a model on the Hub (``"hf://org/name@step*"``), that match it.
+        Whether the inputs are checkpoints of one run, given by path. They are ordered by the step
+        in their names or in the files. A pattern stands for the files, or for the revisions of a
+        model on the Hub (``"hf://org/name@step*"``), that match it.
     every : int, optional
-        Of a track: take every N-th checkpoint from the first, and the last.
+        Of a track, take every N-th checkpoint from the first, and the last.
     match : {"token", "row"}, optional
-        How rows are matched; by token where all have some.
+        How rows are matched; by token if all inputs have tokens.
     queries : int or "all", optional
-        Tokens whose neighbors are compared; all up to 5,000, else 1,000; 0: none.
+        Number of tokens whose neighbors are compared; by default all up to 5,000, else 1,000.
     sections : str or sequence of str, optional
-        Only these sections, of saved analyses too.
+        Sections to measure, and to keep of saved analyses.
     reference : bool
-        Whether to measure isotropic rows too.
+        Whether to measure isotropic rows, too.
     command : str
         Recorded in the provenance.
     progress : Progress, optional
     resources : Resources, optional
     **settings
-        Arguments of :func:`embgeo.load` and fields of :class:`embgeo.Options`; they hold for all
-        inputs that are not measured yet.
+        Arguments of :func:`embgeo.load` and fields of :class:`embgeo.Options` for all inputs that
+        are measured.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def compare(
     Raises
     ------
     BadOption
-        If there is nothing to compare with, or an option would do nothing.
+        If there are fewer than two inputs, or an option would do nothing.
     EmbgeoError
         If an input cannot be read or measured.
     """
@@ -101,110 +101,78 @@ def compare(
     options = comparison_options(request, match, queries)
     taken = [Path(one) if is_path(one) else one for one in inputs]
     paths = [one for one in taken if isinstance(one, Path)]
-    if track and len(paths) < len(taken):
-        way_out = "name the checkpoints by their paths"
-        raise BadOption("takes checkpoints in files", where=argument("track"), way_out=way_out)
+    in_memory, where = track and len(paths) < len(taken), argument("track")
+    refuse_if(in_memory, where, "takes checkpoints in files", "name them by their paths")
     plan = plan_track(paths, track, every)
-    names = None if names is None else as_texts(names, "names")
-    if names is not None and len(names) != len(taken):
-        cause = f"{len(names)} for {len(taken)} inputs"
-        raise BadOption(cause, where=argument("names"), way_out="give one for each")
-    if names is not None and len(set(names)) < len(names):
-        raise BadOption("are not all different", where=argument("names"), way_out="rename one")
-    if plan is not None:
-        if names is not None:
-            names = name_steps(names, taken, plan)
-        taken = list(plan.paths)
+    names = None if names is None else order_names(as_texts(names, "names"), taken, plan)
+    taken = taken if plan is None else list(plan.paths)
     check_inputs(taken, request)
     return run_comparison(taken, request, options, names, plan, command=command, progress=progress)
 
 
-def name_steps(names: Sequence[str], paths: Sequence[Path], plan: TrackPlan) -> tuple[str, ...]:
-    """The names in the order of the steps."""
-    if set(paths) != set(plan.paths):
-        way_out = "leave them out, or name each file"
-        raise BadOption("are for files, not for patterns", where=argument("names"), way_out=way_out)
-    return tuple(names[list(paths).index(path)] for path in plan.paths)
+def order_names(
+    names: Sequence[str], inputs: Sequence[Any], plan: TrackPlan | None
+) -> Sequence[str]:
+    """The names of all inputs, in the order of the steps of a track."""
+    where, cause = argument("names"), f"{len(names)} for {len(inputs)} inputs"
+    refuse_if(len(names) != len(inputs), where, cause, "give one for each")
+    refuse_if(len(set(names)) < len(names), where, "are not all different", "rename one")
+    if plan is None:
+        return names
+    way_out = "leave them out, or name each file"
+    patterns = set(inputs) != set(plan.paths)
+    refuse_if(patterns, where, "are for files, not for patterns", way_out)
+    return [names[inputs.index(path)] for path in plan.paths]
 
 
 def comparison_options(
     request: AnalysisRequest, match: By | None, queries: int | str | None
 ) -> ComparisonOptions:
-    """The options of a comparison."""
+    """The options of a comparison; the number of queries may be a text."""
     if match not in (None, *get_args(By)):
         raise refuse_name("way to match", match, get_args(By), argument("match"))
-    asked = number_of_queries(queries)
-    seed = request.options.seed
-    if request.resources is None:
-        return ComparisonOptions(seed, match, asked)
-    return ComparisonOptions(seed, match, asked, request.resources)
-
-
-def number_of_queries(queries: int | str | None) -> int | None:
-    """A number that may be given as text; None where nothing is said."""
-    if queries is None:
-        return None
-    if queries == "all":
-        return ALL_QUERIES
-    if not (str(queries).isascii() and str(queries).isdigit()):
-        raise BadOption(
-            f"{queries!r} is not a number of tokens",
-            where=argument("queries"),
-            way_out="give N, 0 for none, or all",
-        )
-    return int(queries)
+    number = ALL_QUERIES if queries == "all" else queries
+    if number is not None:
+        wrong = not (str(number).isascii() and str(number).isdigit())
+        cause = f"{queries!r} is not a number of tokens"
+        refuse_if(wrong, argument("queries"), cause, "give N, 0 for none, or all")
+        number = int(number)
+    resources = {} if request.resources is None else {"resources": request.resources}
+    return ComparisonOptions(request.options.seed, match, number, **resources)
 
 
 def check_inputs(inputs: Sequence[Any], request: AnalysisRequest) -> None:
-    """Refuse what cannot be compared, and options that would do nothing."""
+    """Refuse inputs that cannot be compared, and options that would do nothing."""
     if len(inputs) < 2:
         where = as_written(inputs[0]) if inputs and isinstance(inputs[0], Path) else None
-        raise BadOption(
-            "there is nothing to compare it with", where=where, way_out="name another one"
-        )
+        cause = "there is nothing to compare it with"
+        raise BadOption(cause, where=where, way_out="name another one")
     paths = [one for one in inputs if isinstance(one, Path)]
-    if sum(str(path) == "-" for path in paths) > 1:
-        raise BadOption("stdin can be read once", where="-", way_out="save one to a file")
+    stdin = sum(str(path) == "-" for path in paths)
+    refuse_if(stdin > 1, "-", "stdin can be read once", "save one to a file")
     for path in paths:
-        refuse_several(path)
-    for name in request.sections or ():  # before they cut saved analyses down to nothing
+        for name, cause, one in (
+            (COMPARISON_NAME, "a comparison, which holds several analyses", path / "0-…"),
+            (TRAINING_NAME, "runs of several methods", path / "mle" / "seed-0"),
+        ):
+            if (path / name).is_file():
+                raise UnreadableFile(cause, where=path, way_out=f"name one of them, as in {one}")
+    for name in request.sections or ():  # sections of saved analyses are not checked later
         if name not in SECTIONS:
             raise refuse_name("section", name, SECTIONS, argument("sections"))
-    idle = idle_options(request)
-    if idle and all(map(is_measured, inputs)):
-        raise BadOption(
-            "would do nothing: all that is compared are saved analyses",
-            where=argument(idle[0]),
-            way_out="analyze the checkpoints with it, and compare those",
-        )
-
-
-def refuse_several(path: Path) -> None:
-    """Refuse a folder that holds several analyses."""
-    if (path / COMPARISON_NAME).is_file():
-        raise UnreadableFile(
-            "a comparison, which holds several analyses",
-            where=path,
-            way_out=f"name one of them, as in {path / '0-…'}",
-        )
-    if (path / TRAINING_NAME).is_file():
-        raise UnreadableFile(
-            "runs of several methods",
-            where=path,
-            way_out=f"name two of them, as in {path / 'mle' / 'seed-0'}",
-        )
-
-
-def idle_options(request: AnalysisRequest) -> list[str]:
-    """Names of given options that are about matrices which are still to be measured."""
-    loading = request.source.collect_changes()
-    reference = [] if request.reference else ["reference"]
-    measuring = [name for name in request.given if name not in OF_COMPARISONS]
-    return [*loading, *reference, *measuring]
+    if all(map(is_measured, inputs)):
+        measuring = [name for name in request.given if name not in OF_COMPARISONS]
+        reference = () if request.reference else ("reference",)
+        for name in (*request.source.collect_changes(), *reference, *measuring):
+            raise BadOption(
+                "would do nothing: all that is compared are saved analyses",
+                where=argument(name),
+                way_out="analyze the checkpoints with it, and compare those",
+            )
 
 
 def is_measured(one: Any) -> bool:
-    """Whether an input is an analysis already."""
+    """Whether an input is an analysis, saved or not."""
     if isinstance(one, Path):
         return saved_folder(one) is not None
     return isinstance(one, Analysis)
@@ -212,19 +180,15 @@ def is_measured(one: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OpenedInput:
-    """A matrix, an analysis, or both.
-
-    Attributes
-    ----------
-    name, given : str
-        Short, and as the user wrote it.
-    """
+    """A matrix, an analysis, or both."""
 
     name: str
+    #: As the user wrote it.
     given: str
     matrix: Matrix | None
     analysis: Analysis | None = None
     from_saved: bool = False
+    #: Why there is no matrix.
     matrix_absent: str = ""
 
 
@@ -239,11 +203,11 @@ def run_comparison(
     command: str = "",
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare inputs that were checked, in this order; a track if there is a `plan`.
+    """Compare checked inputs, as a track if there is a `plan`.
 
-    `keep`: a folder in which the analyses of a track are kept, and looked for.
+    The analyses of a track are kept in the folder `keep`, and read from it.
     """
-    # Everything is opened before anything is measured: a mistake is reported at once.
+    # Everything is opened before anything is measured, so that mistakes are reported at once.
     opened = open_inputs(inputs, request, plan, progress)
     if names is None:
         names = distinguish_names([one.name for one in opened], [Path(one.given) for one in opened])
@@ -276,7 +240,7 @@ def open_inputs(
     plan: TrackPlan | None,
     progress: Progress | None,
 ) -> list[OpenedInput]:
-    """All inputs; checkpoints of the Hub that hold the same weights are opened once."""
+    """Open all inputs; revisions on the Hub with the same weights are opened once."""
     if plan is None or not plan.commits:
         return [open_input(one, request, progress) for one in inputs]
     opened: dict[Path, OpenedInput] = {}
@@ -290,7 +254,7 @@ def open_inputs(
 
 
 def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) -> OpenedInput:
-    """The analysis of an input where there is one, and its matrix where that can be read."""
+    """The analysis of an input, if any, and its matrix, if it can be read."""
     if isinstance(one, Path):
         saved = saved_folder(one)
         if saved is None:
@@ -298,38 +262,33 @@ def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) ->
             matrix = loading.load(progress)
             request.options_for(matrix)  # refuses what does not fit this matrix
             return OpenedInput(default_name(one), matrix.origin.path, matrix)
-        return of_analysis(load_analysis(saved), saved, result_name(one), str(one), request)
+        return reopen(load_analysis(saved), saved, result_name(one), str(one), request)
     if isinstance(one, Analysis):
         given = str(one.provenance.get("file") or one.provenance.get("tensor") or "analysis")
-        return of_analysis(one, Path(), default_name(Path(given)), given, request)
-    if loading_given := request.source.collect_changes():
-        raise BadOption(
-            "is about a file, and this is a matrix in memory",
-            where=argument(next(iter(loading_given))),
-            way_out="leave it out",
-        )
+        return reopen(one, Path(), default_name(Path(given)), given, request)
+    request.refuse_loading()
     matrix = as_matrix(one)
     request.options_for(matrix)
     given = matrix.origin.path or matrix.name
     return OpenedInput(matrix.name, given, matrix)
 
 
-def of_analysis(
+def reopen(
     analysis: Analysis, folder: Path, name: str, given: str, request: AnalysisRequest
 ) -> OpenedInput:
+    """An analysis with its original matrix, if that can be read."""
     matrix, absent = original(analysis, folder)
-    return OpenedInput(name, given, matrix, cut_to(analysis, request.sections), True, absent)
+    selected = select_sections(analysis, request.sections)
+    return OpenedInput(name, given, matrix, selected, True, absent)
 
 
-def cut_to(analysis: Analysis, sections: Sequence[str] | None) -> Analysis:
-    """Without the sections that were not asked for."""
+def select_sections(analysis: Analysis, sections: Sequence[str] | None) -> Analysis:
     if sections is None:
         return analysis
-
-    def keep_listed(values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(value for value in values if value.quantity.family in sections)
-
     kinds = ("scalars", "series", "histograms", "points", "columns", "tables")
-    absent = {name: why for name, why in analysis.absent.items() if name in sections}
-    changes: dict[str, Any] = {kind: keep_listed(getattr(analysis, kind)) for kind in kinds}
+    absent = {name: reason for name, reason in analysis.absent.items() if name in sections}
+    changes: dict[str, Any] = {
+        kind: tuple(one for one in getattr(analysis, kind) if one.quantity.family in sections)
+        for kind in kinds
+    }
     return replace(analysis, absent=absent, **changes)

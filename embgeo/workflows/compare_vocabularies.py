@@ -1,8 +1,7 @@
-"""Comparing the rows of two models, of which one has tokens that were added to the other."""
+"""``embgeo.compare_vocabularies``: the rows of a model before and after tokens were added."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,21 @@ def compare_vocabularies(
     progress: Progress | None = None,
     **settings: Any,
 ) -> VocabularyChange:
-    """Compare the rows of two models: added, removed, moved, and the shared ones bit by bit.
+    """Find the rows that were added, removed, moved or changed between two models.
 
     Parameters
     ----------
     before, after : Path or str
-        What :func:`embgeo.load` takes.
+        Checkpoints, as :func:`embgeo.load` takes them.
     progress : Progress, optional
     **settings
-        Arguments of :func:`embgeo.load`, for both.
+        Arguments of :func:`embgeo.load` for both.
 
     Returns
     -------
     VocabularyChange
-        Counts of rows, and for the input embedding and the output matrix the norms of added rows
-        with their percentiles among the norms before.
+        Numbers of rows and, for the input embedding and the output matrix, the norms of added rows
+        with their percentiles among the earlier norms.
 
     Raises
     ------
@@ -44,10 +43,6 @@ def compare_vocabularies(
     """
     paths = [as_path(before, "before"), as_path(after, "after")]
     requests = [AnalysisRequest.of(path, **settings) for path in paths]
-    sources = [replace(one.source, hash_file=False) for one in requests]
-    first, second = (
-        replace(one, source=source).load(progress)
-        for one, source in zip(requests, sources, strict=True)
-    )
+    first, second = (one.load(progress, hash_file=False) for one in requests)
     one, other = distinguish_names([default_name(path) for path in paths], paths)
     return compare_rows(first, second, (one, other), progress)

@@ -41,8 +41,7 @@ def load_subjects(
     refuse_if(not results, argument("results"), "there is nothing to draw", "give one")
     for result in results:
         if not isinstance(result, Analysis | Comparison | Path | str):
-            way_out = "analyses, comparisons, or the folders that hold them"
-            raise refuse_type(result, "results", way_out)
+            raise refuse_type(result, "results", "analyses, comparisons, or folders of them")
     pairs = [pair for result in results for pair in list_subjects(result)]
     subjects = [subject for subject, _ in pairs]
     paths = [path for _, path in pairs]

@@ -1,4 +1,4 @@
-"""What an analysis is asked for: from plain arguments to a matrix and what is measured of it."""
+"""Requests: plain arguments, checked and sorted into what to read and what to measure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from embgeo.core.arguments import parse_size
+from embgeo.core.arguments import parse_size, refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options, choose_sections
 from embgeo.core.progress import report_bytes
@@ -18,30 +18,19 @@ if TYPE_CHECKING:
     from embgeo.core.progress import Progress
     from embgeo.stats.resources import Resources
 
-#: Options that mean nothing where token frequencies are unknown.
+#: Options that need token frequencies.
 NEED_FREQUENCIES = ("popular_share",)
 LEAST_MEMORY = 64 * 10**6
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRequest:
-    """A matrix in a file, and what is to be measured of it.
-
-    Attributes
-    ----------
-    source : Source
-    given : mapping of str to object
-        Fields of :class:`embgeo.core.options.Options` that were named; the others have their
-        defaults.
-    sections : tuple of str or None
-        What to measure; None: everything.
-    reference : bool
-        Whether to measure isotropic rows too.
-    resources : Resources or None
-    """
+    """A matrix to read, and what to measure of it."""
 
     source: Source
+    #: The given fields of `Options`; the others have their defaults.
     given: Mapping[str, Any]
+    #: None: all sections.
     sections: tuple[str, ...] | None = None
     reference: bool = True
     resources: Resources | None = None
@@ -56,13 +45,7 @@ class AnalysisRequest:
         resources: Resources | None = None,
         **settings: Any,
     ) -> Self:
-        """From plain arguments, refused where they mean nothing.
-
-        Raises
-        ------
-        BadOption
-            An argument that does not exist, has a value without meaning, or would do nothing.
-        """
+        """A request from plain arguments; BadOption for unknown and useless ones."""
         loading, measuring = split_settings(settings)
         chosen = choose_sections(sections)
         Options.of(measuring, chosen)
@@ -75,21 +58,24 @@ class AnalysisRequest:
         return Options.of(self.given, self.sections)
 
     def options_for(self, matrix: Matrix) -> Options:
-        """The options, once it is known what the matrix brings."""
+        """The options for a matrix; BadOption if it lacks what one of them needs."""
+        files = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
+        way_out = f"give {files} or {argument('rank_order')}"
         for name in NEED_FREQUENCIES:
-            if name in self.given and matrix.frequency is None:
-                frequencies = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
-                raise BadOption(
-                    "needs to know which tokens are popular",
-                    where=argument(name),
-                    way_out=f"give {frequencies} or {argument('rank_order')}",
-                )
+            useless = name in self.given and matrix.frequency is None
+            refuse_if(useless, argument(name), "needs to know which tokens are popular", way_out)
         return self.options.for_tokens(matrix.tokens)
+
+    def refuse_loading(self) -> None:
+        """BadOption if an argument of loading is given for a matrix in memory."""
+        for name in self.source.collect_changes():
+            cause = "is about a file, and this is a matrix in memory"
+            raise BadOption(cause, where=argument(name), way_out="leave it out")
 
     def load(
         self, progress: Progress | None = None, *, on_demand: bool = False, **changes: Any
     ) -> Matrix:
-        """The matrix; `changes` override fields of the source."""
+        """Load the matrix; `changes` override fields of the source."""
         from embgeo import io
 
         return io.open_source(
@@ -100,7 +86,7 @@ class AnalysisRequest:
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of loading, and arguments of measuring."""
+    """Sort arguments into those of loading and those of measuring."""
     known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]
     for name in settings:
         if not any(name in names for names in known):
@@ -119,27 +105,12 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 def choose_resources(
     memory: str | None = None, threads: int | None = None, device: str = "cpu"
 ) -> Resources:
-    """Memory such as ``"2GB"``, threads and device.
-
-    Raises
-    ------
-    BadOption, EmbgeoError
-        A size that is none, or a device that does not exist.
-    """
+    """Resources from plain arguments; memory is written as in ``"2GB"``."""
     from embgeo.stats.backend.choose import check_device
     from embgeo.stats.resources import DEFAULT_MEMORY, Resources
 
     check_device(device)
-    return Resources(DEFAULT_MEMORY if memory is None else size_in_bytes(memory), threads, device)
-
-
-def size_in_bytes(text: str) -> int:
-    """``2GB`` as 2,000,000,000."""
-    size = parse_size(text, "memory")
-    if size < LEAST_MEMORY:
-        raise BadOption(
-            f"{text} is too little to work in",
-            where=argument("memory"),
-            way_out="give 64MB or more",
-        )
-    return size
+    size = DEFAULT_MEMORY if memory is None else parse_size(memory, "memory")
+    small = size < LEAST_MEMORY
+    refuse_if(small, argument("memory"), f"{memory} is too little", "give 64MB or more")
+    return Resources(size, threads, device)

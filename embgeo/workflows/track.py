@@ -1,4 +1,4 @@
-"""Checkpoints of one run: which files and revisions a name means, their order, what is kept."""
+"""Tracks: the checkpoints that paths and patterns name, their order, and their kept analyses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.comparison.steps import Steps, steps_of
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.version import VERSION
 from embgeo.io.remote.cache import find_cached, is_offline
@@ -31,26 +32,18 @@ _WILD = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class TrackPlan:
-    """The checkpoints of a run, by rising step.
+    """The checkpoints of a run by rising step."""
 
-    Attributes
-    ----------
-    paths : tuple of Path
-        As the user names them.
-    steps : Steps
-    commits : mapping of Path to str
-        Of revisions of the Hub, as they were when they were listed.
-    """
-
+    #: As the user names them.
     paths: tuple[Path, ...]
     steps: Steps
+    #: Commits of revisions on the Hub when they were listed.
     commits: Mapping[Path, str] = field(default_factory=dict)
 
     def fetch(self, source: Source) -> tuple[Path, ...]:
-        """What is to be read for each step; the same twice where the Hub says it is the same.
+        """What to read for each step.
 
-        Revisions of one commit, and those whose files with weights have the same SHA-256, are
-        fetched once.
+        Revisions of the same commit, or with the same SHA-256 of all weights, are fetched once.
         """
         from embgeo.io.remote.fetching import keep_revision
 
@@ -68,17 +61,15 @@ class TrackPlan:
 
 
 def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> TrackPlan | None:
-    """Files and revisions by rising step, if they are to be a track; patterns stand for matches.
+    """The checkpoints of a track by rising step; None without `track`.
 
-    `paths`: ``*``, ``?`` and ``[…]`` in a path, or in the revision of a name of the Hub, are a
-    pattern. `every`: take every N-th checkpoint from the first, and the last.
+    ``*``, ``?`` and ``[…]`` in a path, or in the revision of a model on the Hub, are a pattern.
     """
+    where = argument("every")
+    refuse_if(every is not None and not track, where, "is about a track", argument("track"))
+    refuse_if(every is not None and every < 1, where, "takes 1 or more", "give 2 for half")
     if not track:
-        if every is not None:
-            raise BadOption("is about a track", where=argument("every"), way_out=argument("track"))
         return None
-    if every is not None and every < 1:
-        raise BadOption("takes 1 or more", where=argument("every"), way_out="give 2 for half")
     commits: dict[Path, str] = {}
     found: dict[Path, None] = {}
     for path in paths:
@@ -100,7 +91,7 @@ def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> 
 
 
 def _list_matches(path: Path) -> dict[Path, str]:
-    """What a path or a pattern stands for, with the commit of a revision; itself otherwise."""
+    """The paths that a pattern matches, with the commits of revisions; a plain path itself."""
     text = as_written(path)
     if not _WILD & set(text):
         return {path: ""}
@@ -127,9 +118,9 @@ def _list_revisions(path: Path, text: str) -> dict[Path, str]:
 
 
 def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> Path:
-    """The name to read a commit by: its own, or that of one with the same weights.
+    """The name of a commit, or of an earlier one with the same weights.
 
-    `folders`: where the commits before lie, with their names; this one is added.
+    `folders` maps the folders of earlier commits to their names; this one is added.
     """
     from embgeo.io.remote.fetching import fetch_into_cache
 
@@ -138,7 +129,7 @@ def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> P
 
 
 def steps_folder(folder: Path, plan: TrackPlan | None) -> Path | None:
-    """Where the analyses of the steps are kept: next to the result, named by the first step."""
+    """The folder of the analyses of all steps: next to the result, named by the first step."""
     if plan is None:
         return None
     return folder.absolute().parent / f"{result_name(plan.paths[0])[:60]}.steps"
@@ -151,10 +142,7 @@ def measure_kept(
     command: str,
     progress: Progress | None,
 ) -> Analysis:
-    """The analysis of a step; one that was kept in `home` is not made again.
-
-    The folder's name tells what was analyzed and how, so that other options make another folder.
-    """
+    """Analyze a step, unless its analysis is kept in `home`, under a hash of all options."""
     if home is None or not matrix.origin.sha256:
         return measure_requested(matrix, request, command, progress)
     name = default_name(Path(matrix.origin.path))[:60]
@@ -162,7 +150,7 @@ def measure_kept(
     if (folder / JSON_NAME).is_file():
         try:
             return load_analysis(folder)
-        except EmbgeoError:  # damaged: made again
+        except EmbgeoError:  # damaged
             pass
     analysis = measure_requested(matrix, request, command, progress)
     analysis.save(folder)
@@ -170,7 +158,7 @@ def measure_kept(
 
 
 def _identify(matrix: Matrix, request: AnalysisRequest) -> str:
-    """A hash of all that decides the numbers of an analysis: rows, labels, counts, options."""
+    """A hash of everything that decides the numbers of an analysis."""
     origin = matrix.origin
     hidden = None if matrix.hidden is None else matrix.hidden.origin.sha256
     facts = (

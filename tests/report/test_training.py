@@ -445,7 +445,7 @@ def test_figures_draw_a_training(folder: Path, capsys: pytest.CaptureFixture[str
 def test_diff_wants_runs_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["diff", str(folder), str(folder / "mle" / "seed-0")]) == 2
     error = capsys.readouterr().err
-    assert "runs of several methods; name two of them" in error
+    assert "runs of several methods; name one of them" in error
     assert error.count("\n") == 1
 
 

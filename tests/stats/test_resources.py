@@ -17,7 +17,7 @@ from embgeo.core.read_ahead import read_ahead
 from embgeo.measure.analyze import analyze
 from embgeo.numerics.blas_threads import blas_threads, limited
 from embgeo.stats.resources import COPIES, PassPlan, Resources
-from embgeo.workflows.request import size_in_bytes
+from embgeo.workflows.request import choose_resources
 from tests.support.matrices import gaussian
 
 SHAPES = [(1, 1), (5, 3), (4096, 10), (30_000, 384), (128_256, 4096), (10**7, 128), (100, 20_000)]
@@ -179,10 +179,10 @@ def test_read_ahead_asks_for_the_pages_of_the_slice(tmp_path, dtype):
     [("2GB", 2 * 10**9), ("1.5GiB", 3 * 2**29), ("64 mb", 64 * 10**6), ("1TB", 10**12)],
 )
 def test_sizes(text, size):
-    assert size_in_bytes(text) == size
+    assert choose_resources(text).memory == size
 
 
 @pytest.mark.parametrize("text", ["", "2", "-1GB", "1PB", "GB", "1e3GB", "10MB", "1GB2", "nan GB"])
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(BadOption, match="memory"):
-        size_in_bytes(text)
+        choose_resources(text)
