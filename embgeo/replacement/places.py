@@ -1,4 +1,4 @@
-"""Where a matrix lies in safetensors files, and the bytes of a file with other rows."""
+"""The places of a matrix in safetensors files, and the bytes of an edited file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from embgeo.io.formats import safetensors
 
 _BLOCK = 4 * 2**20
 
-#: Bytes that take the place of others, from an offset on.
+#: An offset, and the bytes to write there.
 Edit = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class TensorPlace:
-    """A tensor in a file: its bytes from `start` to `stop`."""
+    """The bytes `start` to `stop` of a file, which hold a tensor."""
 
     file: Path
     name: str
@@ -33,19 +33,19 @@ class TensorPlace:
     stop: int
 
     def place_rows(self, rows: Iterable[int], values: Iterable[bytes]) -> list[Edit]:
-        """The edits that put these values into these rows."""
+        """The edits that write these values into these rows."""
         width = (self.stop - self.start) // self.shape[0]
         return [(self.start + row * width, new) for row, new in zip(rows, values, strict=True)]
 
     def hash_bytes(self, edits: Sequence[Edit] = ()) -> str:
-        """SHA-256 of its bytes, with edits."""
+        """SHA-256 of the bytes after edits."""
         digest = hashlib.sha256()
         for block in read_edited(map_file(self.file), edits, self.start, self.stop):
             digest.update(block)
         return digest.hexdigest()
 
     def equals(self, other: TensorPlace) -> bool:
-        """Whether another tensor has the same type, shape and bytes."""
+        """Whether another tensor has the same dtype, shape and bytes."""
         if (self.dtype, self.shape) != (other.dtype, other.shape):
             return False
         one, two = map_file(self.file), map_file(other.file)
@@ -59,7 +59,7 @@ class TensorPlace:
 
 
 def read_edited(data: Bytes, edits: Sequence[Edit], start: int, stop: int) -> Iterator[bytes]:
-    """Bytes `start` to `stop` of a file block by block, with edits."""
+    """The bytes `start` to `stop` of a file after edits, block by block."""
     for first in range(start, stop, _BLOCK):
         last = min(first + _BLOCK, stop)
         block = bytearray(data[first:last])
@@ -71,15 +71,10 @@ def read_edited(data: Bytes, edits: Sequence[Edit], start: int, stop: int) -> It
 
 
 def find_places(checkpoint: Checkpoint, chosen: Tensor) -> list[TensorPlace]:
-    """Where a tensor lies, first, and every other tensor that holds the same bytes.
+    """The place of a tensor, then those of all other tensors with the same bytes.
 
-    A tied model may be stored with both of its matrices: changed in one of them only, it would be
-    tied no longer.
-
-    Raises
-    ------
-    UnreadableFile
-        The checkpoint does not consist of safetensors files.
+    A tied model may be stored with both of its matrices, which have to stay equal. UnreadableFile
+    unless the checkpoint consists of safetensors files.
     """
     every = [place for file in checkpoint.files for place in _list_places(file)]
     own = [place for place in every if place.name == chosen.name]

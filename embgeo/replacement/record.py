@@ -1,4 +1,4 @@
-"""The record of a repair, ``embgeo-repair.json``, which is a patch for other copies, too."""
+"""``embgeo-repair.json``: the record of a repair, which is a patch for other copies."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class ReplacedRow:
     row : int
     token : str or None
     roles : tuple of Role
-        Of a special token.
+        Roles of a special token.
     state : RowState or None
-        Before; None for a row without a token.
+        The state before; None for a row without a token.
     norm_before : float or None
-        None where it is not finite.
+        None if it is not finite.
     norm_after : float
-        Of the row as it is stored.
+        Norm of the stored row.
     values : str
-        The new row as the file stores it, in Base64.
+        The new row in the bytes of the file, in Base64.
     """
 
     row: int
@@ -58,7 +58,7 @@ class RewrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class RepairRecord:
-    """What a repair changed.
+    """The changes of a repair.
 
     Attributes
     ----------
@@ -69,20 +69,20 @@ class RepairRecord:
     shape : tuple of int
     dtype : str
     sha256_before, sha256_after : str
-        Of the bytes of the matrix.
+        Hashes of the bytes of the matrix.
     method : str
     seed : int or None
-        Of methods that draw random numbers.
+        None for methods without random numbers.
     length : str
-        Which norm of the healthy rows the new rows have: ``rms`` or ``median``.
+        The norm of the new rows, over the norms of the healthy rows: ``rms`` or ``median``.
     norm : float
-        That norm.
+        Its value.
     version : str
-        Of embgeo.
+        Version of embgeo.
     rows : tuple of ReplacedRow
-        Ascending.
+        In ascending order.
     files : tuple of RewrittenFile
-        Files that were written anew; all others are as they were.
+        Changed files; all others are unchanged.
     """
 
     source: str
@@ -101,11 +101,11 @@ class RepairRecord:
 
     @property
     def places(self) -> list[int]:
-        """Numbers of the rows."""
+        """Row numbers."""
         return [one.row for one in self.rows]
 
     def read_values(self) -> list[bytes]:
-        """The new rows as they are stored."""
+        """The bytes of the new rows."""
         return [base64.b64decode(one.values, validate=True) for one in self.rows]
 
 
@@ -117,7 +117,7 @@ def encode_row(values: npt.NDArray[np.generic]) -> str:
 
 
 def check_record(record: RepairRecord) -> None:
-    """Refuse, with a ValueError, rows that do not fit the matrix."""
+    """ValueError for rows that do not fit the matrix."""
     if len(record.shape) != 2 or not record.rows:
         raise ValueError("there are no rows")
     n, d = record.shape

@@ -1,4 +1,4 @@
-"""New rows by a method: of the length of the healthy ones, rounded to the type of the file."""
+"""New rows by a method, with the norm of the healthy rows, rounded to the type of the file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arguments import refuse_name
+from embgeo.core.arguments import refuse_if, refuse_name
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.errors import argument
 from embgeo.numerics.rounding import round_to
 from embgeo.replacement.methods import METHODS, mean, output
 from embgeo.replacement.methods.method import ReplacementMethod, RowSource, refuse_rows
@@ -19,15 +19,7 @@ from embgeo.replacement.record import ReplacedRow, encode_row
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """New rows.
-
-    Attributes
-    ----------
-    method : ReplacementMethod
-    norm : float
-        The norm of the healthy rows that they have, but for rounding.
-    rows : tuple of ReplacedRow
-    """
+    """New rows, all of the same norm but for rounding."""
 
     method: ReplacementMethod
     norm: float
@@ -35,7 +27,7 @@ class Replacement:
 
 
 def choose_method(name: str | None, source: RowSource) -> ReplacementMethod:
-    """The method of a name; by default the output rows of an untied model, else the mean."""
+    """The named method; by default "output" for an untied model, else "mean"."""
     if name is None:
         return mean if source.output is None else output
     found = {method.NAME: method for method in METHODS}
@@ -45,22 +37,10 @@ def choose_method(name: str | None, source: RowSource) -> ReplacementMethod:
 
 
 def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -> Replacement:
-    """Directions by the method, at the norm of the healthy rows.
-
-    Parameters
-    ----------
-    source : RowSource
-    rows : int array
-        Ascending; at least one.
-    method : ReplacementMethod
-    """
+    """Replace one or more rows, in ascending order."""
     survey = source.input
-    if not survey.healthy.any():
-        raise BadOption(
-            "every row is damaged: no norm is left to take",
-            where=survey.matrix.name,
-            way_out="take the checkpoint from another place",
-        )
+    cause, way_out = "every row is damaged: there is no norm to take", "take another checkpoint"
+    refuse_if(not survey.healthy.any(), survey.matrix.name, cause, way_out)
     directions, norm = method.compute(source, rows), survey.lengths[method.LENGTH]
     stored = scale_rows(source, rows, directions, norm)
     norms = np.linalg.norm(stored.astype(np.float64), axis=1)
@@ -86,7 +66,7 @@ def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -
 def scale_rows(
     source: RowSource, rows: IntArray, directions: FloatArray, norm: float
 ) -> npt.NDArray[Any]:
-    """Rows of a norm in the type of the matrix, refused where it does not hold them."""
+    """Rows of this norm in the type of the matrix; BadOption if it cannot hold them."""
     # Divided by the largest entry first: squares of entries near 1e-200 would vanish.
     largest = np.abs(directions).max(axis=1, keepdims=True)
     without = ~(np.isfinite(largest) & (largest > 0))[:, 0]

@@ -1,4 +1,4 @@
-"""Which rows of a matrix are healthy: all norms, in one pass."""
+"""Norms and states of all rows of a matrix, in one pass."""
 
 from __future__ import annotations
 
@@ -18,34 +18,25 @@ from embgeo.metrics.row_norms import root_mean_square
 from embgeo.stats import Norms
 from embgeo.stats.reader import RowReader
 
-#: Which norm of the healthy rows a new row gets.
+#: Root mean square or median of the norms of the healthy rows.
 Length = Literal["rms", "median"]
 
 
 @dataclass(frozen=True)
 class RowSurvey:
-    """Norms and states of all rows of a matrix.
-
-    Attributes
-    ----------
-    matrix : Matrix
-    norms : float64 array, shape (N,)
-        NaN for masked and non-finite rows.
-    healthy : bool array, shape (N,)
-        Rows that an analysis keeps.
-    states : mapping of int to RowState
-        Of the damaged rows, by row; a zero row of a padding token is as intended and not among
-        them.
-    """
+    """Norms and states of all N rows of a matrix."""
 
     matrix: Matrix
+    #: NaN for masked and non-finite rows.
     norms: FloatArray
+    #: The rows that an analysis keeps.
     healthy: Mask
+    #: Damaged rows → state; the zero row of a padding token is not damaged.
     states: dict[int, RowState]
 
     @property
     def damaged(self) -> IntArray:
-        """Ascending."""
+        """Ascending row numbers."""
         return np.array(sorted(self.states), dtype=np.int64)
 
     def state(self, row: int) -> RowState | None:
@@ -60,14 +51,9 @@ class RowSurvey:
 
 
 def survey(matrix: Matrix, damaged_below: float | None, progress: Progress | None) -> RowSurvey:
-    """Read all rows once and say which are healthy.
+    """Read all rows once.
 
-    Parameters
-    ----------
-    matrix : Matrix
-    damaged_below : float or None
-        Rows of a smaller norm are damaged; None: the gap between norms decides.
-    progress : Progress or None
+    Rows with a norm smaller than `damaged_below` are damaged; None: the gap between norms decides.
     """
     reader = RowReader(replace(matrix, output=None), progress=progress)
     found = Norms()

@@ -1,4 +1,4 @@
-"""An analysis on a dask cluster: from a request to the files that its workers read."""
+"""Analyses on a dask cluster: the files that the workers read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
@@ -21,9 +22,6 @@ from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 from embgeo.workflows.request import AnalysisRequest
 
-#: Signs in a path that stands for several files.
-WILDCARDS = frozenset("*?[")
-
 
 def analyze_in_cluster(
     request: AnalysisRequest,
@@ -32,18 +30,23 @@ def analyze_in_cluster(
     command: str = "",
     progress: Progress | None = None,
 ) -> Analysis:
-    """Both passes over a file, or over all files that a pattern means, on a dask cluster.
+    """Analyze a file, or all files that a pattern matches, on the cluster at this address.
 
-    `scheduler`: address of the cluster; one of its own on this machine by default.
+    Without a `scheduler` a local cluster is started.
     """
     source, resources = request.source, request.resources or Resources()
-    paths = files_of(Path(source.path))
+    paths = find_files(Path(source.path))
     matrix = request.load(progress, on_demand=True) if len(paths) == 1 else None
-    shards = shards_of(paths, source) if matrix is None else [shard_of(matrix, source)]
+    shards = list_shards(paths, source) if matrix is None else [make_shard(matrix, source)]
     masked = None if matrix is None else dict(matrix.masked)
 
     def described(plan: MergePlan) -> MergePlan:
-        return with_file(plan, matrix) if matrix is not None else with_names(plan, source)
+        if matrix is not None:
+            return describe_file(plan, matrix)
+        way_out = f"give {argument('counts', 'FILE')}"
+        has_corpus = source.corpus is not None
+        refuse_if(has_corpus, argument("corpus"), "is counted for one file only", way_out)
+        return label_plan(plan, source)
 
     threads = resources.threads or os.cpu_count() or 1
     with connect(scheduler, threads) as client, explain_errors(client.scheduler.address):
@@ -60,18 +63,17 @@ def analyze_in_cluster(
         )
 
 
-def files_of(path: Path) -> list[Path]:
-    """The path, or the files that it means as a pattern, in the order of their names."""
-    if not WILDCARDS & set(str(path)) or path.exists():
+def find_files(path: Path) -> list[Path]:
+    """The path, or the files that it matches as a pattern, by name."""
+    if path.exists() or not glob.has_magic(str(path)):
         return [path]
     found = sorted(glob.glob(str(path), recursive=True))
-    if not found:
-        raise BadOption("there is no such file", where=path, way_out="check the pattern")
+    refuse_if(not found, str(path), "there is no such file", "check the pattern")
     return [Path(name) for name in found]
 
 
-def shard_of(matrix: Matrix, source: Source) -> Shard:
-    """The one file, opened by the workers as it was opened here; labels stay here."""
+def make_shard(matrix: Matrix, source: Source) -> Shard:
+    """A single file, opened by the workers as it was opened here; labels stay here."""
     opened = Source(
         find_place(source).path.absolute(),
         tensor=matrix.origin.tensor or None,
@@ -82,12 +84,12 @@ def shard_of(matrix: Matrix, source: Source) -> Shard:
     return Shard(opened, matrix.n, given=str(source.path), fingerprint=fingerprint(matrix.data))
 
 
-def shards_of(paths: list[Path], source: Source) -> list[Shard]:
-    """Several files, one below the other; only their headers are read."""
+def list_shards(paths: list[Path], source: Source) -> list[Shard]:
+    """Several files whose rows are stacked; only their headers are read."""
     shards: list[Shard] = []
     first_row = 0
     for path in paths:
-        # Labels are those of the whole, and laid along its rows here.
+        # Labels belong to the whole matrix and stay here.
         opened = replace(source.without_labels(), path=path.absolute())
         rows = count_rows(path, source.tensor, source.transpose)
         shard = Shard(opened, rows, first_row, given=str(path))
@@ -96,8 +98,8 @@ def shards_of(paths: list[Path], source: Source) -> list[Shard]:
     return shards
 
 
-def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
-    """The plan with what is known of the one file here."""
+def describe_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
+    """Add the labels and facts of a single file to the plan."""
     plan = add_labels(plan, matrix.tokens, matrix.frequency)
     whole = replace(
         plan.matrix,
@@ -110,14 +112,3 @@ def with_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
         unreachable=matrix.unreachable,
     )
     return replace(plan, matrix=whole)
-
-
-def with_names(plan: MergePlan, source: Source) -> MergePlan:
-    """The plan with labels and counts of the whole, where the options give some."""
-    if source.corpus is not None:
-        raise BadOption(
-            "is counted for one file only",
-            where=argument("corpus"),
-            way_out=f"give {argument('counts', 'FILE')}",
-        )
-    return label_plan(plan, source)

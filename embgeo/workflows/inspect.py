@@ -1,4 +1,4 @@
-"""Inspecting: what a checkpoint holds, and which tensor would be analyzed."""
+"""``embgeo.inspect``: the tensors of a checkpoint, and the one that would be analyzed."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ def inspect(
     output: str | None = None,
     transpose: bool = False,
 ) -> Inspection:
-    """List the tensors of a checkpoint, and the choice among them; only headers are read.
+    """List the tensors of a checkpoint and the chosen one; only headers are read.
 
     Parameters
     ----------
     path : Path or str
-        What :func:`embgeo.load` takes.
+        A checkpoint, as :func:`embgeo.load` takes it.
     tensor, output : str, optional
-        Choose this tensor, and this output projection.
+        Names of the tensor and of the output projection.
     transpose : bool
-        Tokens are columns in the file.
+        Whether tokens are columns in the file.
 
     Returns
     -------
     Inspection
         ``tensors`` (name, shape, dtype, size and role of each), the choice and its ``reason``, or
-        the ``problem`` that leaves none.
+        the ``problem`` that prevents one.
 
     Raises
     ------
     UnreadableFile
-        If there is no checkpoint, or a damaged one.
+        If there is no checkpoint, or it is damaged.
     """
     from embgeo.io import open_checkpoint
     from embgeo.io.inspection import inspect_checkpoint

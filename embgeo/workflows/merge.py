@@ -1,4 +1,4 @@
-"""States of all parts of a matrix become a plan for the second round, or an analysis."""
+"""``embgeo.merge``: from the states of all parts to a plan for the second round, or an analysis."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def merge(
     command: str = "",
     progress: Progress | None = None,
 ) -> Analysis | None:
-    """Merge the states of all parts of a matrix that was measured in parts.
+    """Merge the states of all parts of a matrix.
 
     Parameters
     ----------
     states : sequence of Path or str
-        In any order. Those of the first round give a plan, or the sections that need no other
-        round; those of the second round give every section.
+        In any order. States of the first round give a plan, or the sections that need no other
+        round; states of the second round give all sections.
     plan : Path or str, optional
-        File for what the parts need for the second round, in place of an analysis.
+        File for the plan of the second round, in place of an analysis.
     tokens, counts : Path or str, optional
-        Labels and counts of the whole, where the parts have none. For the first round only.
+        Labels and counts of the whole matrix, if the parts have none; for the first round only.
     rank_order : bool
-        Rows are sorted by frequency, the most frequent first.
+        Whether rows are sorted by frequency, most frequent first.
     command : str
         Recorded in the provenance.
     progress : Progress, optional
@@ -64,13 +64,12 @@ def merge(
     Returns
     -------
     Analysis or None
-        None where a plan was written.
+        None if a plan was written.
 
     Raises
     ------
     EmbgeoError
-        If the states do not belong together, rows are missing, or every section needs a second
-        round.
+        If states do not belong together, rows are missing, or all sections need a second round.
     """
     if isinstance(states, str) or not isinstance(states, Iterable):
         raise refuse_type(states, "states", "the paths of states in a list")
@@ -88,19 +87,11 @@ def merge(
 
 
 class StateMerge:
-    """The states of all parts of a matrix, in any order.
+    """The states of all parts of a matrix, of one round and in any order.
 
-    Parameters
-    ----------
-    states : sequence of Path
-        Of one round; the plan of a second round may be among them.
-    labels : Source
-        Tokens and frequencies of the whole, where the parts have none. For the first round only.
-
-    Attributes
-    ----------
-    plan : MergePlan
-        What is known of the whole: of a first round, merged; of a second round, its plan.
+    The plan of a second round may be among the states. `labels` names tokens and frequencies of the
+    whole matrix, for the first round only. `plan` is that of the second round, or of the merged
+    states of the first.
     """
 
     def __init__(self, states: Sequence[Path], labels: Source = Source()) -> None:
@@ -112,12 +103,9 @@ class StateMerge:
                 whole = make_plan(merge_first(stored))
                 self.plan = label_plan(whole, labels)
             return
-        if given := labels.collect_changes():
-            raise BadOption(
-                "belongs to the first round",
-                where=argument(next(iter(given))),
-                way_out="give them where the plan is written",
-            )
+        for name in labels.collect_changes():
+            way_out = "give it when the plan is written"
+            raise BadOption("belongs to the first round", where=argument(name), way_out=way_out)
         check_mixture(stored)
         self._states = [one for one in stored if one.kind == "second"]
         plans = [one for one in stored if one.kind == "plan"]
@@ -127,35 +115,28 @@ class StateMerge:
 
     @property
     def name(self) -> str:
-        """The result is called by the file of the parts, if there is one."""
+        """The name of the result: that of the file, if all parts are of one."""
         parts = {part.file for part in self.plan.parts}
         return default_name(Path(parts.pop())) if len(parts) == 1 else "merged"
 
     def check(self, makes_plan: bool) -> None:
-        """Whether the states can become what is asked for."""
+        """Refuse a result that needs another round, and a plan after the last one."""
         if self._first:
             return
         more = self.plan.is_preliminary
         if more and not makes_plan:
-            held = (
-                "the first pass again"
-                if self.plan.repeats_first
-                else "the rows that a plan asked for"
-            )
+            repeated = self.plan.repeats_first
+            held = "the first pass again" if repeated else "the rows that a plan requested"
             raise EmbgeoError(
                 f"these states hold {held}, the second pass is still to come",
                 where=self._where,
                 way_out="write its plan: embgeo merge STATES --plan plan2.npz",
             )
-        if makes_plan and not more:
-            raise BadOption(
-                "these states are those of the last round",
-                where=argument("plan"),
-                way_out="give -o OUT",
-            )
+        cause = "these states are those of the last round"
+        refuse_if(makes_plan and not more, argument("plan"), cause, "give -o OUT")
 
     def write_plan(self, path: Path, progress: Progress | None = None) -> MergePlan:
-        """Write what the parts need for the next round."""
+        """Write the plan of the next round."""
         self.check(makes_plan=True)
         plan = self.plan
         if not self._first:
@@ -173,7 +154,7 @@ class StateMerge:
         return plan
 
     def analyze(self, *, command: str = "", progress: Progress | None = None) -> Partial:
-        """The analysis; after one round, of the sections that need no other."""
+        """The analysis; after one round, of the sections that need no second."""
         self.check(makes_plan=False)
         if self._first:
             with files.consistent(self._where):
@@ -193,20 +174,20 @@ class StateMerge:
 
 
 def describe_plan(plan: MergePlan) -> str:
-    """What a plan asks of the parts."""
+    """What the parts have to do for a plan."""
     if plan.repeats_first:
         damaged = len(plan.census.small)
         return f"first pass again over {plan.matrix.n:,} rows, without {damaged:,} damaged ones"
     gathers = f"gathers {len(plan.wanted):,} rows"
     if not plan.statistics and not len(plan.wanted):
-        return "asks for nothing, the second round is empty"
+        return "the second round is empty"
     if plan.only_gathers:
-        return f"{gathers} first, which no file within reach holds"
+        return f"{gathers} first, which are in no file within reach"
     return f"second pass over {plan.matrix.n:,} rows, {gathers}"
 
 
 def check_mixture(stored: Sequence[files.Stored]) -> None:
-    """Refuse all but states of the second round, with one plan at most."""
+    """Refuse anything but states of the second round with at most one plan."""
     of_kind = {kind: [one.path for one in stored if one.kind == kind] for kind in files.KINDS}
     first, plans, second = of_kind["first"], of_kind["plan"], of_kind["second"]
     if first:
@@ -218,10 +199,8 @@ def check_mixture(stored: Sequence[files.Stored]) -> None:
             "embgeo merge t*.npz -o OUT",
         )
     if len(plans) > 1:
-        raise BadOption(
-            f"a plan, and so is {plans[0]}", where=plans[1], way_out="give one plan at most"
-        )
+        cause = f"a plan, and so is {plans[0]}"
+        raise BadOption(cause, where=plans[1], way_out="give one plan at most")
     if not second:
-        raise BadOption(
-            "a plan alone", where=plans[0], way_out="give the states of its second round too"
-        )
+        way_out = "give the states of its second round, too"
+        raise BadOption("a plan alone", where=plans[0], way_out=way_out)

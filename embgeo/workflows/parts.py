@@ -1,4 +1,4 @@
-"""A part of a matrix, measured and saved as a state: what can be asked for, and doing it."""
+"""Measuring a part of a matrix and saving its state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.errors import BadOption, EmbgeoError, argument, looking_at
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import FREQUENCIES, Source
@@ -16,39 +16,29 @@ from embgeo.workflows.request import AnalysisRequest
 if TYPE_CHECKING:
     from embgeo.distributed.part import StatePart
 
-#: Options about labels, counts and hidden states, which the plan of the first round has.
+#: Options about labels, counts and hidden states, which the plan records.
 LABELED = ("tokens", *FREQUENCIES, "hidden")
 
 
 @dataclass(frozen=True, slots=True)
 class PartRequest:
-    """What is asked of a matrix that is measured in parts; None where nothing is.
+    """Options of measuring a matrix in parts."""
 
-    Attributes
-    ----------
-    save_state : Path or None
-        File for the state.
-    plan : Path or None
-        Plan of the second round.
-    part : str or None
-        Which rows: ``I/P`` for part I of P equal ones.
-    first_row : int or None
-        Number that the file's row 0 has in the whole matrix.
-    dask : bool
-        Whether a cluster measures all parts.
-    scheduler : str or None
-        Address of the cluster; its own on this machine by default.
-    """
-
+    #: File for the state.
     save_state: Path | None
+    #: Plan of the second round.
     plan: Path | None
+    #: ``I/P`` for part I of P equal ones.
     part: str | None
+    #: Row number of the file's row 0 in the whole matrix.
     first_row: int | None
+    #: Whether a cluster measures all parts.
     dask: bool
+    #: Address of the cluster.
     scheduler: str | None
 
     def check(self, request: AnalysisRequest, device: str, writes_result: bool) -> None:
-        """Refuse options that contradict each other, or would do nothing."""
+        """Refuse options that contradict each other or would do nothing."""
         saves, dask = self.save_state is not None, argument("engine", "dask")
         for name in ("plan", "part", "first_row"):
             useless = not saves and getattr(self, name) is not None
@@ -66,64 +56,41 @@ class PartRequest:
 
     def _check_state(self, request: AnalysisRequest, writes_result: bool) -> None:
         dask, source = argument("engine", "dask"), request.source
-        refuse_if(
-            self.dask,
-            argument("save_state"),
-            "a cluster needs no files of states",
-            f"leave it or {dask} out",
-        )
-        refuse_if(
-            writes_result,
-            "--out or --json",
-            "a part gives a state, not a result",
-            "give them to embgeo merge",
-        )
-        refuse_if(
-            bool(request.options.sphere),
-            argument("sphere"),
-            "the search over the sphere needs a pass for each of its steps",
-            f"leave it out, or use {dask}",
-        )
+        cause, way_out = "a cluster needs no files of states", f"leave it or {dask} out"
+        refuse_if(self.dask, argument("save_state"), cause, way_out)
+        cause, way_out = "a part gives a state, not a result", "give them to embgeo merge"
+        refuse_if(writes_result, "--out or --json", cause, way_out)
+        cause, way_out = "the search needs a pass for each step", f"leave it out, or use {dask}"
+        refuse_if(bool(request.options.sphere), argument("sphere"), cause, way_out)
         rows = f"{argument('part')} and {argument('rows')}"
         both = self.part is not None and source.rows is not None
         refuse_if(both, rows, "both say which rows", "give one")
-        if self.plan is not None:  # which has the options of the first round
+        if self.plan is not None:
             named = [name for name in LABELED if name in source.collect_changes()]
             named += [] if request.sections is None else ["sections"]
             for name in (*named, *request.given):
                 way_out = "leave it out in the second round"
-                refuse_if(True, argument(name), "is in the plan already", way_out)
+                raise BadOption("is in the plan already", where=argument(name), way_out=way_out)
 
 
 def check_distributed(request: AnalysisRequest, device: str) -> None:
     """Refuse what cannot be measured in parts."""
-    away = "leave it out"
-    refuse_if(device != "cpu", argument("device"), "parts are measured on the processor", away)
-    refuse_if(
-        request.source.hidden is not None,
-        argument("hidden"),
-        "hidden states are not measured in parts",
-        "measure them by themselves: embgeo analyze FILE --hidden STATES --sections hidden",
-    )
+    cause = "parts are measured on the processor"
+    refuse_if(device != "cpu", argument("device"), cause, "leave it out")
+    has_hidden, cause = request.source.hidden is not None, "hidden states are not measured in parts"
+    way_out = "measure them by themselves: embgeo analyze FILE --hidden STATES --sections hidden"
+    refuse_if(has_hidden, argument("hidden"), cause, way_out)
     for name, everything in (("pairs", None), ("neighbors_of", "all")):
-        asked = getattr(request.options, name) == everything
+        is_all = getattr(request.options, name) == everything
         way_out = "leave it out: a sample is taken"
-        refuse_if(asked, argument(name, "all"), "needs all rows in one place", way_out)
+        refuse_if(is_all, argument(name, "all"), "needs all rows in one place", way_out)
     refuse_if(str(request.source.path) == "-", "-", "stdin cannot be read twice", "name a file")
 
 
 def measure_part(
     request: AnalysisRequest, wanted: PartRequest, progress: Progress | None = None
 ) -> str:
-    """Measure a part of a matrix, in the first round or by a plan, and save its state.
-
-    `wanted`: with a file for the state. Returns what the state holds.
-
-    Raises
-    ------
-    BadOption
-        If the file exists and is not a state.
-    """
+    """Measure a part, in the first round or by a plan, and save its state; return what it holds."""
     from embgeo.distributed import files, first_round, second_round
     from embgeo.distributed.rounds import read_task
     from embgeo.distributed.states import save_first, save_second
@@ -156,7 +123,7 @@ def measure_part(
 
 
 def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
-    """The rows that the options mean."""
+    """The part that the options choose."""
     from embgeo.distributed import describe_part
     from embgeo.distributed.part import share
     from embgeo.io.labels.rows import parse_rows
@@ -172,19 +139,17 @@ def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
 
 
 def check_state_file(path: Path) -> None:
-    """Refuse, before anything is computed, to write over what is not a state or plan."""
+    """Refuse, before anything is computed, to replace a file that is not a state or plan."""
     from embgeo.distributed import files
 
-    try:
-        if not path.exists() and not path.is_symlink():
-            if path.absolute().parent.is_dir():
+    way_out = "choose another file"
+    with looking_at(path, way_out):
+        try:
+            if path.exists() or path.is_symlink():
+                files.check_replaceable(path)
                 return
-            cause = f"{path.parent} is not a folder"
-        else:
-            files.check_replaceable(path)
-            return
-    except EmbgeoError:
-        cause = "exists and is not a state or plan of embgeo"
-    except OSError as error:
-        cause = f"cannot be used: {error.strerror or error}"
-    raise BadOption(cause, where=path, way_out="choose another file")
+        except EmbgeoError as error:
+            cause = "exists and is not a state or plan of embgeo"
+            raise BadOption(cause, where=path, way_out=way_out) from error
+        nowhere = not path.absolute().parent.is_dir()
+        refuse_if(nowhere, str(path), f"{path.parent} is not a folder", way_out)

@@ -1,4 +1,4 @@
-"""Repairing: damaged rows of a model get new values, in a copy of which few bytes differ."""
+"""``embgeo.repair``: a copy of a model whose damaged rows have new values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import as_path, refuse_if
-from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
     from embgeo.comparison.comparison import Comparison
     from embgeo.core.matrix import Matrix
 
-#: Rows that are replaced at most, where nobody says otherwise.
+#: Default limit of the rows to replace.
 MAX_ROWS = 256
-#: What the two models are compared by.
+#: The section that old and new model are compared by.
 COMPARED = "tokens"
-#: Endings of files that may hold the same matrix again, in a format that is not rewritten.
+#: Suffixes of files that may hold the same matrix in a format that is not rewritten.
 _OTHER_WEIGHTS = {".bin", ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth", ".safetensors"}
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What a repair did, or would do.
+    """The result of a repair.
 
     Attributes
     ----------
     record : RepairRecord or None
-        Rows before and after; None where there is nothing to repair.
+        Rows before and after; None if no row is damaged.
     folder : Path or None
-        The new model; None where nothing was written.
+        The new model; None if nothing was written.
     comparison : Comparison or None
-        Of the new model with the old one.
+        The new model compared with the old one.
     notes : tuple of str
     """
 
@@ -66,7 +66,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The matrix that is repaired: where it was read from, and each place where it is stored."""
+    """The matrix to repair, and each place where it is stored."""
 
     model: Path
     checkpoint: Checkpoint
@@ -74,7 +74,7 @@ class _Target:
     places: list[TensorPlace]
 
     def edits(self, record: RepairRecord) -> dict[Path, list[Edit]]:
-        """The new bytes by file."""
+        """The edits by file."""
         found: dict[Path, list[Edit]] = {}
         for place in self.places:
             new = place.place_rows(record.places, record.read_values())
@@ -104,8 +104,8 @@ def repair(
     Parameters
     ----------
     model : Path or str
-        A model folder with safetensors files, or one such file; or a remote name, of which the
-        reduced model folder is repaired: its record is a patch for the whole model.
+        A model folder with safetensors files, one such file, or a remote name. Of a remote model
+        the reduced model folder is repaired; its record is a patch for the whole model.
     out : Path or str, optional
         Folder of the copy, which must not exist. Files without the matrix are linked into it.
     rows : str, Path or sequence of int
@@ -115,22 +115,22 @@ def repair(
         ``"output"``: direction of the output row; ``"subwords"``: mean of the pieces of the token's
         text; ``"mean"``: mean of the healthy rows; ``"mean-cov"``: draws around it (Hewitt 2021);
         ``"median-norm"``: the row's own direction. By default ``"output"`` for untied models, else
-        ``"mean"``. New rows have the root mean square norm of the healthy ones, those of the last
-        method the median.
+        ``"mean"``. New rows have the root mean square norm of the healthy ones, or the median with
+        ``"median-norm"``.
     seed : int
-        Of ``"mean-cov"``.
+        Random seed of ``"mean-cov"``.
     max_rows : int
-        More rows are refused.
+        The most rows to replace.
     patch : Path or str, optional
-        ``embgeo-repair.json`` of another copy of this model, whose new rows are taken as they are.
+        ``embgeo-repair.json`` of another copy of this model, whose new rows are used.
     dry_run : bool
-        Compute everything, write nothing.
+        Whether to write nothing.
     diff : bool
         Whether to compare the new model with the old one.
     tensor, output : str, optional
         Names of the matrix to repair, and of the output matrix.
     max_download : str, optional
-        Most bytes that are fetched of a remote model, as in ``"2GB"``.
+        The most bytes of a remote model to fetch, as in ``"2GB"``.
     damaged_below : float, optional
         Rows of a smaller norm are damaged; by default the gap between the norms decides.
     progress : Progress, optional
@@ -142,9 +142,9 @@ def repair(
     Raises
     ------
     BadOption
-        A row for which the method has no source, too many rows, or a folder that is not free.
+        If the method has no source for a row, there are too many rows, or `out` exists.
     UnreadableFile
-        A model that cannot be read, is not stored as safetensors, or is not that of the patch.
+        If the model cannot be read, is not stored as safetensors, or is not that of the patch.
     """
     given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")
@@ -166,7 +166,7 @@ def repair(
     notes = list_other_weights(target)
     if dry_run or out is None:
         return Repair(record, notes=notes)
-    # What was fetched stays as it is in its cache, though a file of the copy is changed in place.
+    # Files of a cache are not linked, lest an edit of the copy change them.
     record = write_repaired(target, out, record, link=not is_remote(given))
     compared = compare_models(model, out, source, progress) if diff else None
     return Repair(record, out, compared, notes)
@@ -176,27 +176,20 @@ def check_options(
     rows: Any, method: str | None, patch: object, out: Path | None, dry_run: bool
 ) -> None:
     """Refuse options that do not go together."""
-    where = argument("patch")
-    way_out = "leave them out"
     for name, is_given in (("rows", rows != DAMAGED), ("method", method is not None)):
         cause = f"holds the new rows already, {argument(name)} would do nothing"
-        refuse_if(patch is not None and is_given, where, cause, way_out)
-    refuse_if(
-        out is None and not dry_run,
-        argument("out"),
-        "is missing: a model is never changed in place",
-        f"name a new folder, or look first with {argument('dry_run')}",
-    )
+        refuse_if(patch is not None and is_given, argument("patch"), cause, "leave them out")
+    cause = "is missing: a model is never changed in place"
+    way_out = f"name a new folder, or look first with {argument('dry_run')}"
+    refuse_if(out is None and not dry_run, argument("out"), cause, way_out)
 
 
 def open_target(source: Source) -> _Target:
-    """The matrix and all places where it is stored."""
     model = Path(source.path)
     checkpoint = open_checkpoint(model)
     if model.is_file() and checkpoint.files != (model,):
-        raise UnreadableFile(
-            "is the index of a model", where=model, way_out=f"name its folder {model.parent}"
-        )
+        way_out = f"name its folder {model.parent}"
+        raise UnreadableFile("is the index of a model", where=model, way_out=way_out)
     matrix = read_matrix(checkpoint, source)
     chosen = next(t for t in checkpoint.tensors if t.name == matrix.origin.tensor)
     return _Target(model, checkpoint, matrix, find_places(checkpoint, chosen))
@@ -211,19 +204,16 @@ def make_rows(
     damaged_below: float | None,
     progress: Progress | None,
 ) -> RepairRecord | None:
-    """New rows by a method; None where no row is damaged."""
+    """New rows by a method; None if there is nothing to replace."""
     matrix, projection = target.matrix, target.matrix.output
     found = survey(matrix, damaged_below, progress)
     chosen = choose_rows(found, rows)
     if not len(chosen):
         return None
-    if len(chosen) > max_rows:
-        raise BadOption(
-            f"{len(chosen):,} rows are to be replaced, more than {max_rows:,}",
-            where=target.model,
-            way_out=f"allow it with {argument('max_rows', str(len(chosen)))}, or choose fewer with "
-            f"{argument('rows')}",
-        )
+    cause = f"{len(chosen):,} rows are to be replaced, more than {max_rows:,}"
+    allow = argument("max_rows", str(len(chosen)))
+    way_out = f"allow it with {allow}, or choose fewer with {argument('rows')}"
+    refuse_if(len(chosen) > max_rows, str(target.model), cause, way_out)
     source = RowSource(
         found,
         None if projection is None else survey(projection, damaged_below, progress),
@@ -254,57 +244,50 @@ def make_rows(
 
 
 def read_patch(path: Path, target: _Target) -> RepairRecord:
-    """The record of another copy of this model, refused for any other matrix."""
+    """The record of another copy of this model; UnreadableFile if it is of another matrix."""
     record, place = FORMAT.load(path), target.places[0]
     held = place.hash_bytes()
     if held == record.sha256_after:
-        way_out = "use the model as it is"
+        way_out = "use the model unchanged"
         raise UnreadableFile("holds the new rows already", where=target.model, way_out=way_out)
     if (place.name, place.shape, held) != (record.tensor, record.shape, record.sha256_before):
-        raise UnreadableFile(
-            f"{place.name} is not the matrix that {path} was made of",
-            where=target.model,
-            way_out="take the same revision of the model, or repair this one without a patch",
-        )
-    if place.hash_bytes(place.place_rows(record.places, record.read_values())) != (
-        record.sha256_after
-    ):
+        cause = f"{place.name} is not the matrix that {path} was made of"
+        way_out = "take the same revision of the model, or repair this one without a patch"
+        raise UnreadableFile(cause, where=target.model, way_out=way_out)
+    new = place.place_rows(record.places, record.read_values())
+    if place.hash_bytes(new) != record.sha256_after:
         way_out = "take the record again from where the model was repaired"
-        raise UnreadableFile("its rows are not those of its hash", where=path, way_out=way_out)
+        raise UnreadableFile("its rows do not have its hash", where=path, way_out=way_out)
     return replace(record, source=str(target.model), files=())
 
 
 def list_other_weights(target: _Target) -> tuple[str, ...]:
-    """A note on each file that may hold the old rows in another format."""
+    """Notes on files that may hold the old rows in another format."""
     if target.model.is_file():
         return ()
     read = {path.name for path in target.checkpoint.files}
     return tuple(
-        f"{name} is kept as it is: if it holds the same matrix, its rows are the old ones"
+        f"{name} is unchanged: if it holds the same matrix, its rows are the old ones"
         for name in list_model_files(target.model)
         if name.suffix in _OTHER_WEIGHTS and str(name) not in read
     )
 
 
 def write_repaired(target: _Target, out: Path, record: RepairRecord, *, link: bool) -> RepairRecord:
-    """The new model with its record, whole or not at all."""
+    """Write the new model with its record, whole or not at all; return the complete record."""
     tensors: dict[str, tuple[str, ...]] = {place.file.name: () for place in target.places}
     for place in target.places:
         tensors[place.file.name] += (place.name,)
-    written = record
 
     def finish(folder: Path, hashes: Mapping[Path, Hashes]) -> None:
-        nonlocal written
         files = (RewrittenFile(str(n), tensors[n.name], *both) for n, both in hashes.items())
-        written = replace(record, files=tuple(files))
-        FORMAT.save(written, folder)
+        FORMAT.save(replace(record, files=tuple(files)), folder)
 
     write_copy(target.model, out, target.edits(record), finish, link=link)
-    return written
+    return FORMAT.load(out)
 
 
 def compare_models(model: Path, out: Path, source: Source, progress: Progress | None) -> Comparison:
-    """The new model next to the old one."""
     from embgeo.workflows.compare import compare
 
     new = out / model.name if model.is_file() else out

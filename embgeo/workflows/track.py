@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from embgeo.core.source import Source
     from embgeo.result.analysis import Analysis
 
-_WILD = frozenset("*?[")
-
 
 @dataclass(frozen=True, slots=True)
 class TrackPlan:
@@ -93,7 +91,7 @@ def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> 
 def _list_matches(path: Path) -> dict[Path, str]:
     """The paths that a pattern matches, with the commits of revisions; a plain path itself."""
     text = as_written(path)
-    if not _WILD & set(text):
+    if not glob.has_magic(text):
         return {path: ""}
     if not is_remote(path):
         matches = {path: ""} if path.exists() else {Path(one): "" for one in glob.glob(text)}
@@ -106,7 +104,7 @@ def _list_matches(path: Path) -> dict[Path, str]:
 
 def _list_revisions(path: Path, text: str) -> dict[Path, str]:
     hub = read_hub_name(path)
-    if hub is None or not _WILD & set(hub.revision):
+    if hub is None or not glob.has_magic(hub.revision):
         cause = "a pattern is for revisions of the Hub, as in hf://org/name@step*"
         raise BadOption(cause, where=text, way_out="name each file")
     from embgeo.io.remote.hub import list_revisions

@@ -142,7 +142,7 @@ def test_files_of_rows_in_any_order() -> None:
 def test_rows_out_of_reach_take_a_round_of_their_own() -> None:
     first_round(3, *QUICK)
     shutil.move("W.npy", "moved.npy")
-    assert "rows first, which no file within reach holds" in done(
+    assert "rows first, which are in no file within reach" in done(
         "merge --plan plan.npz", *states("s")
     )
     shutil.move("moved.npy", "W.npy")
@@ -160,7 +160,7 @@ def test_another_file_of_the_same_name_is_out_of_reach() -> None:
     first_round(3, *QUICK)
     W = np.load("W.npy")
     np.save("W.npy", gaussian(502, *W.shape))
-    assert "rows first, which no file within reach holds" in done(
+    assert "rows first, which are in no file within reach" in done(
         "merge --plan plan.npz", *states("s")
     )
 
@@ -219,7 +219,7 @@ def test_a_state_replaces_a_state() -> None:
         ("--save-state s.npz --hidden W.npy", "not measured in parts"),
         ("--save-state s.npz --pairs all", "all rows in one place"),
         ("--save-state s.npz --neighbors-of all", "all rows in one place"),
-        ("--save-state s.npz --sphere", "a pass for each of its steps"),
+        ("--save-state s.npz --sphere", "a pass for each step"),
         ("--save-state s.npz --device cuda", "on the processor"),
         ("--save-state s.npz --engine dask", "a cluster needs no files"),
         ("--save-state s.npz --sections nope", "unknown section 'nope'"),
@@ -315,7 +315,7 @@ def test_a_plan_that_asks_for_nothing() -> None:
     np.save("W.npy", gaussian(5, 120, 60))
     first_round(3, "--sections", "spectrum")
     told = done("merge --plan plan.npz", *states("s"))
-    assert told.startswith("plan.npz: asks for nothing, the second round is empty\n")
+    assert told.startswith("plan.npz: the second round is empty\n")
     told = done("analyze W.npy --part 1/3 --plan plan.npz --save-state t1.npz")
     assert told == "t1.npz: second round, rows 0 to 39\n"
     second_round()

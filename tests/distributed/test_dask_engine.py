@@ -29,7 +29,7 @@ from embgeo.distributed import connection
 from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, cut_pieces
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
-from embgeo.workflows.cluster import with_file
+from embgeo.workflows.cluster import describe_file
 from tests.support.in_parts import check_analyses
 from tests.support.matrices import gaussian
 from tests.support.sampling import sample_cases
@@ -175,7 +175,7 @@ def test_every_section_alone(client: Any, section: str) -> None:
     """Some need no second pass and no row, and are finished from the first."""
     matrix = embgeo.load("W.npy", tokens="tokens.txt", counts="counts.tsv", output="none")
     wanted: dict[str, Any] = {"sections": (section,), "options": Options(sphere=False)}
-    found = on_cluster(client, described=lambda plan: with_file(plan, matrix), **wanted)
+    found = on_cluster(client, described=lambda plan: describe_file(plan, matrix), **wanted)
     check_analyses(found, analyze(matrix, **wanted))
 
 

@@ -161,7 +161,7 @@ def test_a_patch_is_for_its_model_only(model: Path, tmp_path: Path) -> None:
         with pytest.raises(UnreadableFile):
             embgeo.repair(model, tmp_path / "x", patch=patch)
     patch.write_text(json.dumps(said | {"rows": said["rows"][:2]}))
-    with pytest.raises(UnreadableFile, match="not those of its hash"):
+    with pytest.raises(UnreadableFile, match="do not have its hash"):
         embgeo.repair(model, tmp_path / "x", patch=patch)
     assert not (tmp_path / "x").exists()
 

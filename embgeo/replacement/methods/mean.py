@@ -1,8 +1,8 @@
 """The mean of all healthy rows.
 
-Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models": the average of the
-rows keeps the softmax of the model near what it was. That bound is about the row as it is; here it
-gets the length of the others, like every new row.
+Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models": with the average of
+the rows, the softmax of the model changes little. The bound holds for the mean itself; here it is
+scaled to the norm of the other rows, like every new row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draws around the mean of all healthy rows, with a small share of their covariance.
+"""Draws around the mean of all healthy rows with a small share of their covariance.
 
 Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models": its code draws from
 the normal distribution of mean μ and covariance 10⁻⁵ Σ.
@@ -23,8 +23,8 @@ SHARE = 1e-5
 def compute(source: RowSource, rows: IntArray) -> FloatArray:
     """A draw for each row, in ascending order of the rows.
 
-    Σᵢ zᵢ (wᵢ − μ) / √n with standard normal zᵢ has the covariance of the n rows: no d×d matrix is
-    made, nor decomposed.
+    Σᵢ zᵢ (wᵢ − μ) / √n with standard normal zᵢ has the covariance of the n rows, so that no d×d
+    matrix has to be decomposed.
     """
     d, k, n = source.input.matrix.d, len(rows), int(source.input.healthy.sum())
     generator = np.random.default_rng(source.seed)

@@ -1,4 +1,4 @@
-"""The row's own direction, at the median norm: for rows that shrank and kept their direction."""
+"""The row's own direction at the median norm, for rows that only shrank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ SEEDED = False
 
 
 def compute(source: RowSource, rows: IntArray) -> FloatArray:
-    """The rows as they are."""
     without = rows[~(source.input.norms[rows] > 0)]
     if len(without):
         raise refuse_rows(source, without, "zero and non-finite rows have no direction")

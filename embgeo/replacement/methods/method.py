@@ -1,4 +1,4 @@
-"""What a method of replacement is, and what it may use."""
+"""What a replacement method is, and what it may use."""
 
 from __future__ import annotations
 
@@ -13,33 +13,23 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.io.labels.vocabulary import TextEncoder
 from embgeo.replacement.survey import Length, RowSurvey
 
-#: Rows that an error names at most.
+#: Most rows in an error message.
 NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """What new rows can be made of.
+    """What new rows can be made of."""
 
-    Attributes
-    ----------
-    input : RowSurvey
-        Of the matrix whose rows are replaced.
-    output : RowSurvey or None
-        Of the output matrix of an untied model.
-    tied : bool
-        Whether the model is known to use one matrix on both sides.
-    encoder : TextEncoder or None
-        The model's own tokenizer.
-    tokens : int
-        Tokens of the vocabulary.
-    seed : int
-    """
-
+    #: The matrix whose rows are replaced.
     input: RowSurvey
+    #: The output matrix of an untied model.
     output: RowSurvey | None
+    #: Whether the model is known to be tied.
     tied: bool
+    #: The model's own tokenizer.
     encoder: TextEncoder | None
+    #: Number of tokens in the vocabulary.
     tokens: int
     seed: int
 
@@ -51,28 +41,21 @@ class RowSource:
 
 @runtime_checkable
 class ReplacementMethod(Protocol):
-    """A module of this folder.
-
-    Attributes
-    ----------
-    NAME : str
-    LENGTH : {"rms", "median"}
-        Which norm of the healthy rows the new rows get.
-    SEEDED : bool
-        Whether it draws random numbers.
-    """
+    """A module of this folder."""
 
     NAME: str
+    #: The norm that new rows get.
     LENGTH: Length
+    #: Whether random numbers are drawn.
     SEEDED: bool
 
     def compute(self, source: RowSource, rows: IntArray) -> FloatArray:
-        """Directions of the new rows, shape (len(rows), d), of any length but 0.
+        """Directions of the new rows, shape (len(rows), d), of any norm but 0.
 
         Raises
         ------
         BadOption
-            A row for which the method has no source.
+            If the method has no source for a row.
         """
         ...
 
@@ -82,9 +65,6 @@ def refuse_rows(source: RowSource, rows: IntArray, cause: str) -> BadOption:
     tokens = source.input.matrix.tokens
     named = [f"{row:,}" if tokens is None else f"{row:,} {tokens[row]!r}" for row in rows[:NAMED]]
     more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-    which = f"row{'' if len(rows) == 1 else 's'} {', '.join(named)}{more}"
-    return BadOption(
-        f"{cause}: {which}",
-        where=argument("method"),
-        way_out="choose another method, such as mean",
-    )
+    cause = f"{cause}: row{'' if len(rows) == 1 else 's'} {', '.join(named)}{more}"
+    way_out = "choose another method, such as mean"
+    return BadOption(cause, where=argument("method"), way_out=way_out)

@@ -1,7 +1,6 @@
-"""The direction of the output row: what the model learned to say, where it never learned to hear.
+"""The direction of the output row, for untied models whose output matrix was trained there.
 
-Of an untied model whose output matrix was trained where the embedding was not; the repair of
-NVIDIA NeMo Automodel (pull request 3136) and Megatron Bridge (pull request 5005).
+The repair of NVIDIA NeMo Automodel (pull request 3136) and Megatron Bridge (pull request 5005).
 """
 
 from __future__ import annotations
@@ -20,21 +19,16 @@ SEEDED = False
 
 def compute(source: RowSource, rows: IntArray) -> FloatArray:
     """The rows of the output matrix."""
-    output = source.output
+    output, cause = source.output, ""
     if output is None:
-        cause = "is tied: both sides are one matrix" if source.tied else "has no output matrix"
-        raise BadOption(
-            f"{NAME} does not apply, the model {cause}",
-            where=argument("method"),
-            way_out="choose subwords or mean",
-        )
-    if output.matrix.d != source.input.matrix.d:
-        raise BadOption(
-            f"{NAME} does not apply, the output matrix has {output.matrix.d:,} columns and the "
-            f"embedding {source.input.matrix.d:,}",
-            where=argument("method"),
-            way_out="choose subwords or mean",
-        )
+        reason = "is tied: both sides are one matrix" if source.tied else "has no output matrix"
+        cause = f"the model {reason}"
+    elif output.matrix.d != source.input.matrix.d:
+        columns = f"{output.matrix.d:,} columns and the embedding {source.input.matrix.d:,}"
+        cause = f"the output matrix has {columns}"
+    if output is None or cause:
+        cause = f"{NAME} does not apply, {cause}"
+        raise BadOption(cause, where=argument("method"), way_out="choose subwords or mean")
     damaged = rows[~output.healthy[rows]]
     if len(damaged):
         raise refuse_rows(source, damaged, "the output matrix is damaged there, too")

@@ -1,4 +1,4 @@
-"""The mean of the rows of the pieces that the token's text is made of."""
+"""The mean of the rows of the pieces of the token's text."""
 
 from __future__ import annotations
 
@@ -17,21 +17,14 @@ SEEDED = False
 
 
 def compute(source: RowSource, rows: IntArray) -> FloatArray:
-    """The mean of the rows of the pieces, which are healthy tokens of the vocabulary itself.
-
-    The text is cut by the model's own tokenizer, without the tokens that were added to it and
-    without damaged ones.
-    """
+    """Cut each text into healthy tokens, without added ones, with the model's own tokenizer."""
     survey = source.input
     unusable = np.union1d(np.flatnonzero(~survey.healthy), rows)
     try:
         pieces = find_pieces(source.encoder, rows.tolist(), unusable[unusable < source.tokens])
     except NotUsable as error:
-        raise BadOption(
-            f"{NAME} does not apply: {error}",
-            where=argument("method"),
-            way_out="choose another method, such as mean",
-        ) from error
+        cause, way_out = f"{NAME} does not apply: {error}", "choose another method, such as mean"
+        raise BadOption(cause, where=argument("method"), way_out=way_out) from error
     known = [ids for ids in pieces if ids and max(ids) < survey.matrix.n]
     if len(known) < len(rows):
         without = np.array([not ids or max(ids) >= survey.matrix.n for ids in pieces])
