@@ -1,50 +1,43 @@
-"""Charts of saved results: one specification a file, drawn by every renderer of `render`."""
+"""Charts of saved results: specifications that every renderer of `render` draws."""
 
 from __future__ import annotations
 
 from embgeo.charts import (
-    angles,
     balance,
-    cone,
-    coordinates,
-    cosines,
-    decay,
-    first_figure,
+    composites,
+    curves,
     frequency,
-    gao_figure,
-    mixture,
-    norms,
+    histograms,
     norms_by_frequency,
-    overlaps,
     partition,
     scatter,
     spectrum,
-    subspaces,
     sweep,
     training,
 )
 from embgeo.charts.specification import Chart
 
+#: In the order of reports and of ``embgeo figures``.
 CHARTS: tuple[Chart, ...] = (
     scatter.PLAIN,
     scatter.WITHOUT_MEAN,
-    mixture.CHART,
+    scatter.MIXTURE,
     spectrum.LINEAR,
     spectrum.LOGARITHMIC,
-    decay.CHART,
-    cosines.CHART,
-    cone.CHART,
-    coordinates.CHART,
+    curves.DECAY,
+    histograms.COSINES,
+    histograms.CONE,
+    curves.COORDINATES,
     partition.CHART,
-    norms.CHART,
+    histograms.NORMS,
     norms_by_frequency.CHART,
     frequency.CHART,
-    subspaces.CHART,
-    angles.CHART,
-    overlaps.CHART,
+    curves.SUBSPACES,
+    curves.ANGLES,
+    histograms.OVERLAPS,
     balance.CHART,
     sweep.CHART,
     training.CHART,
-    first_figure.CHART,
-    gao_figure.CHART,
+    composites.FIRST_FIGURE,
+    composites.GAO_FIGURE,
 )

@@ -30,16 +30,15 @@ TITLES = (
 
 
 MATRICES = (
-    " Of a model with several matrices, that one is shown which the method acts on; of a control, "
-    "each that one of its methods does."
+    " Of a model with several matrices, the one is shown that the method acts on; of a control, "
+    "each that one of its methods acts on."
 )
 
 
 def refuse(subject: Subject, _choices: Choices) -> str:
     held = {name for run in subject.runs for name in run.numbers}
-    if quality_name(subject.runs) not in held:
-        return Unrelated.NO_METHOD
-    return "" if any(name in held for name, _ in TITLES) else Unrelated.NO_METHOD
+    is_shown = quality_name(subject.runs) in held and any(name in held for name, _ in TITLES)
+    return "" if is_shown else Unrelated.NO_METHOD
 
 
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
@@ -84,7 +83,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 
 
 def list_roles(subject: Subject, subjects: StyledSubjects) -> list[Role]:
-    """The matrices of a method that are shown: its own, of a control those of its methods."""
+    """The shown matrices of a method: its own; for a control, those of its methods."""
     of_methods = [one.role for one, _ in subjects if one.reference == subject.label]
     several = any(run.others for run in subject.runs)
     return list(dict.fromkeys((subject.role, *of_methods))) if several else [subject.role]
@@ -93,7 +92,7 @@ def list_roles(subject: Subject, subjects: StyledSubjects) -> list[Role]:
 def list_pairs(
     subject: Subject, across: str, name: str, role: Role
 ) -> list[tuple[int, float, float]]:
-    """Seed, score and a number of the matrix of that role, of every run that has both."""
+    """Seed, score and number of every run that has both; the number is of the role's matrix."""
     return [
         (run.seed, run.numbers[across], run.select_numbers(role)[name])
         for run in sorted(subject.runs, key=lambda run: run.seed)

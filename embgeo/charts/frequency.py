@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from embgeo.charts.lookup import column_of, find_table, refuse_without
+from embgeo.charts.lookup import Lookup, column_of, find_table
 from embgeo.charts.specification import (
     Axis,
     Chart,
@@ -21,6 +21,7 @@ from embgeo.charts.specification import (
 from embgeo.core.quantities import frequency
 
 NAME = frequency.BY_FREQUENCY_BIN.name
+_BINS = Lookup(partial(find_table, name=NAME), "its analysis holds no bins of frequency")
 NORM, INSIDE, MEAN = "median norm", "mean cosine inside", "mean cosine to mean direction"
 ONE = (
     "Tokens sorted by frequency into ten bins of equal size. Flat lines would mean that the "
@@ -36,8 +37,7 @@ SEVERAL = (
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     tables = [
         (subject, style, table)
-        for subject, style in subjects
-        if subject.analysis is not None and (table := find_table(subject.analysis, NAME))
+        for (subject, style), table in zip(subjects, _BINS.collect(subjects), strict=True)
     ]
     alone = len(tables) == 1
     bins = tuple(range(1, max(len(table.rows) for _, _, table in tables) + 1))
@@ -80,7 +80,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "frequency",
     "Line charts of norm and cosine over ten frequency bins",
-    refuse_without(partial(find_table, name=NAME), "its analysis holds no bins of frequency"),
+    _BINS.refuse,
     build,
     section="frequency",
 )

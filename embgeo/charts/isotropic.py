@@ -1,4 +1,4 @@
-"""Histograms of isotropic rows, as densities that are drawn behind those of a matrix."""
+"""Densities of isotropic rows, in the background of those of a matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BINS = 400
 
 
 def isotropic_cosines(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
-    """The density of the cosine of two random directions; none where dimensions differ."""
+    """The density of the cosine of two random directions; none if dimensions differ."""
     edges = np.linspace(-1.0, 1.0, BINS + 1)
     return tuple(
         make_steps(edges, share_below(edges, d)) for d in find_dimensions(subjects) if d > 1
@@ -21,7 +21,7 @@ def isotropic_cosines(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
 
 
 def isotropic_angles(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
-    """The density, by degree, of the angle between two random directions."""
+    """The density per degree of the angle between two random directions."""
     edges = np.linspace(0.0, 180.0, BINS + 1)
     below = np.cos(np.radians(edges))
     return tuple(
@@ -30,13 +30,13 @@ def isotropic_angles(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
 
 
 def find_dimensions(subjects: StyledSubjects) -> tuple[int, ...]:
-    """The number of columns, where all members have the same."""
+    """The number of columns, if all members have the same."""
     found = {s.analysis.provenance.get("d", 0) for s, _ in subjects if s.analysis is not None}
     return tuple(found) if len(found) == 1 else ()
 
 
 def share_below(cosines: FloatArray, d: int) -> FloatArray:
-    """Of pairs of random directions in d dimensions, the share whose cosine is smaller.
+    """The share of pairs of random directions in d dimensions with a smaller cosine.
 
     The square of the cosine has the beta distribution with 1/2 and (d − 1)/2.
     """

@@ -1,10 +1,10 @@
-"""Values of an analysis by name, where it holds them."""
+"""Values of an analysis or a pair, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Cell, Histogram, Points, Series, Table
+from embgeo.diagnosis.finding import find_scalar
 from embgeo.result.analysis import Analysis
 
 NO_FREQUENCIES = "no token frequencies were given to its analysis"
@@ -21,56 +22,63 @@ NO_FREQUENCIES = "no token frequencies were given to its analysis"
 T = TypeVar("T")
 
 
-def refuse_without(
-    find: Callable[[Analysis], object | None], reason: str
-) -> Callable[[Subject, Choices], str]:
-    """Why a subject lacks what `find` looks up in its analysis, as a function of the subject."""
+@dataclass(frozen=True, slots=True)
+class Lookup(Generic[T]):
+    """What a chart shows of each subject: a value of its analysis, or of its pair.
 
-    def refuse(subject: Subject, _choices: Choices) -> str:
-        if subject.analysis is None:
+    `reason` says why a subject lacks it.
+    """
+
+    find: Callable[[Any], T | None]
+    reason: str
+    of_pair: bool = False
+
+    def find_in(self, subject: Subject) -> T | None:
+        home = subject.pair if self.of_pair else subject.analysis
+        return None if home is None else self.find(home)
+
+    def refuse(self, subject: Subject, _choices: Choices) -> str:
+        """Why the subject cannot be shown; empty if it can."""
+        if not self.of_pair and subject.analysis is None:
             return Unrelated.NO_ANALYSIS
-        return reason if find(subject.analysis) is None else ""
+        return self.reason if self.find_in(subject) is None else ""
 
-    return refuse
-
-
-def collect_stored(subjects: StyledSubjects, find: Callable[[Analysis], T | None]) -> list[T]:
-    """What `find` looks up in the analysis of each subject, all of which have it."""
-    analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
-    return [value for analysis in analyses if (value := find(analysis)) is not None]
+    def collect(self, subjects: StyledSubjects) -> list[T]:
+        """The values of subjects that were not refused."""
+        return [value for subject, _ in subjects if (value := self.find_in(subject)) is not None]
 
 
 def find_series(of: Analysis | Pair, name: str) -> Series | None:
-    """The series of that name, or None."""
+    """A series that is not empty."""
     return next((s for s in of.series if s.name == name and len(s.x) and s.y), None)
 
 
 def find_singular_values(analysis: Analysis, name: str) -> Series | None:
-    """The series of that name up to the numerical rank: what lies beyond is rounding error."""
-    curve, rank = find_series(analysis, name), analysis.scalar(spectrum.NUMERICAL_RANK.name)
-    if curve is None or rank is None or not rank.value:
+    """The series up to the numerical rank: values beyond it are rounding errors."""
+    curve, rank = find_series(analysis, name), find_scalar(analysis, spectrum.NUMERICAL_RANK)
+    if curve is None or not rank:
         return curve
-    kept = int(rank.value)
+    kept = int(rank)
     return replace(curve, x=curve.x[:kept], y={label: y[:kept] for label, y in curve.y.items()})
 
 
 def find_histogram(of: Analysis | Pair, name: str) -> Histogram | None:
-    """The histogram of that name, or None; None, too, if nothing was counted."""
+    """A histogram in which something was counted."""
     return next((h for h in of.histograms if h.name == name and h.counts.sum()), None)
 
 
 def find_points(analysis: Analysis, name: str) -> Points | None:
-    """The projection of that name, or None."""
+    """A projection that is not empty."""
     return next((p for p in analysis.points if p.name == name and len(p.xy)), None)
 
 
 def find_table(analysis: Analysis, name: str) -> Table | None:
-    """The table of that name, or None."""
+    """A table with rows."""
     return next((t for t in analysis.tables if t.name == name and t.rows), None)
 
 
 def column_of(table: Table, name: str) -> FloatArray:
-    """One column of numbers; NaN where a row has none."""
+    """One column of numbers, NaN in empty cells."""
     index = table.columns.index(name)
     cells = (row[index] for row in table.rows)
     return np.array([float(c) if isinstance(c, int | float) else np.nan for c in cells])
@@ -78,21 +86,14 @@ def column_of(table: Table, name: str) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """How often each kept token occurs, or its place in the order.
-
-    Attributes
-    ----------
-    kind : {"count", "rank"}
-    values : FloatArray
-        Shape (M,): counts, or ranks from 1, the most frequent.
-    """
+    """For each kept token, how often it occurs, or its rank from 1, the most frequent."""
 
     kind: Literal["count", "rank"]
     values: FloatArray
 
     @property
     def positive(self) -> FloatArray:
-        """1 + count, or the rank: what a logarithmic axis can show of every token."""
+        """1 + count, or the rank: a positive number, which a logarithmic axis can show."""
         return self.values + (self.kind == "count")
 
     @property
@@ -101,7 +102,7 @@ class Frequencies:
 
 
 def find_frequencies(analysis: Analysis) -> Frequencies | None:
-    """The frequencies of the kept tokens, None where the analysis has none."""
+    """The frequencies of the kept tokens, if the analysis has any."""
     stored = analysis.provenance.get("frequency")
     if analysis.counts is None or not isinstance(stored, dict):
         return None
@@ -111,22 +112,25 @@ def find_frequencies(analysis: Analysis) -> Frequencies | None:
     return Frequencies("count", analysis.counts)
 
 
+FREQUENCIES = Lookup(find_frequencies, NO_FREQUENCIES)
+
+
 def make_alike(known: Sequence[Frequencies]) -> list[Frequencies]:
-    """All as counts, or all as ranks where only the order is known of some."""
+    """All as counts, or all as ranks if some are ranks."""
     if all(f.kind == "count" for f in known):
         return list(known)
     return [f if f.kind == "rank" else Frequencies("rank", rank_counts(f.values)) for f in known]
 
 
 def rank_counts(counts: FloatArray) -> FloatArray:
-    """1 for the largest count; equal ones in the order of the rows."""
+    """Ranks from 1, the largest count; ties in the order of the rows."""
     out = np.empty(len(counts))
     out[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
     return out
 
 
 def list_tokens(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
-    """For each kept row: row number, token, class, count and rank, None where not known."""
+    """For each kept row: row number, token, class, count and rank, None if not known."""
     known = find_frequencies(analysis)
     for i, row in enumerate(analysis.rows.tolist()):
         token = None if analysis.tokens is None else analysis.tokens[i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.charts.lookup import NO_FREQUENCIES, collect_stored, find_frequencies, make_alike
+from embgeo.charts.lookup import FREQUENCIES, Lookup, make_alike
 from embgeo.charts.specification import (
     Axis,
     Chart,
@@ -16,7 +16,7 @@ from embgeo.charts.specification import (
     Specification,
     StyledSubjects,
 )
-from embgeo.charts.subject import Subject, Unrelated
+from embgeo.charts.subject import Subject
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import tokens
 from embgeo.core.values import Cell
@@ -24,7 +24,7 @@ from embgeo.result.analysis import Analysis
 
 NAME = tokens.NORM.name
 BINS = 16
-#: A median of fewer tokens than this jumps about: such a bin is joined with the next.
+#: The median of fewer tokens is unstable: such a bin is merged with the next.
 LEAST_TOKENS = 20
 CAPTION = (
     "Norms of the rows by token frequency: medians (lines) and quartiles (bands) in bins of equal "
@@ -32,24 +32,20 @@ CAPTION = (
 )
 
 
-def refuse(subject: Subject, _choices: Choices) -> str:
-    if subject.analysis is None:
-        return Unrelated.NO_ANALYSIS
-    if find_frequencies(subject.analysis) is None:
-        return NO_FREQUENCIES
-    if row_norms(subject.analysis) is None:
-        return "its analysis left out the section tokens"
-    return ""
-
-
 def row_norms(analysis: Analysis) -> FloatArray | None:
-    """The norm of each kept row, None where the analysis lacks them."""
     return next((c.values for c in analysis.columns if c.name == NAME), None)
 
 
+_NORMS = Lookup(row_norms, "its analysis left out the section tokens")
+
+
+def refuse(subject: Subject, choices: Choices) -> str:
+    return FREQUENCIES.refuse(subject, choices) or _NORMS.refuse(subject, choices)
+
+
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    known = make_alike(collect_stored(subjects, find_frequencies))
-    norms = collect_stored(subjects, row_norms)
+    known = make_alike(FREQUENCIES.collect(subjects))
+    norms = _NORMS.collect(subjects)
     alone = len(subjects) == 1
     lines = []
     rows: list[tuple[Cell, ...]] = []
@@ -83,12 +79,9 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 
 
 def quartiles(x: FloatArray, norms: FloatArray) -> FloatArray:
-    """Median of x, quartiles of the norm and number of tokens in bins of equal width in log x.
+    """Bins of equal width in log x, shape (bins, 5).
 
-    Returns
-    -------
-    FloatArray
-        Shape (bins, 5): median x, lower quartile, median and upper quartile of the norm, tokens.
+    Columns: median x, lower quartile, median and upper quartile of the norm, number of tokens.
     """
     order = np.argsort(x, kind="stable")
     x, norms = x[order], norms[order]

@@ -1,4 +1,4 @@
-"""What charts share: panels of stored histograms, and of stored curves."""
+"""Panels of stored histograms and of stored curves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def overlay(
 ) -> Panel:
     """One panel with the densities of all histograms, whose bins may differ.
 
-    `isotropic`: the densities of isotropic rows, behind them.
+    `isotropic` are the densities of isotropic rows, in the background.
     """
     alone = len(subjects) == 1
     lines = tuple(
@@ -94,12 +94,12 @@ def series_lines(subjects: StyledSubjects, curves: Sequence[Series]) -> tuple[Li
 
 
 def first_line(curve: Series) -> FloatArray:
-    """The values of a curve that has one line, whatever its name."""
+    """The values of a curve with one line, whatever its label."""
     return next(iter(curve.y.values()))
 
 
 def series_panel(curve: Series, lines: tuple[Line, ...], guides: tuple[Guide, ...] = ()) -> Panel:
-    """A panel with the labels of `curve`; logarithmic where that is requested and useful."""
+    """A panel with the labels of `curve`; logarithmic if that is requested and useful."""
     log_x = curve.log_x and is_wide(np.concatenate([line.x for line in lines]))
     log_y = curve.log_y and is_wide(np.concatenate([line.y for line in lines]))
     return Panel(Axis(curve.x_label, log_x), Axis(curve.y_label, log_y), lines, guides)
@@ -123,5 +123,5 @@ def drawable_values(values: FloatArray, log: bool) -> FloatArray:
 
 
 def empty_cells(values: FloatArray) -> list[float | None]:
-    """Numbers as cells of a table: undefined ones are empty."""
+    """Numbers as cells of a table; undefined ones are empty."""
     return [value if np.isfinite(value) else None for value in values.tolist()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from embgeo.charts.lookup import collect_stored, find_series, refuse_without
+from embgeo.charts.lookup import Lookup, find_series
 from embgeo.charts.panels import series_lines, series_panel
 from embgeo.charts.specification import (
     Chart,
@@ -27,6 +27,7 @@ PANELS = (
     (isotropy.Z.name, "As stored", "raw"),
     (isotropy.Z_UNIT.name, "Mean norm scaled to 1", "unit"),
 )
+REASON = "its analysis left out the section isotropy"
 ONE = (
     "The partition function Z in the direction of each eigenvector and against it, divided by its "
     "mean. Isotropic rows give a flat line at 1. Left the matrix as it is, right with its mean "
@@ -57,8 +58,8 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title, scale in PANELS:
-        curves = collect_stored(subjects, partial(find_series, name=name))
-        # Z at equal scales spans little: a logarithmic axis only where values lie far apart.
+        curves = Lookup(partial(find_series, name=name), REASON).collect(subjects)
+        # Z at equal scales spans little: the axis is logarithmic only if values lie far apart.
         wide = [replace(curve, log_x=True, log_y=True) for curve in curves]
         panel = series_panel(
             wide[0], series_lines(subjects, curves), (Guide(1.0, "isotropic rows: 1", "y"),)
@@ -82,7 +83,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
 CHART = Chart(
     "partition",
     "Two line charts of the partition function over the eigenvectors",
-    refuse_without(find_raw, "its analysis left out the section isotropy"),
+    Lookup(find_raw, REASON).refuse,
     build,
     section="isotropy",
 )

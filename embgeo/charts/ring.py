@@ -10,21 +10,21 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import clump, cosine, tokens
 from embgeo.core.values import Points
 from embgeo.diagnosis.blame import show_token
+from embgeo.diagnosis.finding import find_scalar
 from embgeo.result.analysis import Analysis
 
 #: Share of the rows inside the ring.
 INSIDE = 0.95
-#: The ring stands off from them by this share of its radius.
+#: The radius is larger by this factor.
 MARGIN = 1.1
-#: Tokens that are named.
+#: Named tokens.
 NAMED = 5
 
 
 def find_ring(analysis: Analysis, points: Points) -> Ring | None:
-    """The ring in one plane, or None where no rows lie together."""
-    table = find_table(analysis, clump.CLUMP.name)
-    rows = analysis.scalar(clump.CLUMP_ROWS)
-    if table is None or rows is None or not rows.value:
+    """The ring in one plane, or None if no rows lie together."""
+    table, rows = find_table(analysis, clump.CLUMP.name), find_scalar(analysis, clump.CLUMP_ROWS)
+    if table is None or not rows:
         return None
     xy = points.xy[find_members(analysis)]
     center = np.median(xy, axis=0)
@@ -34,29 +34,29 @@ def find_ring(analysis: Analysis, points: Points) -> Ring | None:
     named = tuple(
         show_token(row[token_at] if known else None, row[row_at]) for row in table.rows[:NAMED]
     )
-    label = f"{int(rows.value):,} rows lie together"
+    label = f"{int(rows):,} rows lie together"
     return Ring(float(center[0]), float(center[1]), MARGIN * radius, label, named)
 
 
 def find_members(analysis: Analysis) -> IntArray:
-    """Places of the rows within the angle of the clump, on the side of norms of those listed.
+    """Places of the rows of the clump: within its angle, with the shorter or the longer norms.
 
-    Some of other norms may be among them where that side cannot be told: then they are more than
-    the clump has. Where no angle is known, these are the listed ones.
+    If the listed rows do not tell which norms, all rows within the angle, which are more than the
+    clump has. If no angle is known, the listed rows.
     """
-    table, angle = find_table(analysis, clump.CLUMP.name), analysis.scalar(clump.CLUMP_ANGLE)
-    count = analysis.scalar(clump.CLUMP_ROWS)
+    table, angle = find_table(analysis, clump.CLUMP.name), find_scalar(analysis, clump.CLUMP_ANGLE)
+    count = find_scalar(analysis, clump.CLUMP_ROWS)
     columns = {column.name: column.values for column in analysis.columns}
     mean = columns.get(cosine.ANGLE_TO_MEAN.name)
     angles, norms = columns.get(clump.ANGLE_TO_CLUMP.name, mean), columns.get(tokens.NORM.name)
     assert table is not None
     listed = np.flatnonzero(np.isin(analysis.rows, column_of(table, "row")))
-    if angles is None or angle is None or angle.value is None:
+    if angles is None or angle is None:
         return listed
-    near = np.flatnonzero(angles <= angle.value)
-    if norms is None or count is None or not count.value:
+    near = np.flatnonzero(angles <= float(angle))
+    if norms is None or not count:
         return near
-    ordered, size = near[np.argsort(norms[near], kind="stable")], int(count.value)
+    ordered, size = near[np.argsort(norms[near], kind="stable")], int(count)
     sides = [np.sort(side) for side in (ordered[:size], ordered[-size:])]
     fitting = [side for side in sides if np.isin(listed, side).all()]
     return fitting[0] if fitting and np.array_equal(fitting[0], fitting[-1]) else near

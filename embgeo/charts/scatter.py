@@ -1,4 +1,4 @@
-"""All tokens in the plane of the two strongest directions, a panel an analysis."""
+"""Maps of all tokens in the plane of the two strongest directions, one panel per analysis."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from embgeo.charts.lookup import (
+    FREQUENCIES,
     NO_FREQUENCIES,
-    collect_stored,
-    find_frequencies,
+    Lookup,
     find_points,
     list_tokens,
     make_alike,
@@ -25,35 +25,36 @@ from embgeo.charts.specification import (
     Specification,
     StyledSubjects,
 )
-from embgeo.charts.subject import Subject, Unrelated
+from embgeo.charts.subject import Subject
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import projection
 from embgeo.core.values import Cell, Points, format_number
 from embgeo.result.analysis import Analysis
 
-#: Panels of one chart; with more, early, late and some evenly between.
+#: Panels of one chart; with more subjects, the first, the last and some evenly between.
 MOST_PANELS = 12
 UNCENTERED, CENTERED = projection.SVD2.name, projection.PCA2.name
 COLUMNS = ("analysis", "row", "token", "class", "count", "rank", "x", "y")
 
 
 def refuse_without_points(name: str) -> Callable[[Subject, Choices], str]:
-    """Why a subject lacks the projection of that name, as a function of the subject."""
+    """Why a subject lacks the projection or the colors, as a function of the subject."""
 
     def refuse(subject: Subject, choices: Choices) -> str:
-        if subject.analysis is None:
-            return Unrelated.NO_ANALYSIS
-        if find_points(subject.analysis, name) is None:
-            return "its analysis left out the section projection"
-        if choices.color == "frequency" and find_frequencies(subject.analysis) is None:
-            return NO_FREQUENCIES
-        return ""
+        reason = find_planes(name).refuse(subject, choices)
+        if not reason and choices.color == "frequency":
+            return FREQUENCIES.refuse(subject, choices)
+        return reason
 
     return refuse
 
 
+def find_planes(name: str) -> Lookup[Points]:
+    return Lookup(partial(find_points, name=name), "its analysis left out the section projection")
+
+
 def axis_names(points: Points) -> tuple[str, str]:
-    """The labels of both axes, each with the share of the energy that it holds."""
+    """The labels of both axes, each with its share of the energy."""
     first, second = (
         label if "%" in label else f"{label} ({format_number(100 * share, 3)} %)"
         for label, share in zip((points.x_label, points.y_label), points.share, strict=True)
@@ -66,11 +67,11 @@ def map_panels(
 ) -> tuple[Panel, ...]:
     """A map for each subject, all of which have the projection."""
     analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
-    clouds = collect_stored(subjects, partial(find_points, name=name))
+    clouds = find_planes(name).collect(subjects)
     frequencies: list[FloatArray] | list[None] = [None] * len(clouds)
     if color == "frequency":
-        known = make_alike(collect_stored(subjects, find_frequencies))
-        frequencies = [f.positive for f in known]
+        frequencies = [f.positive for f in make_alike(FREQUENCIES.collect(subjects))]
+    several = len(clouds) > 1
     panels: list[Panel] = []
     for (subject, _), analysis, points, frequency in zip(
         subjects, analyses, clouds, frequencies, strict=True
@@ -79,7 +80,6 @@ def map_panels(
         popular = analysis.popular if color == "class" else None
         named = name_points(analysis, points, annotate)
         cloud = Cloud(points.xy, popular, frequency, find_ring(analysis, points), named)
-        several = len(clouds) > 1
         panels.append(
             Panel(
                 Axis(x),
@@ -95,7 +95,7 @@ def map_panels(
 def name_points(
     analysis: Analysis, points: Points, tokens: Sequence[str]
 ) -> tuple[NamedPoint, ...]:
-    """Those of the tokens that the analysis holds, at their places."""
+    """The tokens that the analysis holds, at their places."""
     known = analysis.tokens or ()
     places = [i for i, token in enumerate(known) if token in tokens]
     return tuple(
@@ -106,16 +106,15 @@ def name_points(
 def tabulate(subjects: StyledSubjects, name: str) -> FigureTable:
     """A row for each point: its token, the class and frequency of the token, and its place."""
     rows: list[tuple[Cell, ...]] = []
-    for subject, _ in subjects:
-        points = subject.analysis and find_points(subject.analysis, name)
-        if subject.analysis is not None and points:
+    for (subject, _), points in zip(subjects, find_planes(name).collect(subjects), strict=True):
+        if subject.analysis is not None:
             places = zip(list_tokens(subject.analysis), points.xy.tolist(), strict=True)
             rows += [(subject.label, *cells, x, y) for cells, (x, y) in places]
     return FigureTable(COLUMNS, rows)
 
 
 def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
-    """What a caption says of the colors; empty where there is nothing to say."""
+    """The part of a caption about colors; may be empty."""
     if color == "frequency":
         return " Color: token frequency."
     shares = {
@@ -130,7 +129,7 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
 
 
 def explain_rings(panels: Sequence[Panel]) -> str:
-    """What a caption says of rows that lie together; empty where there are none."""
+    """The part of a caption about rows that lie together; empty if there are none."""
     rings = [panel.cloud.ring for panel in panels if panel.cloud and panel.cloud.ring]
     if not rings:
         return ""
@@ -147,8 +146,7 @@ def builder(
         color = choices.color
         label = ""
         if color == "frequency":
-            known = [f for f in map(find_frequencies, analyses) if f is not None]
-            label = make_alike(known)[0].positive_label
+            label = make_alike(FREQUENCIES.collect(subjects))[0].positive_label
         elif color == "class" and all(a.popular is None for a in analyses):
             color = "none"
         panels = map_panels(subjects, name, choices.color, choices.annotate)
@@ -163,6 +161,25 @@ def builder(
         )
 
     return build
+
+
+def refuse_mixture(subject: Subject, choices: Choices) -> str:
+    reason = refuse_without_points(UNCENTERED)(subject, choices)
+    if not reason and subject.analysis is not None and subject.analysis.popular is None:
+        return NO_FREQUENCIES
+    return reason
+
+
+def build_mixture(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    return Specification(
+        map_panels(subjects, UNCENTERED),
+        "The same plane as the map of tokens, shaded by the share of rare tokens. If frequency "
+        "played no part, all of it would have the color of the base rate.",
+        "The plane of the two strongest singular directions, shaded by the share of rare tokens in "
+        "each hexagon.",
+        shading="share",
+        table=partial(tabulate, subjects, UNCENTERED),
+    )
 
 
 PLAIN = Chart(
@@ -196,6 +213,15 @@ WITHOUT_MEAN = Chart(
         "Tokens in the plane of the first two principal components of the embedding matrix "
         "(centered); the cross is the mean. In brackets: the share of the variance on each axis.",
     ),
+    section="plane",
+    pages=("analysis",),
+    most=MOST_PANELS,
+)
+MIXTURE = Chart(
+    "mixture",
+    "Map of the share of rare tokens in the plane of the first two singular directions",
+    refuse_mixture,
+    build_mixture,
     section="plane",
     pages=("analysis",),
     most=MOST_PANELS,

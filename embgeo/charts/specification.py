@@ -1,7 +1,6 @@
-"""What a chart shows, before anything is drawn: the data that every renderer reads.
+"""Charts as data: what every renderer reads, before anything is drawn.
 
-Text of the user (names of members, titles of logged numbers) is hostile: renderers make it safe
-for what they write.
+Text of the user (names of members, titles of logged numbers) is hostile: renderers make it safe.
 """
 
 from __future__ import annotations
@@ -21,20 +20,16 @@ from embgeo.core.visible import visible
 
 @dataclass(frozen=True, slots=True)
 class MemberStyle:
-    """How a line differs from others: a place in a scale of the theme.
+    """The look of a line: a place in a scale of the theme.
 
-    Attributes
-    ----------
-    scale : {"line", "age", "guide"}
-        Members next to each other, steps of one run, or what members are compared with.
-    index : int
+    The scales are for members next to each other, for steps of one run, and for references.
     """
 
     scale: Literal["line", "age", "guide"] = "line"
     index: int = 0
 
 
-#: What a chart is built of: subjects that lack nothing, each with its style.
+#: Subjects that a chart does not refuse, each with its style.
 StyledSubjects: TypeAlias = Sequence[tuple[Subject, MemberStyle]]
 
 
@@ -44,14 +39,12 @@ class Axis:
 
     Attributes
     ----------
-    label : str
-    log : bool
     low, high : float or None
-        Limits; None for what the data need.
+        Limits; None to fit the data.
     ticks : tuple of float
-        Where labels stand; empty for the renderer's choice.
+        Places of labels; empty for the renderer's choice.
     whole : bool
-        Large whole numbers: 5,000 and 10k.
+        Whether labels are large whole numbers: 5,000 and 10k.
     """
 
     label: str
@@ -70,11 +63,10 @@ class Line:
     ----------
     x, y : FloatArray
         Shape (m,); a y that is not finite is a gap.
-    style : MemberStyle
     member : str
-        Whose line it is; empty where the chart has one member.
+        The member that the line belongs to; empty if the chart has one member.
     part : str
-        Which of a member's lines it is; empty where each has one.
+        Name of the line among those of a member; empty if each has one.
     form : {"line", "plain", "marks", "dots", "hollow", "arrow"}
         With markers where there are few points, without markers, markers alone, small dots alone,
         hollow markers alone, an arrow from the first point to the last.
@@ -83,7 +75,7 @@ class Line:
     error : FloatArray or None
         Half the length of an error bar at each point.
     error_x : FloatArray or None
-        The same of a bar across, where there is one upright.
+        The same for a horizontal bar, in addition to a vertical one.
     """
 
     x: FloatArray
@@ -111,7 +103,7 @@ class HistogramSteps:
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A dashed line across a panel, at a value of one axis, with its name if it has one."""
+    """A dashed line across a panel, at a value of one axis; the label may be empty."""
 
     value: float
     label: str = ""
@@ -122,13 +114,7 @@ class Guide:
 class Ring:
     """A circle around tokens that belong together.
 
-    Attributes
-    ----------
-    x, y, radius : float
-    label : str
-        What they are.
-    examples : tuple of str
-        Some of the tokens, hidden characters spelled out; hostile text.
+    `examples` are some of the tokens, hidden characters spelled out; hostile text.
     """
 
     x: float
@@ -140,7 +126,7 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class NamedPoint:
-    """A token whose name stands at its place; the name is hostile text."""
+    """A token that is named at its place; hostile text."""
 
     x: float
     y: float
@@ -156,11 +142,9 @@ class Cloud:
     xy : FloatArray
         Shape (M, 2).
     popular : bool array or None
-        The class of each token; None where frequencies are not known.
+        The class of each token; None if frequencies are not known.
     frequency : FloatArray or None
-        What colors the tokens where that was asked for, all positive.
-    ring : Ring or None
-    named : tuple of NamedPoint
+        Positive values, if tokens are colored by frequency.
     """
 
     xy: FloatArray
@@ -176,18 +160,14 @@ class Panel:
 
     Attributes
     ----------
-    x, y : Axis
-    lines : tuple of Line or HistogramSteps
-    guides : tuple of Guide
     cloud : Cloud or None
         Without lines the panel is a map, with equal scales on both axes.
     key : str
-        Its name within the chart; empty where it is the only one.
-    title : str
+        Name within the chart; empty for an only panel.
     member : str
-        Whose panel it is, as a title.
+        The member that the panel belongs to, as a title.
     quantity : str
-        Name of the quantity that it shows, if it has one of its own.
+        Name of the quantity, if the panel has one of its own.
     """
 
     x: Axis
@@ -202,7 +182,6 @@ class Panel:
 
     @property
     def is_map(self) -> bool:
-        """Whether it shows tokens in a plane and nothing else."""
         return self.cloud is not None and not self.lines
 
 
@@ -216,36 +195,33 @@ class FigureTable:
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """Everything that is seen of a chart, and what is said of it.
+    """Everything that is seen of a chart.
 
     Attributes
     ----------
-    panels : tuple of Panel
     caption : str
-        What is seen, for a reader who does not know the papers.
+        For a reader who does not know the papers.
     print_caption : str
-        A caption to start from in a paper; empty for `caption`.
+        A first caption for a paper; empty for `caption`.
     quantity : str
         Name of the quantity whose definition explains the chart.
     shading : {"density", "class", "frequency", "none", "share"}
-        What the colors of a map mean: "share" is that of rare tokens; the others are those of
-        points, which a page without pictures shows by their density.
+        The meaning of colors in a map: "share" is the share of rare tokens; all others are colors
+        of points, which a page without pictures shows by their density.
     frequency_label : str
-        What a scale of frequencies is called.
+        Label of a scale of frequencies.
     free_axes : bool
-        Whether each map has a scale of its own on paper; else all have one.
+        Whether each map has its own scale on paper.
     table : FigureTable, callable or None
-        None where the table follows from the panels; a large one is made when it is asked for.
+        None if the table follows from the panels; a large table is made on request.
     notes : tuple of str
-        What a caption should not hide.
-    name, alternative : str
-        Those of the chart.
+        Facts that a caption should mention.
+    name, alternative, one_row
+        As in `Chart`.
     members : tuple of str
-        Labels of the subjects that are shown.
+        Labels of the shown subjects.
     total : int
-        Subjects that could be shown.
-    one_row : bool
-        Whether all panels stand in one row.
+        The number of subjects that could be shown.
     """
 
     panels: tuple[Panel, ...]
@@ -266,22 +242,22 @@ class Specification:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What may be chosen about the content of charts.
+    """Choices about the content of charts.
 
     Attributes
     ----------
     color : {"class", "frequency", "none"}
-        What colors the points of a scatter.
+        The colors of points in a scatter.
     scalars : tuple of str
-        Names of the scalars that a sweep or training curves show; empty for the default.
+        Names of the scalars of a sweep or of training curves; empty for the default.
     parameter : str
-        What is swept: the label of the x axis; hostile text.
+        The swept parameter, the label of the x axis; hostile text.
     most : int or None
         Members in one panel, at most; with more, the first, the last and some evenly between.
     annotate : tuple of str
-        Tokens whose names stand at their points in a scatter; hostile text.
+        Tokens that a scatter names; hostile text.
     free_axes : bool
-        Whether each panel of a scatter has a scale of its own.
+        Whether each panel of a scatter has its own scale.
     """
 
     color: str = "class"
@@ -299,26 +275,26 @@ class Chart:
     Attributes
     ----------
     name : str
-        Of the option, of files, and the prefix of ids inside a page.
+        The choice of the option, the name of files, and the prefix of ids inside a page.
     alternative : str
-        What a person learns who cannot see it.
+        The alternative text.
     refuse : callable
         Why a subject cannot be shown; empty if it can.
     build : callable
-        From subjects that lack nothing, with their looks, to the specification.
+        From subjects that are not refused, with their styles, to the specification.
     section : str
-        Of a report: "maps", "spectrum", "plane", "cosine", "isotropy", "frequency", "subspace",
-        "tokens", "together" (pairs), "training" or "balance"; or a family without a section of
-        its own, whose numbers it follows. Empty for a chart that takes choices which a report
-        does not make.
+        The section of a report: "maps", "spectrum", "plane", "cosine", "isotropy", "frequency",
+        "subspace", "tokens", "together" (pairs), "training" or "balance"; or a family without a
+        section of its own, whose numbers the chart follows. Empty for a chart that needs choices
+        which a report does not make.
     pages : tuple of str
-        Kinds of reports that show it: "analysis", "comparison", "training".
+        Kinds of reports with this chart: "analysis", "comparison", "training".
     least : int
-        Subjects without which there is nothing to see.
+        The minimum number of subjects.
     most : int or None
         Subjects at most, whatever was chosen.
     one_row : bool
-        Whether its panels stand in one row, at the width of the text of a paper.
+        Whether the panels form one row, at the width of the text of a paper.
     """
 
     name: str
@@ -334,7 +310,7 @@ class Chart:
     def specify(
         self, subjects: Sequence[Subject], choices: Choices = Choices()
     ) -> Specification | None:
-        """The chart of those subjects that lack nothing, or None if they are too few."""
+        """The chart of the subjects that it does not refuse, or None if they are too few."""
         able = [subject for subject in subjects if not self.refuse(subject, choices)]
         if len(able) < self.least:
             return None

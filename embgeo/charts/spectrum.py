@@ -1,7 +1,7 @@
 """Normalized singular values, as in Gao et al. 2019 (Fig. 2b) and Wang et al. 2020 (Fig. 1).
 
-A single matrix stands next to its centered twin and isotropic rows; of several matrices the
-uncentered values are compared, each with isotropic rows of its own norms as a thin dotted line.
+A single matrix is shown with and without its mean, next to isotropic rows. For several matrices,
+uncentered values are compared, each with isotropic rows of the same norms as a thin dotted line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from embgeo.charts.lookup import collect_stored, find_singular_values, refuse_without
+from embgeo.charts.lookup import Lookup, find_singular_values
 from embgeo.charts.panels import empty_cells, series_lines, series_panel
 from embgeo.charts.specification import (
     Chart,
@@ -44,13 +44,16 @@ PRINT_REFERENCE = " Dotted: isotropic Gaussian rows of the same number, dimensio
 
 
 def find(analysis: Analysis) -> Series | None:
-    """The singular values up to the numerical rank, None where the analysis has none."""
+    """The singular values up to the numerical rank."""
     curve = find_singular_values(analysis, NAME)
     return curve if curve is not None and UNCENTERED in curve.y else None
 
 
+_VALUES = Lookup(find, "its analysis left out the section spectrum")
+
+
 def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    curves = collect_stored(subjects, find)
+    curves = _VALUES.collect(subjects)
     alone = len(subjects) == 1
     if alone:
         lines = series_lines(subjects, curves)
@@ -99,13 +102,13 @@ def tabulate(
 LINEAR = Chart(
     "spectrum",
     "Line chart of the singular values",
-    refuse_without(find, "its analysis left out the section spectrum"),
+    _VALUES.refuse,
     build_linear,
 )
 LOGARITHMIC = Chart(
     "spectrum-log",
     "Line chart of the singular values on a logarithmic axis",
-    refuse_without(find, "its analysis left out the section spectrum"),
+    _VALUES.refuse,
     build,
     section="spectrum",
 )

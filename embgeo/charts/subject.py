@@ -1,4 +1,4 @@
-"""What charts show: a saved analysis, a member of a comparison, a run or a method."""
+"""Subjects of charts: a saved analysis, a member of a comparison, a run or a method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from embgeo.training.study.training import Role, Run, StudyMethod, Training
 
 
 class Unrelated(StrEnum):
-    """Why a subject has nothing to do with a chart: not worth a word where nobody asked for it."""
+    """Why a subject has nothing to do with a chart; reported only if the chart was requested."""
 
     NO_ANALYSIS = "it is not an analysis"
     NO_LOG = "it is neither a run with a metrics.jsonl nor a track"
@@ -37,15 +37,15 @@ class Course:
     steps, values : FloatArray
         Shape (m,), rising steps.
     title : str
-        What a heading calls it; empty for its name. Hostile text.
+        Hostile text; empty for the name.
     quantity : str
-        Name of its quantity; empty for the name of the course.
+        Name of the quantity; empty for the name of the course.
     low, high : FloatArray or None
         The range over seeds.
     error : FloatArray or None
-        Two standard errors at each step, 0 where nothing was sampled.
+        Two standard errors at each step, 0 if nothing was sampled.
     bend : float or None
-        The step at which its slope changes.
+        The step at which the slope changes.
     duplicates : tuple of two FloatArray, or None
         Steps and values of checkpoints that hold the matrix of an earlier one.
     """
@@ -68,25 +68,23 @@ class Subject:
     Attributes
     ----------
     label : str
-        What a legend calls it; from a file name or the user, so hostile text.
-    analysis : Analysis or None
+        Name in a legend; hostile text.
     courses : mapping of str to Course
         Numbers over training.
     x : float or None
-        Its value of the parameter that is swept.
+        Value of the swept parameter.
     pair : Pair or None
-        With the baseline of its comparison.
+        The pair of the baseline and this member.
     runs : tuple of Run
-        Of a method, one a seed.
+        Runs of a method, one per seed.
     reference : str
         Label of the control of a method; empty for others.
     role : {"input", "output", "source"}
-        The matrix of a model with several that a method acts on; of a control, the first of its
-        methods.
+        The matrix that a method acts on; for a control, that of its first method.
     step : float or None
-        In a track.
+        Training step in a track.
     place : int or None
-        Its place among all members, which gives its style; None for the place among those shown.
+        The place among all members, which gives the style; None: the place among those shown.
     """
 
     label: str
@@ -102,7 +100,7 @@ class Subject:
 
 
 def compared_subjects(comparison: Comparison) -> list[Subject]:
-    """Every member with its pair, and the run that they make up where they are a track."""
+    """Every member with its pair; a track is also one run."""
     track = comparison.track
     found = [
         Subject(
@@ -120,7 +118,7 @@ def compared_subjects(comparison: Comparison) -> list[Subject]:
 
 
 def track_courses(comparison: Comparison) -> dict[str, Course]:
-    """The curves of a track; those of two matrices are named by what they are taken against."""
+    """The curves of a track; the names of those of two matrices end in the other member."""
     track = comparison.track
     assert track is not None
     steps = np.array(track.steps)
@@ -147,7 +145,6 @@ def track_courses(comparison: Comparison) -> dict[str, Course]:
 
 
 def method_subjects(training: Training) -> list[Subject]:
-    """Every method with its runs and their curves."""
     return [
         Subject(
             method.name,
@@ -162,13 +159,13 @@ def method_subjects(training: Training) -> list[Subject]:
 
 
 def choose_role(training: Training, method: StudyMethod) -> Role:
-    """The matrix that a method acts on; of a control, that of the first of its methods."""
+    """The matrix that a method acts on; for a control, that of its first method."""
     own = (one.role for one in training.methods if one.reference == method.name)
     return method.role if method.reference else next(own, method.role)
 
 
 def method_courses(runs: Sequence[Run]) -> dict[str, Course]:
-    """Each curve over seeds: mean, lowest and highest at the steps that all of them have."""
+    """Each curve over seeds: mean and range at the steps that all runs have."""
     courses = {}
     for name in dict.fromkeys(name for run in runs for name in run.curves):
         curves = [run.curves[name] for run in runs if name in run.curves]
@@ -189,7 +186,6 @@ def method_courses(runs: Sequence[Run]) -> dict[str, Course]:
 
 
 def log_courses(log: Log) -> dict[str, Course]:
-    """The curves of a log."""
     return {
         name: Course(steps, values, log.titles.get(name, ""))
         for name, (steps, values) in log.curves.items()

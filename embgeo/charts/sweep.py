@@ -1,4 +1,4 @@
-"""A scalar against a parameter that is swept, as in Inan et al. 2017 (Fig. 1)."""
+"""A scalar against a swept parameter, as in Inan et al. 2017 (Fig. 1)."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ CAPTIONS = {
 
 
 def choose_names(choices: Choices) -> tuple[str, ...]:
-    """The scalars that are shown, a panel each."""
+    """The shown scalars, one panel each."""
     return choices.scalars or (DEFAULT,)
 
 
 def find_value(subject: Subject, name: str) -> tuple[float | None, Scalar | None]:
-    """Value and scalar: of the analysis, else the last value over training."""
-    # Names come from the user and may be those of a log, which no analysis knows.
+    """Value and scalar of the analysis, else the last value over training."""
+    # Names come from the user and may be those of a log, which an analysis does not know.
     scalars = () if subject.analysis is None else subject.analysis.scalars
     scalar = next((one for one in scalars if one.name == name), None)
     if scalar is not None:
@@ -91,7 +91,7 @@ def panel(
     references = to_array([None if s is None else s.reference for _, s in pairs])
     places = np.unique(x)
     lines = [
-        # Several runs of one value: a mark each, and the line through their means.
+        # Several runs of one value: one mark each, and a line through their means.
         Line(places, np.array([y[x == place].mean() for place in places]), form="plain"),
         Line(x, y, form="marks", error=np.nan_to_num(errors)),
     ]

@@ -1,8 +1,8 @@
 """The colors, dashes and markers of every chart, on pages and in papers.
 
 Colors are Okabe and Ito's, darkened until each has a contrast of 3:1 on white, so that they are
-distinct under every common color-vision deficiency. Each has a twin for dark pages. Rare and
-popular tokens differ in lightness too, for black-and-white prints.
+distinct under every common color-vision deficiency. Each has a counterpart for dark pages. Rare
+and popular tokens also differ in lightness, for black-and-white prints.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from embgeo.charts.specification import MemberStyle
 
 
 class ThemeColor(NamedTuple):
-    """One color: its name in style sheets, and its values on light and on dark pages."""
+    """A color: its name in style sheets, its values on light and on dark pages."""
 
     name: str
     light: str
@@ -70,12 +70,12 @@ AGES = (
     ThemeColor("age-8", "#08306b", "#dcecfb"),
 )
 
-#: Three dashes and eight colors: no pair comes twice among 24 lines.
+#: Three dashes and eight colors: no pair occurs twice among 24 lines.
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHED: Any = (0, (4, 3))
 
-#: By their value on light pages: what stands in a drawing, and the class of its style sheet.
+#: Classes of the style sheet by the value on light pages, which drawings contain.
 CLASSES = {color.light: f"fig-{color.name}" for color in (*LINES, *AGES, *DENSITY, *MIXTURE, PALE)}
 
 
@@ -87,7 +87,7 @@ def color_of(style: MemberStyle) -> str:
 
 
 def dash_of(style: MemberStyle) -> Any:
-    """The dashes of a line, for matplotlib; lines of one run differ by shade alone."""
+    """The dashes of a line for matplotlib; lines of one run differ by shade alone."""
     if style.scale == "guide":
         return (0, (1, 1))
     return DASHES[dash_index(style)]
@@ -104,7 +104,7 @@ def marker_of(style: MemberStyle) -> str:
 
 
 def stylesheet() -> str:
-    """The theme for pages: variables of scripts and style sheets, and the figures' dark colors."""
+    """The theme for pages: variables, and the dark colors of figures."""
     names = {
         "--rare": RARE,
         "--popular": POPULAR,

@@ -1,4 +1,4 @@
-"""Numbers over the steps of training, a panel a number and a line a run or method."""
+"""Numbers over the steps of training, one panel per number and one line per run or method."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspa
 from embgeo.core.values import Cell
 from embgeo.training.study.log import name_of_output
 
-#: What is shown first, in this order, with short titles. A name of two matrices ends in what the
-#: number is taken against.
+#: The first panels, in this order, with short titles. The name of a number of two matrices ends in
+#: the other member.
 TITLES: dict[str, str] = {
     "valid.perplexity": "validation perplexity",
     "train.loss": "training loss",
@@ -49,10 +49,10 @@ TITLES: dict[str, str] = {
     "compare.subspace_distance.first": "subspace distance from the first",
     "compare.cka.first": "linear CKA with the first",
 }
-#: Panels where nobody chose what is shown.
+#: Panels without a choice of the user.
 MOST_PANELS = 4
-#: Perplexities that span more than this stand on a logarithmic axis: they may fall from the size
-#: of the vocabulary, and within less an axis of powers of ten would have one label.
+#: Perplexities that span more than this ratio have a logarithmic axis: they may fall from the size
+#: of the vocabulary. Within less, an axis of powers of ten would have one label.
 WIDE = 30.0
 
 
@@ -65,7 +65,7 @@ def refuse(subject: Subject, choices: Choices) -> str:
 
 
 def page_names(subjects: Sequence[Subject]) -> tuple[str, ...]:
-    """What a report shows: those of `TITLES` of which some subject has two points."""
+    """The numbers of a report: those of `TITLES` with two points of some subject."""
     return tuple(
         name
         for name in TITLES
@@ -74,7 +74,7 @@ def page_names(subjects: Sequence[Subject]) -> tuple[str, ...]:
 
 
 def choose_names(subjects: StyledSubjects, choices: Choices) -> tuple[list[str], int]:
-    """The numbers that get a panel, and how many others there are."""
+    """The numbers with a panel, and how many others there are."""
     held = dict.fromkeys(name for subject, _ in subjects for name in subject.courses)
     if choices.scalars:
         return [name for name in choices.scalars if name in held], 0
@@ -105,7 +105,7 @@ def build(subjects: StyledSubjects, choices: Choices) -> Specification:
 
 
 def describe(subjects: StyledSubjects) -> str:
-    """The caption: what lines, bars, bands and dashed lines are, as far as there are any."""
+    """The caption, which explains lines, bars and bands."""
     if any(subject.runs for subject, _ in subjects):
         return (
             "Numbers over the steps of training, a line a method. With several seeds the line is "
@@ -154,7 +154,6 @@ def panel(subjects: StyledSubjects, name: str) -> Panel:
             if alone and course.bend is not None
         ),
         key=name,
-        # A short title where there is one, else that of a course.
         title=TITLES.get(name) or next((c.title for _, _, c in held if c.title), name),
         quantity=next((course.quantity for _, _, course in held if course.quantity), name),
     )

@@ -157,22 +157,22 @@ def write_figure_and_page(
     task: GaoTask, record: GaoFigure, subjects: Sequence[Subject]
 ) -> tuple[Path, Path]:
     """Draw the figure, write it and the page into the folder; their paths."""
-    from embgeo.charts import gao_figure as chart
+    from embgeo.charts import composites
     from embgeo.report import gao_figure as page
 
     made = figures.draw(
         [subject.analysis for subject in subjects if subject.analysis is not None],
-        figure=chart.CHART.name,
+        figure=composites.GAO_FIGURE.name,
         format=("pdf", "svg"),
         label=[subject.label for subject in subjects],
         command=printable(task.command),
     )
     folder = task.folder / "figures"
     write_set(folder, made.files)
-    spec = chart.CHART.specify(subjects)
+    spec = composites.GAO_FIGURE.specify(subjects)
     assert spec is not None  # there are two panels at least
     write_text(task.folder / REPORT_NAME, page.render(record, spec))
-    return folder / f"{chart.CHART.name}.pdf", task.folder / REPORT_NAME
+    return folder / f"{composites.GAO_FIGURE.name}.pdf", task.folder / REPORT_NAME
 
 
 def measure_panel(

@@ -1,7 +1,4 @@
-"""Maps of tokens as dots: a picture inside the vector file, each token drawn.
-
-Dots are colored by class or by frequency.
-"""
+"""Maps of tokens as dots, colored by class or frequency: a picture inside the vector file."""
 
 from __future__ import annotations
 
@@ -34,13 +31,13 @@ if TYPE_CHECKING:
 
 #: Share of points at each end of an axis that may lie outside the picture.
 OUTSIDE = 0.0005
-#: Inches that labels and ticks take next to and below a panel, and a title above it.
+#: Room in inches for labels and ticks next to and below a panel, and for a title above it.
 MARGIN = 0.45
 #: Side of a panel in inches, at most.
 MOST_SIDE = 2.3
-#: With more points than this a map shows their density: dots would merge into a disc.
+#: A map of more points shows their density: dots would merge into a disc.
 MOST_DOTS = 10_000
-#: Cells of a density an inch, and the shade of a cell with one point.
+#: Cells of a density per inch, and the shade of a cell with one point.
 CELLS, LEAST_SHADE = 100, 0.25
 #: Colors of the scale of frequencies.
 STEPS = 12
@@ -51,7 +48,7 @@ BAR = 0.4
 def draw_maps(
     figure: Figure, axes: Sequence[Axes], spec: Specification, medium: Medium
 ) -> tuple[str, ...]:
-    """One map a panel with equal scales on both axes; notes say how many tokens lie outside."""
+    """One map per panel with equal scales on both axes; notes say how many tokens lie outside."""
     if spec.shading == "share":
         return draw_hexagon_maps(figure, axes, spec, medium)
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
@@ -105,7 +102,7 @@ Explain = Callable[["Figure", Sequence["Axes"]], None]
 
 
 def choose_colors(clouds: Sequence[Cloud], spec: Specification) -> tuple[list[Any], Explain]:
-    """The color of each dot of each cloud, and what adds the explanation to the figure."""
+    """The color of each dot of each cloud, and a function that adds the explanation."""
     if spec.shading == "frequency":
         return color_by_frequency(clouds, spec.frequency_label)
     if spec.shading == "class":
@@ -146,7 +143,7 @@ def color_by_frequency(clouds: Sequence[Cloud], label: str) -> tuple[list[Any], 
     by_rank = "rank" in label
     scale = ScalarMappable(
         (Normalize if by_rank else LogNorm)(float(values.min()), float(values.max())),
-        # Ranks fall where counts rise: the light end stands for frequent tokens in both.
+        # Ranks fall where counts rise: the light end means frequent tokens in both.
         frequency_steps(falling=by_rank),
     )
 
@@ -162,7 +159,7 @@ def color_by_frequency(clouds: Sequence[Cloud], label: str) -> tuple[list[Any], 
 def frequency_steps(*, falling: bool) -> ListedColormap:
     """A scale of few colors, which keeps pictures small; distinct under every color vision.
 
-    Its light end is left out: it could not be seen on paper.
+    It omits the light end, which is invisible on paper.
     """
     import matplotlib
     from matplotlib.colors import ListedColormap
@@ -174,8 +171,8 @@ def frequency_steps(*, falling: bool) -> ListedColormap:
 def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) -> list[View]:
     """Show as much of the plane as each panel has room for, with equal scales on both axes.
 
-    Labels take room from panels, and limits change labels: after two rounds the layout is kept as
-    it is, so that scales are equal whatever the format of the file.
+    Labels take room from panels, and limits change labels: after two rounds the layout is frozen,
+    so that scales are equal in every file format.
     """
     for _ in range(2):
         figure.draw_without_rendering()
@@ -200,14 +197,14 @@ def widen(view: View, shape: float) -> View:
 def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
     """Every point as a dot in a picture inside the vector file.
 
-    `side` is about the panel's, in inches. Dots are drawn in random order, the same every time:
-    drawn class by class, the last class would hide the others. Edges are not smoothed: few colors
-    make the picture compress well.
+    `side` is the approximate side of the panel in inches. Dots are drawn in a fixed random order:
+    class by class, the last class would hide the others. Edges are not smoothed: few colors
+    compress well.
     """
     from matplotlib.colors import to_rgba_array
 
     order = np.random.default_rng(0).permutation(len(xy))
-    # Of a single color matplotlib would draw smoothed dots nevertheless.
+    # Matplotlib smooths dots of a single color nevertheless.
     rgba = np.broadcast_to(to_rgba_array(colors), (len(xy), 4))
     ax.scatter(
         xy[order, 0],
@@ -218,16 +215,13 @@ def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
         antialiased=False,
         zorder=2,
     )
-    # With the white of the panel in the picture it needs no transparency, which would take as
-    # much room again.
+    # A picture that includes the white of the panel needs no transparency, which would double its
+    # size.
     ax.set_rasterization_zorder(2.5)
 
 
 def draw_density(ax: Axes, xy: FloatArray, colors: Any, view: View, side: float) -> None:
-    """The mean color of the points in each cell, paler where there are few (logarithmic).
-
-    `side` is about the panel's, in inches.
-    """
+    """The mean color of the points in each cell, paler where there are few (logarithmic)."""
     from matplotlib.colors import to_rgba_array
 
     inside = view.holds(xy)
@@ -257,8 +251,5 @@ def draw_density(ax: Axes, xy: FloatArray, colors: Any, view: View, side: float)
 
 
 def dot_size(count: int, side: float) -> float:
-    """Area of a dot in square points, for this many in a square panel of this side in inches.
-
-    Smaller where there are many, never below what prints.
-    """
+    """Area of a dot in square points: smaller for many points, but always printable."""
     return float(np.clip(760.0 * side**2 / max(count, 1), 0.4, 6.0))

@@ -1,12 +1,10 @@
-"""A specification as a matplotlib figure: the same for reports and papers, but for its medium.
-
-Sizes of letters and lines are matplotlib's settings, which each medium sets before it draws.
-"""
+"""A specification as a matplotlib figure; its medium is what reports and papers differ in."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Markers stand at the points of a line while it has at most as many.
+#: Lines of at most this many points have markers.
 FEW = 20
-#: Two histograms are filled; more would hide each other.
+#: At most this many histograms are filled; more would hide each other.
 FILLED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class FigureLayout:
-    """Width and height of a figure in inches, and its panels in a row."""
+    """Width and height of a figure in inches, and the number of panels in a row."""
 
     width: float
     height: float
@@ -37,22 +35,22 @@ class FigureLayout:
 
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """What differs between the outputs that matplotlib draws.
+    """The differences between the outputs that matplotlib draws.
 
     Attributes
     ----------
     arrange : callable
         From a specification to the layout, without room for a legend.
     write_name : callable
-        From hostile text to what the output draws as that text.
+        Makes hostile text drawable.
     write_label : callable
-        From a label of an axis or a line to how it is typeset; hostile text stays harmless.
+        Typesets a label of an axis or a line, which may be hostile text.
     write_power : callable
         From a value to its label on a logarithmic axis.
     draw_maps : callable
-        Fills the panels of maps with tokens, adds what explains their colors, and returns notes.
+        Fills the panels of maps with tokens, explains their colors, and returns notes.
     draw_cloud : callable or None
-        Draws tokens behind lines; None where the output holds no pictures.
+        Draws tokens behind lines; None if the output holds no pictures.
     """
 
     arrange: Callable[[Specification], FigureLayout]
@@ -61,6 +59,17 @@ class Medium:
     write_power: Callable[[float], str]
     draw_maps: Callable[[Figure, Sequence[Axes], Specification, Medium], tuple[str, ...]]
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
+
+
+@contextmanager
+def default_settings(changes: Any) -> Iterator[None]:
+    """Matplotlib's defaults with these changes, whatever the user's matplotlibrc says."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(changes)
+        yield
 
 
 def draw(spec: Specification, medium: Medium) -> tuple[Figure, tuple[str, ...]]:
@@ -76,7 +85,7 @@ def draw(spec: Specification, medium: Medium) -> tuple[Figure, tuple[str, ...]]:
         draw_panel(ax, panel, medium, handles)
     maps = [i for i, panel in enumerate(spec.panels) if panel.is_map]
     if maps:
-        if handles:  # of the panels with lines: above all panels stands what colors of maps mean
+        if handles:  # inside the panel with lines: the meaning of map colors is above all panels
             ax = next(ax for ax, panel in zip(axes, spec.panels, strict=True) if panel.lines)
             ax.legend(list(handles.values()), list(handles), loc="best")
         of_maps = replace(spec, panels=tuple(spec.panels[i] for i in maps))
@@ -118,12 +127,12 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
 
 
 def is_marks(line: Line | HistogramSteps) -> bool:
-    """Whether it is points alone, which need room around them."""
+    """Whether it consists of points alone, which need room around them."""
     return isinstance(line, Line) and line.form in ("marks", "dots", "arrow")
 
 
 def is_guide(line: Line | HistogramSteps) -> bool:
-    """Whether it is what members are compared with."""
+    """Whether it is a reference, not a member."""
     return line.style.scale == "guide"
 
 
@@ -136,7 +145,7 @@ def line_y(line: Line | HistogramSteps) -> FloatArray:
 
 
 def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
-    """A line with its band and error bars; the handle for a legend, None where it has no entry."""
+    """A line with its band and error bars; the handle for a legend, if it has an entry."""
     color = theme.color_of(line.style)
     if line.low is not None and line.high is not None:
         ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.15, lw=0)
@@ -175,29 +184,20 @@ def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
 
 
 def draw_guide(ax: Axes, guide: Guide, named: bool) -> None:
-    """A dashed line at a value of one axis, with its name at its end; or in the panel's title."""
-    if guide.axis == "y":
+    """A dashed line at a value of one axis, with its name at the end unless the title has it."""
+    across = guide.axis == "y"
+    if across:
         ax.axhline(guide.value, color=theme.GRAY.light, lw=0.8, ls=theme.DASHED, zorder=0.5)
+    else:
+        ax.axvline(guide.value, color=theme.INK.light, lw=0.8, ls=theme.DASHED)
+    if across or (guide.label and named):
         ax.annotate(
             guide.label,
-            (1.0, guide.value),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 2),
+            (1.0, guide.value) if across else (guide.value, 1.0),
+            xycoords=("axes fraction", "data") if across else ("data", "axes fraction"),
+            xytext=(0, 2 if across else 3),
             textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize="small",
-        )
-        return
-    ax.axvline(guide.value, color=theme.INK.light, lw=0.8, ls=theme.DASHED)
-    if guide.label and named:
-        ax.annotate(
-            guide.label,
-            (guide.value, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
+            ha="right" if across else "center",
             va="bottom",
             fontsize="small",
         )
@@ -220,7 +220,7 @@ def set_axis(axis: Any, wanted: Axis, values: Sequence[FloatArray], medium: Medi
 
 
 def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
-    """A logarithmic axis; within a decade and a half 2 and 5 are labeled too."""
+    """A logarithmic axis; within a decade and a half, 2 and 5 have labels, too."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     positive = values[np.isfinite(values) & (values > 0)]
@@ -233,7 +233,7 @@ def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) 
 
 
 def shorten(value: float) -> str:
-    """5,000 as it is and 40000 as 40k: steps and counts are large, and panels are narrow."""
+    """5,000 unchanged, 40000 as 40k: steps and counts are large, and panels are narrow."""
     return f"{value:,.10g}" if abs(value) < 10_000 else f"{value / 1000:,.10g}k"
 
 
@@ -245,8 +245,8 @@ def add_legend(
 
     size = matplotlib.rcParams["legend.fontsize"]
     longest = max(len(label) for label in labels)
-    # Of fonts for screens a letter is up to 0.6 times as wide as it is high; a key and the spaces
-    # around it are as wide as five.
+    # A letter of a screen font is up to 0.6 times as wide as high; a key with its spaces is as wide
+    # as five letters.
     entry = (4.8 + 0.6 * longest) * size / 72.0
     across = max(1, min(len(labels), int(figure.get_figwidth() / entry)))
     down = -(-len(labels) // across)
@@ -254,7 +254,7 @@ def add_legend(
     figure.set_figheight(figure.get_figheight() + 0.02 * size * (down + titled))
     legend = figure.legend(
         handles,
-        # Labels that begin with an underscore would be left out: they are put in afterwards.
+        # Matplotlib leaves out labels that start with an underscore: they are set afterwards.
         ["label"] * len(labels),
         ncols=-(-len(labels) // down),  # even rows
         **{"loc": "outside upper center"} | options,

@@ -1,4 +1,4 @@
-"""Maps of tokens as hexagons: vector paths without a picture, one path a color."""
+"""Maps of tokens as hexagons: vector paths without a picture, one path per color."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Hexagons:
     members : int array
         The cell of each point, shape (M,).
     counts : FloatArray
-        Points a cell.
+        Points per cell.
     width : float
         Distance between the centers of neighbors.
     """
@@ -63,7 +63,7 @@ def count_hexagons(xy: FloatArray, width: float) -> Hexagons:
 def draw_maps(
     figure: Figure, axes: Sequence[Axes], spec: Specification, medium: Medium
 ) -> tuple[str, ...]:
-    """One map a panel, its hexagons colored by the number of tokens or the share of rare ones."""
+    """One map per panel; hexagons are colored by the number of tokens or the share of rare ones."""
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
     points = [cloud.xy for cloud in clouds]
     views = [fit_view(xy) for xy in points] if spec.free_axes else common_views(points)
@@ -81,7 +81,7 @@ def draw_maps(
         draw_ring(ax, view, cloud.ring, medium.write_name)
         draw_names(ax, view, cloud.named, medium.write_name)
     add_swatches(figure, colors, labels, title)
-    # Equal scales change the room that labels need: the layout takes a second round.
+    # Equal scales change the room that labels need: the layout needs a second round.
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -99,7 +99,7 @@ Levels = tuple[tuple[str, ...], list[str], list[npt.NDArray[np.int64]]]
 def shade_density(cells: Sequence[Hexagons]) -> Levels:
     """Colors by the number of tokens, with the same meaning in all maps."""
     most = max(1.0, *(float(cell.counts.max(initial=0)) for cell in cells))
-    # At most as many levels as there are counts to tell apart.
+    # At most as many levels as there are different counts.
     n = int(min(len(theme.DENSITY), most))
     lower = np.unique(np.round(most ** (np.arange(n) / n)))
     labels = [f"{edge:,.0f}{'+' if i == len(lower) - 1 else ''}" for i, edge in enumerate(lower)]
@@ -147,5 +147,5 @@ def draw_hexagons(
             continue
         outline = centers[:, None, :] + np.concatenate([corners, corners[:1]])[None]
         path = Path(outline.reshape(-1, 2), codes * len(centers))
-        # The frame is set by the map: to measure every corner takes as long as to draw them.
+        # The map sets the frame: measuring every corner takes as long as drawing them.
         ax.add_artist(PathPatch(path, facecolor=color, edgecolor=color, linewidth=0.25))

@@ -1,4 +1,4 @@
-"""Charts as the page's line charts want them: plain lists, few digits."""
+"""Charts as data for the line charts of a page: plain lists, few digits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embgeo.core.visible import drawable
 
 #: Forms of lines that have readings.
 DRAWN = ("line", "hollow")
-#: Of the dashes in ``static/charts.js``.
+#: The place of dots among the dashes in ``static/charts.js``.
 DOTTED = 2
 
 
@@ -34,16 +34,16 @@ def chart_key(spec: Specification, panel: Panel) -> str:
 
 
 def is_interactive(panel: Panel) -> bool:
-    """Whether a panel has lines to read values from; marks alone are as well seen in a figure."""
+    """Whether a panel has lines to read values from; for marks alone a figure is as good."""
     return any(not isinstance(line, Line) or line.form == "line" for line in panel.lines)
 
 
 def describe(panel: Panel) -> dict[str, Any]:
-    """One panel: x of all lines together, and for each line its values there."""
+    """One panel: the x of all lines, and the values of each line there."""
     steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
     curves = [line for line in panel.lines if isinstance(line, Line)]
     guides = [line for line in curves if is_guide(line)]
-    # The isotropic curves of several matrices lie on each other.
+    # The isotropic curves of several matrices coincide.
     lines = [line for line in curves if line.form in DRAWN] + guides[:1]
     x = np.unique(np.concatenate([*(s.edges for s in steps), *(line.x for line in lines)]))
     marks = [
@@ -70,7 +70,7 @@ def describe(panel: Panel) -> dict[str, Any]:
 def describe_line(
     line: Line | HistogramSteps, lines: int, panel: Panel, values: FloatArray
 ) -> dict[str, Any]:
-    """Name, color, dashes and values; a line alone needs no dashes."""
+    """Name, color, dashes and values; a single line needs no dashes."""
     names = [drawable(line.member)] if line.member else []
     names += [write_label(line.part)] if line.part else []
     names += ["same matrix as before"] if is_hollow(line) else []
@@ -87,7 +87,7 @@ def describe_line(
 
 
 def count_own(lines: Sequence[Line | HistogramSteps]) -> int:
-    """Lines of members, without what they are compared with."""
+    """The number of lines without references."""
     return sum(not is_guide(line) for line in lines)
 
 
@@ -113,7 +113,7 @@ def step_values(steps: HistogramSteps, edges: FloatArray) -> FloatArray:
 
 
 def plain(values: FloatArray, positive: bool = False) -> list[float | None]:
-    """Six digits of each number; None where it is not finite, or has no logarithm."""
+    """Six digits of each number; None if it is not finite, or has no logarithm."""
     return [
         float(f"{v:.6g}") if math.isfinite(v) and not (positive and v <= 0) else None
         for v in values.tolist()

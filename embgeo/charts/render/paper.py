@@ -20,7 +20,7 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
-from embgeo.charts.render.drawing import FigureLayout, Medium, draw
+from embgeo.charts.render.drawing import FigureLayout, Medium, default_settings, draw
 from embgeo.charts.specification import Specification
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
@@ -49,14 +49,12 @@ VENUES = {
 FONTS = ("STIXGeneral", "DejaVu Sans")
 #: Resolution of rasterized points; without smoothed edges they need more than a screen does.
 DPI = 400
-#: Longest text of a user that is drawn whole.
+#: Longer text of a user is cut.
 LIMIT = 48
-#: Narrowest panels in inches: of maps and of grids of curves, and of two panels side by side.
-LEAST_SMALL, LEAST_WIDE = 1.5, 2.0
-#: Where all panels are to stand in one row.
-LEAST_IN_ROW = 1.1
+#: Narrowest panels in inches: of maps and of grids of curves, of two panels, and of a single row.
+LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW = 1.5, 2.0, 1.1
 
-#: Labels of ours in mathematics; everything else is text.
+#: Our labels in mathematics; all other labels are text.
 MATH = {
     "σ_k / σ_1": r"$\sigma_k / \sigma_1$",
     "σ_k / σ₁": r"$\sigma_k / \sigma_1$",
@@ -83,64 +81,57 @@ MATH = {
 
 @contextmanager
 def settings(preamble: str = "") -> Iterator[None]:
-    """Matplotlib's own defaults and those of papers, whatever the user's matplotlibrc says.
-
-    `preamble`: LaTeX that text in PGF needs.
-    """
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(
-            {
-                "font.family": list(FONTS),
-                "mathtext.fontset": "stix",
-                "pdf.fonttype": 42,
-                "ps.fonttype": 42,
-                "svg.fonttype": "path",
-                "svg.hashsalt": "embgeo",
-                "pgf.texsystem": "pdflatex",
-                "pgf.rcfonts": False,
-                "pgf.preamble": preamble,
-                "font.size": 8,
-                "axes.labelsize": 8,
-                "axes.titlesize": 8,
-                "xtick.labelsize": 7,
-                "ytick.labelsize": 7,
-                "legend.fontsize": 7,
-                "axes.linewidth": 0.6,
-                "xtick.major.width": 0.6,
-                "ytick.major.width": 0.6,
-                "xtick.minor.width": 0.4,
-                "ytick.minor.width": 0.4,
-                "xtick.major.size": 2.5,
-                "ytick.major.size": 2.5,
-                "xtick.minor.size": 1.5,
-                "ytick.minor.size": 1.5,
-                "xtick.major.pad": 2,
-                "ytick.major.pad": 2,
-                "axes.labelpad": 2,
-                "axes.titlepad": 3,
-                "lines.linewidth": 1.1,
-                "lines.markersize": 3,
-                "text.color": theme.INK.light,
-                "axes.labelcolor": theme.INK.light,
-                "xtick.color": theme.INK.light,
-                "ytick.color": theme.INK.light,
-                "axes.spines.right": False,
-                "axes.spines.top": False,
-                "legend.frameon": False,
-                "legend.columnspacing": 1.2,
-                "legend.borderpad": 0.1,
-                "figure.constrained_layout.w_pad": 0.02,
-                "figure.constrained_layout.h_pad": 0.04,
-            }
-        )
+    """The settings of papers; `preamble` is LaTeX that text in PGF needs."""
+    with default_settings(
+        {
+            "font.family": list(FONTS),
+            "mathtext.fontset": "stix",
+            "pdf.fonttype": 42,
+            "ps.fonttype": 42,
+            "svg.fonttype": "path",
+            "svg.hashsalt": "embgeo",
+            "pgf.texsystem": "pdflatex",
+            "pgf.rcfonts": False,
+            "pgf.preamble": preamble,
+            "font.size": 8,
+            "axes.labelsize": 8,
+            "axes.titlesize": 8,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "legend.fontsize": 7,
+            "axes.linewidth": 0.6,
+            "xtick.major.width": 0.6,
+            "ytick.major.width": 0.6,
+            "xtick.minor.width": 0.4,
+            "ytick.minor.width": 0.4,
+            "xtick.major.size": 2.5,
+            "ytick.major.size": 2.5,
+            "xtick.minor.size": 1.5,
+            "ytick.minor.size": 1.5,
+            "xtick.major.pad": 2,
+            "ytick.major.pad": 2,
+            "axes.labelpad": 2,
+            "axes.titlepad": 3,
+            "lines.linewidth": 1.1,
+            "lines.markersize": 3,
+            "text.color": theme.INK.light,
+            "axes.labelcolor": theme.INK.light,
+            "xtick.color": theme.INK.light,
+            "ytick.color": theme.INK.light,
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "legend.frameon": False,
+            "legend.columnspacing": 1.2,
+            "legend.borderpad": 0.1,
+            "figure.constrained_layout.w_pad": 0.02,
+            "figure.constrained_layout.h_pad": 0.04,
+        }
+    ):
         yield
 
 
 def arrange(spec: Specification, width: float) -> FigureLayout:
-    """A figure of this width in inches, whose panels are as large as their number allows."""
+    """A figure of this width in inches, with panels as large as their number allows."""
     n = len(spec.panels)
     if spec.one_row:
         across, down = divide(width, n, LEAST_IN_ROW)
@@ -149,20 +140,20 @@ def arrange(spec: Specification, width: float) -> FigureLayout:
         across, down = divide(width, n, LEAST_SMALL)
         return FigureLayout(width, down * (min(2.3, width / across - MARGIN) + MARGIN), across)
     across, down = divide(width, n, LEAST_WIDE if n == 2 else LEAST_SMALL)
-    # Panels below each other are flatter: a column is higher than it is wide soon enough.
+    # Several rows of panels are flatter: a column would soon be higher than wide.
     shape = 0.62 if down == 1 else 0.45
     return FigureLayout(width, down * float(np.clip(shape * width / across, 1.2, 2.3)), across)
 
 
 def divide(width: float, count: int, least: float) -> tuple[int, int]:
-    """Panels across and down, in as few rows as panels of the `least` width in inches allow."""
+    """Panels across and down, in as few rows as panels of the `least` width allow."""
     across = max(1, min(count, int(width / least)))
     down = -(-count // across)
     return -(-count // down), down  # even rows: four panels as 2 + 2, not as 3 + 1
 
 
 def write_power(value: float) -> str:
-    """A label of a logarithmic axis: 0.01 to 100 as they are, others as powers of ten."""
+    """A label of a logarithmic axis: 0.01 to 100 as numbers, others as powers of ten."""
     if 1e-2 <= value < 1e3:
         return f"{value:g}"
     mantissa, exponent = f"{value:.0e}".split("e")
@@ -171,7 +162,7 @@ def write_power(value: float) -> str:
 
 
 def medium(width: float, write_name: Callable[[str], str]) -> Medium:
-    """Figures of this width in inches, with `write_name` for text of the user."""
+    """The medium of figures of this width in inches."""
     return Medium(
         lambda spec: arrange(spec, width),
         write_name,
@@ -182,13 +173,35 @@ def medium(width: float, write_name: Callable[[str], str]) -> Medium:
     )
 
 
+def plain_text(text: str) -> str:
+    """`text` that matplotlib draws letter by letter: no mathematics, no letter without a glyph."""
+    known = _glyphs()
+    shown = "".join(
+        c if c.isprintable() and ord(c) in known else f"‹U+{ord(c):04X}›" for c in shortened(text)
+    )
+    return shown.replace("$", r"\$")
+
+
+def shortened(text: str) -> str:
+    """`text` cut to a length that a legend can hold."""
+    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    """All characters of the fonts, which come with matplotlib."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in FONTS))
+
+
 def render_paper(
     spec: Specification,
     form: str,
     width: float,
     creator: str,
     *,
-    write_name: Callable[[str], str] | None = None,
+    write_name: Callable[[str], str] = plain_text,
     preamble: str = "",
 ) -> RenderedFigure:
     """The chart as files of one format; equal charts give equal bytes.
@@ -200,10 +213,9 @@ def render_paper(
     width : float
         In inches.
     creator : str
-        What the metadata of the file name as its maker.
+        The program in the metadata of the file.
     write_name : callable, optional
-        From hostile text to what the output draws as that text; :func:`plain_text` by default,
-        which is not enough for PGF.
+        Makes hostile text drawable; PGF needs another function than the default.
     preamble : str
         LaTeX that text in PGF needs.
 
@@ -213,7 +225,7 @@ def render_paper(
         If LaTeX cannot set the text of a PGF file.
     """
     with settings(preamble):
-        figure, notes = draw(spec, medium(width, write_name or plain_text))
+        figure, notes = draw(spec, medium(width, write_name))
         files = save(figure, spec.name, form, creator)
         across, down = (float(size) for size in figure.get_size_inches())
     return RenderedFigure(files, across, down, notes)
@@ -221,7 +233,7 @@ def render_paper(
 
 @dataclass(frozen=True, slots=True)
 class RenderedFigure:
-    """Files of one format by name, the size in inches, and what the picture does not show."""
+    """Files of one format by name, the size in inches, and notes on what is not shown."""
 
     files: dict[str, bytes]
     width: float
@@ -233,7 +245,7 @@ FORMATS = ("pdf", "svg", "png", "pgf")
 
 
 def check_format(form: str) -> None:
-    """Refuse a format that is not known, or that this machine cannot write."""
+    """Refuse a format that is unknown, or that this machine cannot write."""
     if form not in FORMATS:
         raise refuse_name("format", form, FORMATS, argument("format"))
     if form == "pgf" and shutil.which("pdflatex") is None:
@@ -257,11 +269,11 @@ def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]
             if figure.get_constrained_layout() or form not in ("pdf", "svg"):
                 figure.savefig(target, format=form, dpi=DPI, **metadata.get(form, {}))
             else:
-                # `savefig` draws every dot twice, first for the layout, which a map has already.
+                # `savefig` draws every dot twice, first for the layout, which a map already has.
                 backend = import_module(f"matplotlib.backends.backend_{form}")
                 figure.set_dpi(DPI)
                 getattr(backend.FigureCanvas(figure), f"print_{form}")(target, **metadata[form])
-        except (RuntimeError, ValueError) as error:  # what PGF raises, with TeX's log in it
+        except (RuntimeError, ValueError) as error:  # raised by PGF, with TeX's log
             if form != "pgf":
                 raise
             raise BadOption(
@@ -270,25 +282,3 @@ def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]
                 way_out="install pgf (texlive-pictures), or choose pdf",
             ) from error
         return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
-
-
-def plain_text(text: str) -> str:
-    """`text` as matplotlib draws it letter by letter: no mathematics, no letter without a glyph."""
-    known = _glyphs()
-    shown = "".join(
-        c if c.isprintable() and ord(c) in known else f"‹U+{ord(c):04X}›" for c in shortened(text)
-    )
-    return shown.replace("$", r"\$")
-
-
-def shortened(text: str) -> str:
-    """`text` cut to a length that a legend can hold."""
-    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
-
-
-@cache
-def _glyphs() -> frozenset[int]:
-    """Every character that one of the fonts can draw; they come with matplotlib."""
-    from matplotlib.font_manager import findfont, get_font
-
-    return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in FONTS))

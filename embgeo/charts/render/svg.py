@@ -1,7 +1,7 @@
-"""Charts as SVG to stand inside a page, which survives a server that strips styles.
+"""Charts as inline SVG, which also works on a server that strips styles.
 
-Every color is one of the theme's: in the SVG it is a presentation attribute (what a bare page
-shows) with a class next to it (what a style sheet may change, for a dark page).
+Every color of the theme is a presentation attribute (which a bare page shows) and a class (which a
+style sheet may change, for a dark page).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from embgeo.charts import theme
-from embgeo.charts.render.drawing import FigureLayout, Medium, draw
+from embgeo.charts.render.drawing import FigureLayout, Medium, default_settings, draw
 from embgeo.charts.render.hexagons import draw_maps
 from embgeo.charts.specification import Specification
 from embgeo.core.visible import drawable, visible_text
@@ -70,14 +70,9 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Matplotlib's own defaults and ours, whatever the user's matplotlibrc says."""
-    import matplotlib
-
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        # Names may be in any script; the text stays text, and the reader's own fonts show it.
+    with default_settings(SETTINGS), warnings.catch_warnings():
+        # Names may be in any script: they stay text, which the reader's own fonts show.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(SETTINGS)
         yield
 
 
@@ -148,7 +143,7 @@ def write_svg(figure: Figure, name: str, alternative: str) -> str:
 
 
 def strip_leavings(element: ElementTree.Element) -> None:
-    """Take out metadata, style sheets and empty definitions."""
+    """Remove metadata, style sheets and empty definitions."""
     for child in list(element):
         if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
             element.remove(child)
@@ -159,7 +154,7 @@ def strip_leavings(element: ElementTree.Element) -> None:
 
 
 def present_attributes(root: ElementTree.Element) -> None:
-    """Turn styles into presentation attributes, colors into classes next to them."""
+    """Turn styles into presentation attributes and classes."""
     for element in root.iter():
         declared = dict(split_style(element.attrib.pop("style", "")))
         for key, value in declared.items():
@@ -184,7 +179,7 @@ def present_attributes(root: ElementTree.Element) -> None:
 
 
 def unwrap_groups(element: ElementTree.Element) -> None:
-    """Put what is in groups without attributes in the place of the group."""
+    """Replace groups without attributes by their content."""
     for child in list(element):
         unwrap_groups(child)
         if child.tag == f"{{{_SVG}}}g" and not child.attrib:
@@ -214,7 +209,7 @@ def split_style(style: str) -> list[tuple[str, str]]:
 
 
 def prefix_ids(root: ElementTree.Element, name: str) -> None:
-    """Ids that stay unique among all figures of a page; those nobody refers to go."""
+    """Make ids unique among all figures of a page; remove those without a reference."""
     used: set[str] = set()
     for element in root.iter():
         if _XLINK in element.attrib:

@@ -10,13 +10,12 @@ from embgeo.io.bounded.saved import csv_lines
 
 
 def render_csv(spec: Specification) -> bytes:
-    """The table of a chart as CSV."""
     table = spec.table() if callable(spec.table) else spec.table or tabulate(spec)
     return b"".join(csv_lines(table.columns, table.rows))
 
 
 def tabulate(spec: Specification) -> FigureTable:
-    """A row for each point of each line: whose it is, in which panel, and where."""
+    """A row for each point of each line: member, panel, line, x and y."""
     first = spec.panels[0]
     alone = spec.members[0] if len(spec.members) == 1 else ""
     rows: list[tuple[Cell, ...]] = [
@@ -28,7 +27,7 @@ def tabulate(spec: Specification) -> FigureTable:
     several = len({panel.y.label for panel in spec.panels}) > 1
     y = "value" if several else first.y.label or "value"
     columns = ("analysis", "panel", "line", first.x.label, y)
-    # One panel and one line a member need no name.
+    # A single panel and a single line per member need no name.
     used = [i for i in range(len(columns)) if i not in (1, 2) or any(row[i] for row in rows)]
     return FigureTable(
         tuple(columns[i] for i in used), [tuple(row[i] for i in used) for row in rows]

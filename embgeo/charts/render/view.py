@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Share of points at each end of an axis that may lie outside the picture.
 OUTSIDE = 0.001
-#: The same scale in all maps, unless the widest is this many times the narrowest.
+#: All maps have the same scale unless the widest is this many times the narrowest.
 MOST_RATIO = 4.0
 
 
@@ -38,7 +38,6 @@ class View:
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom, top."""
         return self.left, self.right, self.bottom, self.top
 
     def holds(self, xy: FloatArray) -> npt.NDArray[np.bool_]:
@@ -65,7 +64,7 @@ def draw_origin(ax: Axes) -> None:
 def draw_ring(
     ax: Axes, view: View, ring: Ring | None, write: Callable[[str], str], *, inside: bool = False
 ) -> None:
-    """The ring, and a line to what it is around: above the panel, or in a corner inside it.
+    """The ring, and a line to its label: above the panel, or in a corner inside it.
 
     `write` makes hostile text drawable.
     """
@@ -132,19 +131,19 @@ def draw_names(
 
 
 def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
-    """Nearly all points, and the origin: whether they surround it is what a map is about."""
+    """Nearly all points, and the origin: a map shows whether they surround it."""
     low, high = np.quantile(xy, [outside, 1.0 - outside], axis=0)
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
     margin = 0.04 * span
-    # A flat cloud still gets a picture of some height.
+    # A flat cloud needs a picture of some height.
     short = np.maximum(0.0, 0.35 * span - (high - low)) / 2.0
     low, high = low - short - margin, high + short + margin
     return View(float(low[0]), float(high[0]), float(low[1]), float(high[1]))
 
 
 def common_views(clouds: Sequence[FloatArray]) -> list[View]:
-    """What each map shows: the same for all, or to its own scale where scales lie far apart."""
+    """The same view for all maps, or one each if their scales are far apart."""
     views = [fit_view(xy) for xy in clouds]
     return [unite(views)] * len(views) if share_scale(views) else views
 

@@ -1,0 +1,122 @@
+"""Figures of several charts in one row, as papers on degeneration open with.
+
+`figure1` follows Gao et al. 2019 (Fig. 1 and 2) and Wang et al. 2020 (Fig. 1), `gao-figure-1`
+Gao et al. 2019 (Fig. 1 and 2b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from embgeo.charts import histograms, scatter, spectrum
+from embgeo.charts.specification import (
+    Chart,
+    Choices,
+    FigureTable,
+    Line,
+    Specification,
+    StyledSubjects,
+)
+from embgeo.charts.subject import Subject
+from embgeo.core.values import Cell
+
+FIRST_PARTS = (scatter.PLAIN, spectrum.LINEAR, histograms.COSINES)
+GAO_PARTS = FIRST_PARTS[:2]
+#: For each part the column of its table along x, and the columns along y.
+COLUMNS = {
+    scatter.PLAIN.name: ("x", ("y",)),
+    spectrum.LINEAR.name: ("k", ("normalized singular value", "isotropic rows")),
+    histograms.COSINES.name: ("from", ("density",)),
+}
+#: Maps of at most this many rows name them: they are classes, not words.
+MOST_NAMES = 20
+GAO_CAPTION = (
+    "Rank-2 approximation (SVD) of each matrix, not centered, each on scales of its own; the cross "
+    "is the origin. Rows around the origin point in all directions; rows to one side of it lie in "
+    "a cone. In brackets: the share of the energy on each axis. Right: the singular values, "
+    "divided by the largest."
+)
+
+
+def refuse_without_parts(parts: Sequence[Chart]) -> Callable[[Subject, Choices], str]:
+    """Why one of the parts cannot show a subject, as a function of the subject."""
+
+    def refuse(subject: Subject, choices: Choices) -> str:
+        return next(filter(None, (part.refuse(subject, choices) for part in parts)), "")
+
+    return refuse
+
+
+def build_first(subjects: StyledSubjects, choices: Choices) -> Specification:
+    maps, values, pairs = specs = [part.build(subjects, choices) for part in FIRST_PARTS]
+    panels = (*maps.panels, replace(values.panels[0], key="spectrum"))
+    caption = " ".join(spec.print_caption for spec in specs)
+    return replace(
+        maps,
+        panels=(*panels, replace(pairs.panels[0], key="cosines")),
+        caption=caption,
+        print_caption=caption,
+        table=lambda: tabulate(FIRST_PARTS, specs),
+    )
+
+
+def build_gao(subjects: StyledSubjects, choices: Choices) -> Specification:
+    tokens = [s.analysis.tokens or () for s, _ in subjects if s.analysis is not None]
+    few = tuple(token for names in tokens if len(names) <= MOST_NAMES for token in names)
+    plain = replace(choices, color="none", annotate=few, free_axes=True)
+    specs = [part.build(subjects, plain) for part in GAO_PARTS]
+    maps, values = (spec.panels for spec in specs)
+    named = [
+        panel
+        if len(names) <= MOST_NAMES or panel.cloud is None
+        else replace(panel, cloud=replace(panel.cloud, named=()))
+        for panel, names in zip(maps, tokens, strict=True)
+    ]
+    lines = tuple(
+        line for line in values[0].lines if isinstance(line, Line) and line.style.scale != "guide"
+    )
+    return replace(
+        specs[0],
+        panels=(*named, replace(values[0], lines=lines, key="spectrum")),
+        caption=GAO_CAPTION,
+        print_caption=GAO_CAPTION,
+        table=lambda: tabulate(GAO_PARTS, specs),
+    )
+
+
+def tabulate(parts: Sequence[Chart], specs: Sequence[Specification]) -> FigureTable:
+    """The places of tokens, singular values by index, and densities by the start of each bin."""
+    rows: list[tuple[Cell, ...]] = []
+    for part, spec in zip(parts, specs, strict=True):
+        across, upward = COLUMNS[part.name]
+        table = spec.table() if callable(spec.table) else spec.table
+        assert table is not None
+        named = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        rows += [
+            (part.name, row["analysis"], row.get("token", up), row[across], row[up])
+            for up in upward
+            for row in named
+        ]
+    return FigureTable(("part", "analysis", "token or line", "x", "y"), rows)
+
+
+FIRST_FIGURE = Chart(
+    "figure1",
+    "Maps of the tokens, singular values and cosines in one row",
+    refuse_without_parts(FIRST_PARTS),
+    build_first,
+    pages=(),
+    most=3,
+    one_row=True,
+)
+GAO_FIGURE = Chart(
+    "gao-figure-1",
+    "Maps of the rows of each matrix around the origin, and their singular values",
+    refuse_without_parts(GAO_PARTS),
+    build_gao,
+    pages=(),
+    least=2,
+    most=3,
+    one_row=True,
+)

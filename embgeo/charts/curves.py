@@ -1,0 +1,119 @@
+"""Stored curves: shares of coordinates, laws of decay, and principal angles of two spaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from embgeo.charts.lookup import Lookup, find_series, find_singular_values
+from embgeo.charts.panels import first_line, series_lines, series_panel
+from embgeo.charts.specification import (
+    Chart,
+    Choices,
+    MemberStyle,
+    Panel,
+    Specification,
+    StyledSubjects,
+)
+from embgeo.charts.subject import Unrelated
+from embgeo.core.quantities import compare, cosine, spectrum, subspace
+
+_SHARES = Lookup(
+    partial(find_series, name=cosine.MEAN_SHARE_BY_DIMENSION.name),
+    "its analysis left out the section cosine",
+)
+_DECAY = Lookup(
+    partial(find_singular_values, name=spectrum.DECAY_FIT.name),
+    "its analysis left out the section spectrum",
+)
+_SUBSPACES = Lookup(partial(find_series, name=subspace.PRINCIPAL_ANGLES.name), Unrelated.NO_OUTPUT)
+_ANGLES = Lookup(
+    partial(find_series, name=compare.PRINCIPAL_ANGLES.name), Unrelated.NO_PAIR, of_pair=True
+)
+
+
+def build_coordinates(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    curves = _SHARES.collect(subjects)
+    panel = series_panel(curves[0], series_lines(subjects, curves))
+    return Specification(
+        (replace(panel, y=replace(panel.y, low=0.0)),),
+        "How much of the mean cosine each coordinate makes. A single high peak is a rogue "
+        "coordinate: the cone is then a matter of that one coordinate.",
+        quantity=cosine.MEAN_SHARE_BY_DIMENSION.name,
+    )
+
+
+def build_decay(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    """A panel for each matrix."""
+    panels: list[Panel] = []
+    for (subject, _), curve in zip(subjects, _DECAY.collect(subjects), strict=True):
+        panel = series_panel(curve, series_lines([(subject, MemberStyle())], [curve]))
+        if len(subjects) > 1:
+            panel = replace(panel, key=str(len(panels)), member=subject.label)
+        panels.append(panel)
+    return Specification(
+        tuple(panels),
+        "The singular values and the two laws of decay that spectrum control uses as priors, "
+        "fitted by least squares; the table says which fits better.",
+        "The singular values and the two laws of decay that spectrum control uses as priors "
+        "(Wang et al. 2020), fitted by least squares.",
+        spectrum.DECAY_FIT.name,
+    )
+
+
+def build_subspaces(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    curves = _SUBSPACES.collect(subjects)
+    return Specification(
+        (series_panel(curves[0], series_lines(subjects, curves)),),
+        "Principal angles between the spaces that the columns of the input and of the output "
+        "matrix span, smallest first: 0° where they share a direction, 90° where they do not.",
+        quantity=subspace.PRINCIPAL_ANGLES.name,
+    )
+
+
+def build_angles(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    # One line per pair, whatever its label.
+    curves = [replace(curve, y={"": first_line(curve)}) for curve in _ANGLES.collect(subjects)]
+    panel = series_panel(curves[0], series_lines(subjects, curves))
+    angle = replace(panel.y, low=0.0, high=90.0, ticks=tuple(range(0, 91, 15)))
+    return Specification(
+        (replace(panel, y=angle),),
+        "Principal angles between the spaces that the columns of the baseline and of the other "
+        "matrix span over their shared tokens, smallest first: 0° where they share a direction, "
+        "90° where they do not. A rotation of the rows changes none of them.",
+        quantity=compare.PRINCIPAL_ANGLES.name,
+    )
+
+
+COORDINATES = Chart(
+    "coordinates",
+    "Line chart of the share of the mean cosine by coordinate",
+    _SHARES.refuse,
+    build_coordinates,
+    section="cosine",
+    pages=("analysis",),
+)
+DECAY = Chart(
+    "decay",
+    "Line chart of the singular values with two fitted curves",
+    _DECAY.refuse,
+    build_decay,
+    section="spectrum",
+    pages=("analysis",),
+    most=12,
+)
+SUBSPACES = Chart(
+    "subspaces",
+    "Line chart of the principal angles between input and output space",
+    _SUBSPACES.refuse,
+    build_subspaces,
+    section="subspace",
+    pages=("analysis",),
+)
+ANGLES = Chart(
+    "angles",
+    "Line chart of the principal angles between the baseline and every other matrix",
+    _ANGLES.refuse,
+    build_angles,
+    section="together",
+)

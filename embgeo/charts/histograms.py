@@ -1,0 +1,156 @@
+"""Histograms of one or several matrices: cosines, angles, norms, and overlaps of neighbors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from embgeo.charts.isotropic import isotropic_angles, isotropic_cosines
+from embgeo.charts.lookup import Lookup, find_histogram
+from embgeo.charts.panels import overlay, tabulate
+from embgeo.charts.specification import (
+    Chart,
+    Choices,
+    Guide,
+    HistogramSteps,
+    Panel,
+    Specification,
+    StyledSubjects,
+)
+from embgeo.charts.subject import Unrelated
+from embgeo.core.quantities import compare, cosine, tokens
+
+#: Peaks further apart than this need a logarithmic axis, or the lower ones cannot be seen.
+WIDE = 6.0
+#: Heights below this share of the peak count as empty.
+NEGLIGIBLE = 1e-3
+
+_COSINES = Lookup(
+    partial(find_histogram, name=cosine.HISTOGRAM.name), "its analysis holds no cosines of pairs"
+)
+_ANGLES = Lookup(
+    partial(find_histogram, name=cosine.CONE_ANGLES.name),
+    "its analysis left out the section cosine",
+)
+_NORMS = Lookup(
+    partial(find_histogram, name=tokens.NORMS.name), "its analysis left out the section tokens"
+)
+_OVERLAPS = Lookup(
+    partial(find_histogram, name=compare.OVERLAP_HISTOGRAM.name), Unrelated.NO_PAIR, of_pair=True
+)
+
+
+def build_cosines(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    histograms = _COSINES.collect(subjects)
+    isotropic = isotropic_cosines(subjects)
+    guides = (Guide(0.0, "isotropic rows: 0"),)
+    panel = overlay(subjects, histograms, guides=guides, isotropic=isotropic)
+    table = tabulate(subjects, histograms, isotropic)
+    one = (
+        "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dotted) that is "
+        "narrower the more dimensions there are; a hump to the right of it is a cone, two humps "
+        "near −1 and 1 are a collapse on both sides."
+    )
+    several = (
+        "Cosines between pairs of rows of each matrix. A hump around 0 (dashed) is what isotropic "
+        "rows give; the further to the right it lies, the narrower the cone."
+    )
+    return Specification(
+        (fit_limits(panel),),
+        one if len(subjects) == 1 else several,
+        "Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 "
+        "(dashed).",
+        cosine.HISTOGRAM.name,
+        table=replace(table, columns=("analysis", "from", "to", "pairs", "density")),
+    )
+
+
+def fit_limits(panel: Panel) -> Panel:
+    """The occupied part of −1 … 1 with the 0, on an axis that shows every peak."""
+    low, high = 0.0, 0.0
+    peaks = []
+    for steps in panel.lines:
+        assert isinstance(steps, HistogramSteps)
+        occupied = np.flatnonzero(steps.heights > NEGLIGIBLE * steps.heights.max())
+        low = min(low, float(steps.edges[occupied[0]]))
+        high = max(high, float(steps.edges[occupied[-1] + 1]))
+        peaks.append(float(steps.heights.max()))
+    margin = 0.03 * (high - low)
+    x = replace(panel.x, low=max(-1.0, low - margin), high=min(1.0, high + margin))
+    y = panel.y
+    if max(peaks) > WIDE * min(peaks):
+        y = replace(y, log=True, low=0.01 * min(peaks), high=2.0 * max(peaks))
+    return replace(panel, x=x, y=y)
+
+
+def build_cone(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    histograms = _ANGLES.collect(subjects)
+    isotropic = isotropic_angles(subjects)
+    panel = overlay(
+        subjects,
+        histograms,
+        guides=(Guide(90.0, "90°"),),
+        limits=(0.0, 180.0),
+        ticks=tuple(range(0, 181, 30)),
+        isotropic=isotropic,
+    )
+    whose = "the mean direction" if len(subjects) == 1 else "the mean direction of its own matrix"
+    return Specification(
+        (panel,),
+        f"Angle between each row and {whose}. Isotropic rows lie near 90° (dashed); rows in a "
+        "cone lie well below.",
+        quantity=cosine.CONE_ANGLES.name,
+        table=tabulate(subjects, histograms, isotropic),
+    )
+
+
+def build_norms(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    histograms = _NORMS.collect(subjects)
+    several = (
+        "Norms of the rows of each matrix. Where they shrank, I1 at the matrix's own scale rises "
+        "without any change of shape: compare it at a mean norm of 1."
+    )
+    return Specification(
+        (overlay(subjects, histograms),),
+        "Norms of the rows." if len(subjects) == 1 else several,
+        quantity=tokens.NORMS.name,
+        table=tabulate(subjects, histograms),
+    )
+
+
+def build_overlaps(subjects: StyledSubjects, _choices: Choices) -> Specification:
+    histograms = _OVERLAPS.collect(subjects)
+    return Specification(
+        (overlay(subjects, histograms, limits=(0.0, 1.0)),),
+        "How much of its neighborhood a token keeps: shared nearest neighbors as a share of all "
+        "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbor is another. "
+        "Only as many values can occur as there are neighbors, and 0: hence the gaps.",
+        quantity=compare.OVERLAP_HISTOGRAM.name,
+        table=tabulate(subjects, histograms),
+    )
+
+
+COSINES = Chart(
+    "cosines",
+    "Histogram of the cosines between pairs of rows",
+    _COSINES.refuse,
+    build_cosines,
+    section="cosine",
+)
+CONE = Chart(
+    "cone",
+    "Histogram of the angles between rows and the mean direction",
+    _ANGLES.refuse,
+    build_cone,
+    section="cosine",
+)
+NORMS = Chart("norms", "Histogram of the row norms", _NORMS.refuse, build_norms, section="tokens")
+OVERLAPS = Chart(
+    "overlaps",
+    "Histogram of the overlap of nearest neighbors with the baseline",
+    _OVERLAPS.refuse,
+    build_overlaps,
+    section="together",
+)
