@@ -1,4 +1,4 @@
-"""Arguments of Python callers, refused by name where their type means nothing."""
+"""Checks of arguments of Python callers, with errors that name the argument."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from embgeo.core.errors import BadOption, argument
 
-#: Bytes by unit; without one, megabytes would be as likely meant as bytes.
+#: Bytes by unit. A size needs one: a plain number could mean bytes or megabytes.
 UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
 
 
 def refuse_type(value: object, name: str, way_out: str) -> BadOption:
-    """The error for an argument of a type that means nothing there."""
+    """The error for an argument of a wrong type."""
     return BadOption(
         f"type {type(value).__name__} is not accepted",
         where=argument(name),
@@ -27,7 +27,7 @@ def refuse_type(value: object, name: str, way_out: str) -> BadOption:
 def refuse_name(
     what: str, name: object, known: Iterable[str], where: str | None = None
 ) -> BadOption:
-    """The error for a name that is none of the known ones; it suggests the nearest.
+    """The error for an unknown name, with the nearest known name.
 
     >>> refuse_name("section", "cosin", ["spectrum", "cosine"]).way_out
     'did you mean cosine? choose from spectrum, cosine'
@@ -42,13 +42,13 @@ def refuse_name(
 
 
 def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:
-    """Raise BadOption where options do not go together."""
+    """Raise BadOption if the condition applies."""
     if applies:
         raise BadOption(cause, where=where, way_out=way_out)
 
 
 def as_path(value: Any, name: str) -> Path:
-    """A path from text, or from what knows its path."""
+    """A path from a text or an object with a path."""
     if isinstance(value, str | os.PathLike) and isinstance(os.fspath(value), str):
         return Path(value)
     raise refuse_type(value, name, "a path")
@@ -69,7 +69,7 @@ def as_texts(value: Any, name: str) -> tuple[str, ...]:
 
 
 def parse_size(text: str, name: str) -> int:
-    """``2GB`` as 2,000,000,000, given as the argument `name`."""
+    """A size with a unit in bytes: ``2GB`` is 2,000,000,000."""
     number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
     unit = UNITS.get(number[2].upper()) if number else None
     if number is None or unit is None:
@@ -79,6 +79,6 @@ def parse_size(text: str, name: str) -> int:
 
 
 def require_number(value: Any, name: str) -> None:
-    """Refuse, as the argument `name`, what is not a real number."""
+    """Refuse a value that is not a real number."""
     if not isinstance(value, Real):
         raise refuse_type(value, name, "a number")

@@ -1,4 +1,4 @@
-"""Types of the arrays that the package passes around."""
+"""Types of arrays."""
 
 from __future__ import annotations
 

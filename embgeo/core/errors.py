@@ -1,4 +1,4 @@
-"""Errors that a user can cause; each names the cause and the way out."""
+"""Errors that a user can correct, with cause and way out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: Encloses the name of an argument in a message; characters that no name or file shows.
+#: The name of an argument in a message, between control characters that no other text contains.
 _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
-#: Arguments whose options have other names.
+#: Options that are named differently from their arguments.
 _OPTIONS = {
     "asked": "--neighbors",
     "out": "-o",
@@ -23,21 +23,20 @@ _OPTIONS = {
 
 
 def argument(name: str, value: str = "") -> str:
-    """The name of an argument, for a message.
+    """The name of an argument in a message, with a placeholder for its value.
 
-    Python shows it as it is (``counts``), the command line as its option and what the option
-    takes (``--counts FILE``).
+    Python shows the name (``counts``), the command line its option (``--counts FILE``).
     """
     return f"\x02{name}\x01{value}\x03"
 
 
 def in_python(text: str) -> str:
-    """A message that names arguments."""
+    """A message with the names of arguments."""
     return _ARGUMENT.sub(r"\1", text)
 
 
 def on_command_line(text: str) -> str:
-    """A message that names options.
+    """A message with options instead of arguments.
 
     >>> on_command_line(f"give {argument('counts', 'FILE')} or {argument('rank_order')}")
     'give --counts FILE or --rank-order'
@@ -46,7 +45,7 @@ def on_command_line(text: str) -> str:
 
 
 def option_of(name: str) -> str:
-    """The option of a command that an argument of Python has.
+    """The command-line option of an argument.
 
     >>> option_of("popular_share")
     '--popular-share'
@@ -55,7 +54,7 @@ def option_of(name: str) -> str:
 
 
 class EmbgeoError(Exception):
-    """Something a user can correct: one line that says what, where and what to do.
+    """An error that a user can correct: one line with place, cause and way out.
 
     The command line prints the message and ends with exit code 2.
 
@@ -64,16 +63,16 @@ class EmbgeoError(Exception):
     cause : str
         What is wrong.
     where : Path or str, optional
-        The file, or the :func:`argument`, it is wrong in; put in front of the message.
+        The file or the :func:`argument`, at the beginning of the message.
     way_out : str, optional
-        What to do about it; put behind the message.
+        What to do about it, at the end of the message.
 
     Attributes
     ----------
     cause, where, way_out
-        As given, with arguments named as in Python.
+        The parameters, with the names of arguments.
     command_line_text : str
-        The message, with arguments named as options.
+        The message with options instead of arguments.
     """
 
     def __init__(self, cause: str, *, where: Path | str | None = None, way_out: str = "") -> None:
@@ -88,28 +87,28 @@ class EmbgeoError(Exception):
 
 
 class UnreadableFile(EmbgeoError):
-    """A file that is missing, damaged, hostile or of a format that is not read."""
+    """A file that is missing, damaged, hostile or of an unknown format."""
 
 
 class AmbiguousTensor(EmbgeoError):
-    """Several tensors could be the embedding matrix, or none could."""
+    """Several tensors may be the embedding matrix, or none."""
 
 
 class LabelMismatch(EmbgeoError):
-    """Token labels or counts that do not line up with the rows of the matrix."""
+    """Labels or counts that do not fit the rows of the matrix."""
 
 
 class Diverged(EmbgeoError):
-    """A training whose loss or weights became NaN or infinite; other runs continue."""
+    """A run whose loss or weights became NaN or infinite; other runs continue."""
 
 
 class BadOption(EmbgeoError):
-    """An option with a value that makes no sense for this matrix."""
+    """An option with a value that is invalid or does not fit the matrix."""
 
 
 @contextmanager
 def writing(where: Path | str, way_out: str) -> Iterator[None]:
-    """What the system refuses to write inside the block, as an error about `where`."""
+    """Turn an OSError inside the block into an error about writing `where`."""
     try:
         yield
     except OSError as error:
@@ -119,9 +118,9 @@ def writing(where: Path | str, way_out: str) -> Iterator[None]:
 
 @contextmanager
 def looking_at(where: Path | str, way_out: str = "") -> Iterator[None]:
-    """What the system refuses to show of a path, as an error about an option.
+    """Turn an OSError inside the block into an error about the option `where`.
 
-    Too long a name, a loop of links, a folder that may not be read.
+    For example, a name that is too long, a loop of links or a folder without permission.
     """
     try:
         yield

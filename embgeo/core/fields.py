@@ -1,7 +1,7 @@
-"""Options as commands and settings files know them, read off the fields of a dataclass.
+"""Options of commands and settings files, derived from the fields of a dataclass.
 
 :class:`embgeo.core.source.Source` and :class:`embgeo.core.options.Options` declare every option
-once; their docstrings say what the metadata of a field means.
+once; the docstrings of their modules explain the metadata of the fields.
 """
 
 from __future__ import annotations
@@ -18,26 +18,14 @@ from embgeo.core.errors import BadOption
 
 @dataclass(frozen=True, slots=True)
 class OptionField:
-    """One option.
-
-    Attributes
-    ----------
-    name : str
-    kind : type
-        bool, int, float, str or Path.
-    repeats : bool
-        Whether it takes several values.
-    choices : tuple of str
-        The values that are allowed; empty where the type says it all.
-    default : object
-        None where nothing is meant, or where the option repeats.
-    help, metavar : str
-    least : int or None
-    """
+    """One option."""
 
     name: str
+    #: bool, int, float, str or Path.
     kind: type
+    #: Whether it takes several values.
     repeats: bool
+    #: Allowed values; empty if any value of the type is.
     choices: tuple[str, ...]
     default: Any
     help: str
@@ -52,13 +40,13 @@ class OptionField:
             return isinstance(value, bool) and self.kind is bool
         if self.kind in (float, int):
             return isinstance(value, int) or (self.kind is float and isinstance(value, float))
-        # What has a notation of its own may be a plain number: 500 for N|all.
+        # An option with a notation, such as N|all, also takes a plain number.
         return isinstance(value, str) or (bool(self.metavar) and isinstance(value, int))
 
 
 @cache
 def option_fields(of: type) -> Mapping[str, OptionField]:
-    """The options of a dataclass by name, without those that only Python has."""
+    """The options of a dataclass by name, without those for Python only."""
     hints = get_type_hints(of)
     return {
         one.name: _option(one, hints[one.name])
@@ -88,7 +76,7 @@ def _option(one: Field[Any], hint: Any) -> OptionField:
 
 
 def _kinds(hint: Any) -> tuple[type, ...]:
-    """The types that a hint allows, without None."""
+    """The types in a hint, without None."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         return tuple(kind for part in get_args(hint) for kind in _kinds(part))
@@ -100,7 +88,7 @@ def _kinds(hint: Any) -> tuple[type, ...]:
 def read_table(
     table: Mapping[str, Any], known: Mapping[str, OptionField], path: Path
 ) -> dict[str, Any]:
-    """The options in a table ``analyze`` of a settings file; paths are relative to its folder."""
+    """The options in the table ``analyze`` of a settings file; paths are relative to its folder."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:

@@ -1,4 +1,4 @@
-"""What a file was when it was opened, by which a change is seen."""
+"""Stamps of files, to detect changes after they were opened."""
 
 from __future__ import annotations
 
@@ -21,17 +21,12 @@ class FileStamp:
 
     @classmethod
     def of(cls, path: Path | str) -> Self:
-        """The stamp of a file as it is now.
-
-        Raises
-        ------
-        OSError
-        """
+        """The present stamp of a file; OSError if it cannot be read."""
         found = os.stat(path)
         return cls(str(path), found.st_size, found.st_mtime_ns, found.st_ino)
 
     def check(self) -> None:
-        """Refuse a file that was written to; one that another has replaced can still be read."""
+        """Refuse a file that was written to; a replaced file can still be read from its map."""
         try:
             now = FileStamp.of(self.path)
         except OSError:

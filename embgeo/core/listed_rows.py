@@ -1,4 +1,4 @@
-"""Which rows of a very large matrix a result lists one by one."""
+"""The rows of a very large matrix that a result lists one by one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 
-#: Up to this many rows a result has an entry for each.
+#: Up to this many rows, a result lists every row.
 EVERY = 2**22
-#: Of more rows, about this many are listed.
+#: Of more rows, it lists about this many.
 LISTED = 2**20
-#: Row numbers that are hashed at a time.
+#: Row numbers hashed at a time.
 STEP = 2**18
 #: Multipliers of the finalizer of SplitMix64 (Steele, Lea & Flood 2014), and the seed.
 SEED, FIRST, SECOND = (
@@ -21,7 +21,7 @@ SEED, FIRST, SECOND = (
 
 
 def choose_bound(kept: int) -> int | None:
-    """Rows whose hash is below this are listed; None where all are.
+    """The bound of the hashes of listed rows; None if all rows are listed.
 
     >>> choose_bound(1000) is None, choose_bound(2**30) == 2**54
     (True, True)
@@ -30,7 +30,7 @@ def choose_bound(kept: int) -> int | None:
 
 
 def find_listed(rows: IntArray, bound: int) -> IntArray:
-    """Places of the listed ones among row numbers, ascending."""
+    """Positions of the listed rows among row numbers, ascending."""
     steps = range(0, len(rows), STEP)
     found = [at + np.flatnonzero(is_listed(rows[at : at + STEP], bound)) for at in steps]
     return np.concatenate([np.zeros(0, np.int64), *found])
@@ -39,8 +39,8 @@ def find_listed(rows: IntArray, bound: int) -> IntArray:
 def is_listed(rows: IntArray, bound: int) -> npt.NDArray[np.bool_]:
     """Whether the hashes of row numbers are below a bound.
 
-    The hash is that of the number alone: every block, part and matrix of as many rows has the same
-    ones, and rows that are listed of more rows are among those that are listed of fewer.
+    The hash depends on the number only: every block, part and matrix of one size lists the same
+    rows, and the rows listed in a larger matrix are among those listed in a smaller one.
 
     >>> int(is_listed(np.arange(160_000), 2**60).sum())  # one in 16
     9899

@@ -1,4 +1,4 @@
-"""Markdown for comments and summaries: text that is only ever text, and tables."""
+"""Markdown for comments and summaries: escaped text and tables."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from embgeo.core.visible import printable
 
 
 def escape_markdown(text: str) -> str:
-    """Text of which neither Markdown nor HTML nor a table takes anything for its own.
+    """Text in which neither Markdown nor HTML nor a table finds markup, mentions or links.
 
-    Character references stand for themselves in all three, and begin neither a mention nor a link.
+    All three show character references literally.
 
     >>> escape_markdown("| @team *"), escape_markdown("0.1 ± 0.02 (tokens)")
     ('&#124; &#64;team &#42;', '0.1 ± 0.02 (tokens)')
@@ -23,12 +23,12 @@ def escape_markdown(text: str) -> str:
 
 
 def as_code(text: str) -> str:
-    """Text in fixed width."""
+    """Text in a fixed-width font."""
     return f"<code>{escape_markdown(text)}</code>" if text else ""
 
 
 def write_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of a table; the first column flush left, the others flush right."""
+    """Lines of a table with the first column aligned left and the others right."""
     yield f"| {' | '.join(map(escape_markdown, heads))} |"
     yield f"|---|{'--:|' * (len(heads) - 1)}"
     for row in rows:

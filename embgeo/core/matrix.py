@@ -1,4 +1,4 @@
-"""The matrix as the analysis sees it: rows in blocks, with tokens and frequencies."""
+"""A matrix with its labels and companions, read in blocks of rows."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from embgeo.core.read_ahead import read_ahead
 from embgeo.core.special import SpecialToken
 from embgeo.core.visible import visible
 
-#: Rows in a block where nobody says otherwise.
+#: Default number of rows in a block.
 BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a matrix comes from; goes into the result's provenance as it stands.
+    """Where a matrix comes from, for the provenance of the result.
 
     Attributes
     ----------
     path : str
-        File or folder as the user named it.
+        File or folder as the user wrote it.
     format : str
         Name of the file format.
     tensor : str
         Name of the tensor inside the file.
     stored_shape, dtype
-        As the file holds it, before transposing and cutting rows.
+        Shape and type in the file, before transposing and cutting rows.
     sha256 : str
-        Of the file (of a folder: of the files read, in order); empty for arrays in memory.
+        Hash of the file, or of the files read from a folder in order; empty for arrays in memory.
     transposed : bool
     rows : tuple of two ints or None
-        The row range that was cut out.
+        The range of rows that was cut out.
     reason : str
-        Why this tensor was taken.
+        Why this tensor was chosen.
     tied_by : str
-        How the input embedding is the output projection too; empty where it is not.
+        How input embedding and output projection are tied; empty if they are not.
     notes : tuple of str
-        What else a reader has to know (averaged copies, how labels were laid, …).
+        Further notes for the reader (averaged copies, how labels were assigned, …).
     stamps : tuple of FileStamp
-        Of the files that are read while the matrix is measured.
+        Stamps of the files that are read during the analysis.
     columns : tuple of str
-        Names of its columns, where each is one of a table.
+        Names of the columns, if they are columns of a table.
     """
 
     path: str = ""
@@ -66,33 +66,33 @@ class Origin:
 
     @property
     def tied(self) -> bool:
-        """Whether the model is known to use one matrix as input embedding and output projection."""
+        """Whether input embedding and output projection are known to be one matrix."""
         return bool(self.tied_by)
 
     def check_files(self) -> None:
-        """Refuse to go on with a file that was written to since it was opened."""
+        """Raise UnreadableFile if a file was written to since it was opened."""
         for stamp in self.stamps:
             stamp.check()
 
 
 def tied_note(tied_by: str) -> tuple[str, ...]:
-    """The note on a tied model; nothing where `tied_by` is empty."""
+    """The note on a tied model; empty if it is not tied."""
     return (f"tied: {tied_by}",) if tied_by else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """How often each row's token occurs, or only in which order.
+    """How often the token of each row occurs, or only the order.
 
     Attributes
     ----------
     kind : {"counts", "rank"}
-        "counts": `counts` are occurrences. "rank": only the order is known (the vocabulary is
-        sorted by frequency, row 0 the most frequent) and `counts` is N, N−1, …, 1.
+        "counts": `counts` are occurrences. "rank": only the order is known (row 0 is the most
+        frequent), and `counts` is N, N−1, …, 1.
     counts : array of float64, shape (N,)
-        Never negative; 0 for a token that was never seen.
+        Not negative; 0 for a token that never occurs.
     source : str
-        In words, printed with every figure that depends on it.
+        Description for values and figures that depend on it.
     """
 
     kind: Literal["counts", "rank"]
@@ -102,16 +102,16 @@ class Frequency:
 
 @dataclass(frozen=True, slots=True)
 class FinalNorm:
-    """Scale and bias of a model's final LayerNorm, or why there is no such pair.
+    """Scale and bias of a model's final LayerNorm, or why they are absent.
 
     Attributes
     ----------
     name : str
-        Of the layer, without ``.weight``; empty where none was found.
+        Name of the layer without ``.weight``; empty if none was found.
     scale, bias : float64 arrays, shape (d,), or None
         Both or neither.
     absent : str
-        Why there is no pair.
+        Why they are absent.
     """
 
     name: str = ""
@@ -122,35 +122,35 @@ class FinalNorm:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Matrix:
-    """An embedding matrix W, one row a token.
+    """An embedding matrix W with one row for each token.
 
     Attributes
     ----------
     data : array, shape (N, d)
-        Any real dtype that numpy or ml_dtypes knows; usually a map of the file, not a copy.
+        Any floating-point dtype of numpy or ml_dtypes; usually a map of the file, not a copy.
     name : str
     tokens : tuple of str or None
-        One label a row.
+        One label for each row.
     frequency : Frequency or None
     masked : dict of str to int array
         Rows to leave out, by reason (``"padding beyond the vocabulary"``).
     output : Matrix or None
         The output projection of an untied model, over the same N tokens.
     hidden : Matrix or None
-        Hidden states of the model, one a row, d columns.
+        Hidden states of the model, one in each row, with d columns.
     final_norm : FinalNorm or None
     special : tuple of SpecialToken
         Tokens that the tokenizer or a chat template names, in the order of their rows.
     vocabulary_size : int or None
-        Tokens of the tokenizer; None where it is not known, or a range of rows was cut out.
+        Tokens of the tokenizer; None if unknown, or if a range of rows was cut out.
     tied_as_configured : bool or None
-        Whether the file holds one matrix for input and output exactly if the model's
-        configuration says so; None where it says nothing.
+        Whether the tying in the file agrees with the model's configuration; None if the
+        configuration does not state it.
     unreachable : tuple of int, str or None
-        Rows of tokens that no text leads to; why they are not known; None where nobody asked.
+        Rows of tokens that no text is encoded to, or why they are unknown; None if not requested.
     origin : Origin
     rounded : bool
-        Whether rows are taken in float32 even where they are stored in float64.
+        Whether rows are read in float32 even if they are stored in float64.
     """
 
     data: npt.NDArray[Any]
@@ -169,7 +169,7 @@ class Matrix:
     rounded: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is not a matrix of real numbers."""
+        """Refuse an array that is not a matrix of floating-point numbers."""
         shape = tuple(self.data.shape)
         if len(shape) != 2 or 0 in shape:
             raise BadOption(
@@ -202,7 +202,7 @@ class Matrix:
 
     @property
     def working(self) -> type[np.float32] | type[np.float64]:
-        """What rows come in: float32 where it holds every entry exactly, or was asked for."""
+        """Type of the rows: float32 if it is exact for every entry or requested, else float64."""
         return np.float32 if self.rounded or self.data.dtype.itemsize <= 4 else np.float64
 
     def blocks(
@@ -213,14 +213,14 @@ class Matrix:
         stop: int | None = None,
         step: int = BLOCK_ROWS,
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
-        """Row numbers and those rows, as float32 or float64, block by block.
+        """Row numbers and rows in float32 or float64, in blocks of `step` rows.
 
         Parameters
         ----------
         rows : int array, optional
-            Only these rows, in this order; all of them by default.
+            Only these rows, in this order; by default all rows.
         start, stop : int
-            Only this range of the rows, or of `rows`.
+            Only this range of all rows, or of `rows`.
         step : int
             Rows in a block.
         """
@@ -229,7 +229,7 @@ class Matrix:
         for first in range(start, stop, step):
             last = min(first + step, stop)
             if rows is None:
-                # Before each block: to read behind the new end of a map would end the process.
+                # Before each block: reading beyond the end of a truncated map kills the process.
                 self.origin.check_files()
                 read_ahead(self.data, last, min(last + step, stop))
                 index = np.arange(first, last, dtype=np.int64)
@@ -239,15 +239,15 @@ class Matrix:
                 yield index, self.stored(index)
 
     def stored(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """The named rows as float32 or float64, shape (len(rows), d)."""
+        """These rows as float32 or float64, shape (len(rows), d)."""
         self.origin.check_files()
-        # A contiguous run is a slice: fancy indexing would copy in the stored dtype first.
+        # Slice consecutive rows: fancy indexing would copy in the stored dtype first.
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1)):
             return working(self.data[rows[0] : rows[-1] + 1], self.working)
         return working(self.data[rows], self.working)
 
     def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """The named rows in float64, shape (len(rows), d)."""
+        """These rows in float64, shape (len(rows), d)."""
         return np.asarray(self.stored(rows), dtype=np.float64)
 
     def with_frequency(self, frequency: Frequency | None) -> Matrix:
@@ -260,5 +260,5 @@ class Matrix:
 
 
 def working(rows: npt.NDArray[Any], dtype: type[np.float32] | type[np.float64]) -> npt.NDArray[Any]:
-    """The rows in native byte order and C order, without a copy where they are so already."""
+    """The rows in native byte order and C order, copied only if necessary."""
     return np.ascontiguousarray(rows, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Which rows are near: found once, and looked up wherever a token is shown."""
+"""Nearest rows, for all places that show a token."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from embgeo.core.arrays import IntArray, SingleArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearestRows:
-    """The k rows of largest cosine with each of some rows, the nearest first.
+    """The k rows of largest cosine with each of q rows, the nearest first.
 
     Attributes
     ----------
     rows : int array, shape (q,)
-        Places of these rows among the kept ones, ascending.
+        Positions of the q rows among the kept rows, ascending.
     neighbors : int array, shape (q, k)
-        Places of the nearest.
+        Positions of the nearest rows.
     cosines : float32 array, shape (q, k)
     """
 
@@ -27,7 +27,7 @@ class NearestRows:
     cosines: SingleArray
 
     def union(self, other: NearestRows) -> NearestRows:
-        """These rows and those of another, which has none of them."""
+        """The rows of both, which have none in common."""
         rows = np.concatenate([self.rows, other.rows])
         order = np.argsort(rows)
         return NearestRows(

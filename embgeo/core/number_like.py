@@ -1,4 +1,4 @@
-"""Conversion and order of a value that stands for a number."""
+"""Conversion and order of values that act as numbers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from collections.abc import Callable
 
 
 class NumberLike:
-    """Base of what has a `value`, or a reason why it is `undefined`."""
+    """Base of classes with a `value`, or a reason why it is `undefined`."""
 
     __slots__ = ()
     value: float | None
     undefined: str
 
     def __float__(self) -> float:
-        """The value.
-
-        Raises
-        ------
-        ValueError
-            If there is none; the message says why.
-        """
+        """The value; ValueError with the reason if it is undefined."""
         if self.value is None:
             raise ValueError(
                 f"{getattr(self, 'name', 'the value')} is not defined: {self.undefined}"
@@ -28,7 +22,7 @@ class NumberLike:
         return self.value
 
     def __bool__(self) -> bool:
-        """Whether the value is not 0, as of a number; ValueError if there is none."""
+        """Whether the value is not 0; ValueError if it is undefined."""
         return bool(float(self))
 
     def __int__(self) -> int:

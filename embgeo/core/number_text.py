@@ -1,17 +1,17 @@
-"""Numbers as people read them."""
+"""Numbers and durations as text."""
 
 from __future__ import annotations
 
 import math
 
-#: Distance from ±1 that sums of float64 leave.
+#: Rounding of sums of float64 near ±1.
 ROUNDING = 1e-12
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """`value` with `digits` significant digits; 0 and ±1 are printed only when exact.
+    """`value` with `digits` significant digits; 0 and ±1 are printed only if exact.
 
-    A distance of less than 1e-12 from ±1 is rounding, and counts as exact.
+    A distance of less than 1e-12 from ±1 counts as exact.
 
     >>> format_number(0.99999999), format_number(1.0), format_number(12345678.0)
     ('1 − 1e-08', '1', '12,345,678')

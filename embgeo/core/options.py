@@ -1,19 +1,19 @@
-"""What an analysis measures: the options of measuring, each declared once.
+"""The options of measuring, each declared once.
 
-``embgeo.analyze``, the options of the commands, the keys of the settings file and the provenance
-are derived from the fields of :class:`Options`, as those of loading are from
-:class:`embgeo.core.source.Source`. The metadata of a field says:
+``embgeo.analyze``, the options of commands, the keys of the settings file and the provenance are
+derived from the fields of :class:`Options`, as those of loading are from
+:class:`embgeo.core.source.Source`. The metadata of a field:
 
 ``help``
-    One sentence for a person; a field without it is for Python only.
+    One sentence for users; a field without it is for Python only.
 ``sections``
-    The sections that the option is about: without them it would do nothing.
+    The sections that the option affects.
 ``metavar``
-    How the value is written, where its type does not say it.
+    The notation of the value, if it has one of its own.
 ``choices``
-    The values that are allowed.
+    The allowed values.
 ``least``
-    The smallest number that is allowed.
+    The smallest allowed number.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from embgeo.core.arguments import as_texts, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, argument
 
-#: Whose neighbors are searched.
+#: Rows whose neighbors are searched.
 Queries: TypeAlias = Literal["sample", "all"]
-#: Of sums of products.
+#: Precision of sums of products.
 Precision: TypeAlias = Literal["float64", "float32"]
 #: A token, and the tokens whose rank among its neighbors is reported.
 Asked: TypeAlias = tuple[str, tuple[str, ...]]
@@ -47,33 +47,33 @@ class Options:
     ----------
     seed : int
     damaged_below : float or None
-        Rows of a smaller norm are damaged and left out; None: the gap between norms decides.
+        Rows of a smaller norm are damaged; by default the gap between norms decides.
     pairs : int or None
-        Pairs sampled for the cosine distribution; None (or "all"): every pair, 0: none.
+        Pairs sampled for the cosine distribution; None (or "all") for every pair, 0 for none.
     popular_share : float
-        Share of the tokens, by falling frequency, that is called popular ([FRAGE] §3: 20 %).
+        Share of popular tokens, by falling frequency ([FRAGE] §3: 20 %).
     isotropy_rows, isotropy_runs
-        Rows in a sample and number of samples of Wang's protocol; no rows: not run.
+        Rows in a sample and number of samples of Wang's protocol, which needs `isotropy_rows`.
     sphere : bool or None
-        Whether to search the whole sphere for the extremes of Z; None: if the matrix is small.
+        Whether to search the whole sphere for the extremes of Z; by default for small matrices.
     random : bool
-        Whether to look at Z over random directions.
+        Whether to measure Z over random directions.
     row_errors : bool
-        Whether to find errors over tokens of the spectrum and of Z from single rows.
+        Whether to estimate errors over tokens of the spectrum and of Z from single rows.
     neighbors : int
         k of every neighbor search.
     neighbors_of : {"sample", "all"}
-        Whose neighbors are searched for hubs, rarity and the intrinsic dimension.
+        Rows whose neighbors are searched for hubs, rarity and the intrinsic dimension.
     precision : {"float64", "float32"}
-        Of the sums of products; float32 also where entries are stored in float64.
+        Precision of sums of products; float32 also for entries stored in float64.
     asked : tuple of (token, tuple of tokens)
-        Tokens whose neighbors are listed, each with the tokens whose rank is reported. A text
-        such as ``"token"`` or ``"token=a,b"`` stands for one of them.
+        Tokens whose neighbors are listed, each with tokens whose rank is reported. A text such as
+        ``"token"`` or ``"token=a,b"`` stands for one of them.
 
     Raises
     ------
     BadOption
-        A value without meaning.
+        If a value is invalid.
     """
 
     seed: int = field(default=0, metadata=_about("Seed of all random samples.", least=0))
@@ -142,18 +142,20 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        """Read what was given as text, and refuse what no analysis could mean."""
-        object.__setattr__(self, "pairs", _number_of_pairs(self.pairs))
-        object.__setattr__(self, "asked", _parse_all_asked(self.asked))
+        """Parse values given as text, and refuse invalid ones."""
+        object.__setattr__(self, "pairs", _parse_pairs(self.pairs))
+        asked: Any = self.asked
+        several = isinstance(asked, Iterable) and not isinstance(asked, str)
+        object.__setattr__(self, "asked", tuple(map(_parse_asked, asked if several else (asked,))))
         for one in fields(self):
             value = getattr(self, one.name)
             least, choices = one.metadata.get("least"), one.metadata.get("choices")
             if least is not None and value is not None:
                 if not isinstance(value, Integral):
                     raise BadOption(f"{value!r} is not a whole number", where=argument(one.name))
+                if value < least:
+                    raise BadOption(f"{value} is less than {least}", where=argument(one.name))
                 object.__setattr__(self, one.name, int(value))
-            if least is not None and value is not None and value < least:
-                raise BadOption(f"{value} is less than {least}", where=argument(one.name))
             if choices is not None and value not in choices:
                 raise refuse_name("choice", value, choices, argument(one.name))
         limit: Any = self.damaged_below
@@ -161,25 +163,14 @@ class Options:
             raise BadOption(f"{limit} is not a norm", where=argument("damaged_below"))
         share: Any = self.popular_share
         if not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
-            raise BadOption(
-                f"{self.popular_share} is not a share between 0 and 1",
-                where=argument("popular_share"),
-            )
+            cause = f"{share} is not a share between 0 and 1"
+            raise BadOption(cause, where=argument("popular_share"))
 
     @classmethod
     def of(cls, given: Mapping[str, Any], sections: Collection[str] | None = None) -> Self:
-        """The options that a user named, checked for those that would do nothing.
+        """Options by the names that a user gave; BadOption for those without effect.
 
-        Parameters
-        ----------
-        given : mapping of str to object
-            By name of the field; what is not in it has its default.
-        sections : collection of str, optional
-            What is measured; everything by default.
-
-        Raises
-        ------
-        BadOption
+        `sections` are the measured sections, by default all of them.
         """
         made = cls(**given)
         if "isotropy_runs" in given and made.isotropy_rows is None:
@@ -199,20 +190,19 @@ class Options:
         return made
 
     def for_tokens(self, tokens: Collection[str] | None) -> Self:
-        """The same, with tokens that themselves hold a ``=`` taken as they stand."""
+        """The same options for a vocabulary, which may have tokens that contain a ``=``."""
         if tokens is None or not self.asked:
             return self
         known = set(tokens)
-        whole = ["=".join([token, ",".join(others)]) for token, others in self.asked]
         asked = tuple(
-            (text, ()) if text in known else one
-            for text, one in zip(whole, self.asked, strict=True)
+            (whole, ()) if (whole := f"{token}={','.join(others)}") in known else (token, others)
+            for token, others in self.asked
         )
         return replace(self, asked=asked)
 
 
-def _number_of_pairs(pairs: Any) -> int | None:
-    """A number of pairs that may be given as text; None for all."""
+def _parse_pairs(pairs: Any) -> int | None:
+    """A number of pairs from a number or text; None for all."""
     if pairs is None or pairs == "all":
         return None
     if isinstance(pairs, str) and not (pairs.isascii() and pairs.isdigit()):
@@ -224,14 +214,8 @@ def _number_of_pairs(pairs: Any) -> int | None:
     return int(pairs) if isinstance(pairs, str) else pairs
 
 
-def _parse_all_asked(asked: Any) -> tuple[Asked, ...]:
-    """One text or several."""
-    several = isinstance(asked, Iterable) and not isinstance(asked, str)
-    return tuple(map(_parse_asked, asked if several else (asked,)))
-
-
 def _parse_asked(one: str | Asked) -> Asked:
-    """``"token"`` or ``"token=a,b"`` taken apart."""
+    """Split ``"token"`` or ``"token=a,b"``."""
     if isinstance(one, tuple):
         return one
     if not isinstance(one, str):
@@ -241,7 +225,7 @@ def _parse_asked(one: str | Asked) -> Asked:
 
 
 def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:
-    """Names of sections from one name, from names with commas between them or from several.
+    """Names of sections from a text with commas, or from several texts.
 
     >>> choose_sections("cosine, tokens"), choose_sections(["cosine"]), choose_sections(None)
     (('cosine', 'tokens'), ('cosine',), None)

@@ -1,4 +1,4 @@
-"""Reports of long work, for whoever displays it."""
+"""Reports of progress."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Receives reports of long work; the command line draws bars from them.
+    """Receives reports of progress, which the command line shows as bars.
 
     Attributes
     ----------
     start : callable
-        ``start(what, rows)`` at the beginning of a pass; 0 rows: the number is unknown.
+        ``start(what, rows)`` at the beginning of a pass; 0 rows if the number is unknown.
     advance : callable
         ``advance(rows)`` during the pass, from any thread.
     """
@@ -23,7 +23,7 @@ class Progress:
 
 
 def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    """Take bytes done and bytes in all, and report them as `what` from the first ones on."""
+    """A function of finished and total bytes that reports them, starting at its first call."""
     if progress is None:
         return None
     before = -1

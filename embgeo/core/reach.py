@@ -1,24 +1,18 @@
-"""How far intervals reach whose standard errors come from few draws."""
+"""The width of intervals whose standard errors come from few draws."""
 
 from __future__ import annotations
 
 import math
 
-#: Standard errors to either side of an estimate that make a 95 % interval.
+#: Standard errors on either side of an estimate in a 95 % interval.
 REACH = 1.96
 
 
 def student_reach(z: float, freedom: int | None) -> float:
-    """Standard errors that hold as much of Student's t as `z` do of a normal distribution.
+    """The number of standard errors that covers as much of Student's t as `z` of a normal law.
 
-    Parameters
-    ----------
-    z : float
-    freedom : int or None
-        Degrees of freedom; None: infinitely many.
+    `freedom` is the degrees of freedom; None means infinitely many.
 
-    Examples
-    --------
     >>> round(student_reach(1.959964, 9), 4), student_reach(1.96, None)
     (2.2622, 1.96)
     """

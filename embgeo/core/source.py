@@ -1,21 +1,20 @@
-"""Where a matrix comes from: the options of loading, each declared once.
+"""The options of loading, each declared once.
 
-``embgeo.load``, the options of the commands and the keys of the settings file are derived from the
-fields of :class:`Source`. The metadata of a field says:
+``embgeo.load``, the options of commands and the keys of the settings file are derived from the
+fields of :class:`Source`. The metadata of a field:
 
 ``help``
-    One sentence for a person.
+    One sentence for users.
 ``details``
-    What Python's documentation says further.
+    Further text for the documentation of Python.
 ``section``
-    What the option is about: ``file``, ``tensor``, ``rows``, ``labels``, ``frequencies``,
-    ``hidden`` or ``provenance``.
+    ``file``, ``tensor``, ``rows``, ``labels``, ``frequencies``, ``hidden`` or ``provenance``.
 ``metavar``
-    How the value is written, where its type does not say it.
+    The notation of the value, if it has one of its own.
 ``choices``
-    The values that are allowed.
+    The allowed values.
 ``in_python_only``
-    Whether commands and settings leave the option out.
+    Whether the option is for Python only.
 """
 
 from __future__ import annotations
@@ -33,15 +32,14 @@ from embgeo.core.errors import BadOption, argument
 
 #: ``"A:B"`` or (A, B), counted from 0, B excluded; None for all rows.
 RowRange: TypeAlias = str | tuple[int | None, int | None] | None
-#: What happens to rows beyond the vocabulary.
+#: Treatment of rows beyond the vocabulary.
 Padding: TypeAlias = Literal["auto", "mask", "keep"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
 
-#: In place of a file of tokens: rows stay without names.
+#: Instead of a file of tokens: rows have no labels.
 NO_TOKENS = "none"
-#: The options that say where token frequencies come from: one takes the place of the others.
+#: Alternative options for token frequencies.
 FREQUENCIES = ("counts", "corpus", "rank_order")
-
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
 
@@ -52,9 +50,9 @@ def _about(text: str, section: str, **more: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A matrix in a file, and what belongs to its rows: the options of :func:`embgeo.load`.
+    """A matrix in a file, with labels and counts for its rows: the options of :func:`embgeo.load`.
 
-    The path is as the user wrote it, and empty in options that apply to several files.
+    The path is as the user wrote it; it is empty in options that apply to several files.
     """
 
     path: Path | str = field(
@@ -188,7 +186,7 @@ class Source:
             raise refuse_type(self.rows, "rows", 'a text such as "0:5000", or (0, 5000)')
 
     def check(self) -> None:
-        """Refuse options that contradict each other."""
+        """Raise BadOption for options that contradict each other."""
         if self.padding not in PADDINGS:
             raise BadOption(
                 f"{argument('padding')} {self.padding!r} is not known",
@@ -207,7 +205,7 @@ class Source:
 
     @property
     def most_bytes(self) -> int | None:
-        """What may be fetched of a remote model."""
+        """Most bytes to fetch of a remote model."""
         return None if self.max_download is None else parse_size(self.max_download, "max_download")
 
     def collect_changes(self) -> dict[str, Any]:
@@ -216,9 +214,9 @@ class Source:
         return {name: values[name] for name in values if values[name] != _DEFAULTS[name]}
 
     def over(self, other: Source) -> Self:
-        """These options; those of `other` where this source has the defaults.
+        """These options, with those of `other` in place of defaults.
 
-        A source that names token frequencies in one way does not take another way from `other`.
+        Token frequencies come from one of the two sources only.
         """
         mine, rest = self.collect_changes(), other.collect_changes()
         if any(name in mine for name in FREQUENCIES):
@@ -226,12 +224,12 @@ class Source:
         return replace(self, path=self.path or other.path, **(rest | mine))
 
     def relative_to(self, folder: Path) -> Self:
-        """The same source with the paths of its files read from `folder`, as in settings."""
+        """The same source with paths of files relative to `folder`, as in settings."""
         named = {name: getattr(self, name) for name in FILES}
         return replace(self, **{name: folder / path for name, path in named.items() if path})
 
     def without_labels(self) -> Self:
-        """The entries alone: without what is laid along their rows."""
+        """The source without labels, frequencies and hidden states."""
         along = ("labels", "frequencies", "hidden")
         names = [f.name for f in fields(self) if f.metadata["section"] in along]
         defaults: dict[str, Any] = {name: _DEFAULTS[name] for name in names if name != "padding"}
@@ -239,29 +237,25 @@ class Source:
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Source)}
-#: The options that name a file or folder next to the checkpoint.
+#: Options that name a file or folder next to the checkpoint.
 FILES = tuple(f.name for f in fields(Source) if f.type == "Path | None")
-#: The options that are texts.
+#: Options whose values are texts.
 TEXTS = tuple(f.name for f in fields(Source) if f.type == "str | None")
 
 
 def with_source_options(load: Loader) -> Loader:
-    """A function of ``**options`` with the fields of :class:`Source` as its parameters.
+    """Give a function of ``**options`` the fields of :class:`Source` as its parameters.
 
-    Its signature and its docstring name each of them, and it refuses other names.
+    Signature and docstring list them, and other names are refused.
     """
     options = [one for one in fields(Source) if one.name != "path"]
     plain = inspect.signature(load)
     own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    # Names of files may be plain text: Source makes paths of them.
+    # Paths of files may be plain text, which Source converts.
     hints = {one.name: str(one.type).replace("Path |", "Path | str |") for one in options}
+    keyword = inspect.Parameter.KEYWORD_ONLY
     named = [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=one.default,
-            annotation=hints[one.name],
-        )
+        inspect.Parameter(one.name, keyword, default=one.default, annotation=hints[one.name])
         for one in options
     ]
     signature = plain.replace(parameters=[*own, *named])

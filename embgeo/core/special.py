@@ -1,4 +1,4 @@
-"""Tokens with a task of their own, and what a row can look like."""
+"""Roles of special tokens, and states of rows."""
 
 from __future__ import annotations
 
@@ -6,34 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-#: What a token is for: by the key that names it in the tokenizer's files, as an added token, or
-#: because the chat template writes it.
+#: The key of the token in the tokenizer's files, or an added token, or one in the chat template.
 Role = Literal[
-    "bos",
-    "eos",
-    "pad",
-    "unk",
-    "cls",
-    "sep",
-    "mask",
-    "additional",
-    "added",
-    "template",
-]
+    "bos", "eos", "pad", "unk", "cls", "sep", "mask", "additional", "added", "template"
+]  # fmt: skip
 
-#: What a row looks like, the gravest first. Zero, non-finite and damaged ones are left out, and the
-#: zero row of a padding token, which is as intended.
+#: The state of a row, the gravest first. Damaged rows are not measured; neither are zero rows of
+#: padding tokens, which are intended.
 RowState = Literal[
-    "zero",
-    "non-finite",
-    "damaged",
-    "constant",
-    "mean-initialized",
-    "identical",
-    "padding",
+    "zero", "non-finite", "damaged", "constant", "mean-initialized", "identical", "padding",
     "healthy",
-]
-#: Those of rows that something is wrong with, and that are left out.
+]  # fmt: skip
+#: States of damaged rows.
 DAMAGED_STATES: tuple[RowState, ...] = ("zero", "non-finite", "damaged")
 
 
@@ -45,7 +29,7 @@ class SpecialToken:
     ----------
     token : str
     row : int or None
-        Its row; None where the matrix has none for it.
+        Its row; None if the matrix has none.
     roles : tuple of Role
         In the order of `Role`; at least one.
     """
@@ -56,7 +40,7 @@ class SpecialToken:
 
 
 def cut_special(special: Iterable[SpecialToken], start: int, stop: int) -> tuple[SpecialToken, ...]:
-    """Those of the special tokens that belong to these rows, counted from the first of them."""
+    """The special tokens of a range of rows, with row numbers counted from its start."""
     return tuple(
         replace(one, row=one.row - start)
         for one in special

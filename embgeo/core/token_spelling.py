@@ -1,10 +1,10 @@
-"""Tokens that are no words by their spelling: special, unused and byte tokens."""
+"""Special, unused and byte tokens, recognized by their spelling."""
 
 from __future__ import annotations
 
 import re
 
-#: Spellings of tokens that a vocabulary reserves and training never uses.
+#: Reserved tokens that training never uses.
 UNUSED = re.compile(
     r"[<\[]\|?(tokens?_)?(unused|reserved|extra_\d|dummy|placeholder|filler|control_\d)"
     r"[ _a-z]*\d*\|?[>\]]"
@@ -13,18 +13,17 @@ UNUSED = re.compile(
 )
 BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 #: ``<s>``, ``</s>``, ``<extra_id_0>``, ``<|endoftext|>``, ``<｜end▁of▁sentence｜>``, ``[CLS]``,
-#: ``[/INST]``. HTML tags are spelled alike and cannot be distinguished; they are not words either.
+#: ``[/INST]``. HTML tags, which are not words either, match as well.
 SPECIAL = re.compile(
     r"<\|[^|<>]+\|>|<｜[^｜<>]+｜>|</?[A-Za-z_][\w .-]*>|\[/?[A-Z][A-Z0-9_]+\]",
 )
 
-
-#: How spellings of these groups begin: most tokens need no closer look.
+#: First characters of these spellings: most tokens need no match of a pattern.
 BEGINNINGS = ("<", "[", "m", "M")
 
 
 def classify_token(token: str) -> str:
-    """``"unused"``, ``"byte"``, ``"special"`` or empty for an ordinary token."""
+    """``"unused"``, ``"byte"`` or ``"special"``; empty for an ordinary token."""
     if not token.startswith(BEGINNINGS):
         return ""
     if UNUSED.fullmatch(token):

@@ -1,4 +1,4 @@
-"""Lines for a terminal that know whether they are good news; colors are chosen where they print."""
+"""Lines for a terminal with a tone, for which the printer chooses a color."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Tone = Literal["good", "warning", "bad"]
 
 
 class ToneLine(str):
-    """A line of text with a tone, or None.
+    """A line of text with an optional tone.
 
     >>> line = ToneLine.of("gate failed: 1 of 3 checks", "bad")
     >>> line.tone, line.with_text("other").tone
@@ -20,11 +20,9 @@ class ToneLine(str):
 
     @classmethod
     def of(cls, text: str, tone: Tone | None) -> Self:
-        """The text in that tone."""
         line = cls(text)
         line.tone = tone
         return line
 
     def with_text(self, text: str) -> Self:
-        """Another text in the same tone."""
         return self.of(text, self.tone)

@@ -1,8 +1,8 @@
-"""Plain values, as JSON and TOML have them, to typed ones and back.
+"""Conversion of plain values of JSON and TOML to annotated dataclasses.
 
-The types are annotated dataclasses; their annotations may hold numbers, text, ``bool``, ``Any``,
-``Literal``, unions, tuples, mappings, arrays and other dataclasses. Records and settings are both
-read by :func:`convert`; each renders the errors in its own words.
+Annotations may contain numbers, text, ``bool``, ``Any``, ``Literal``, unions, tuples, mappings,
+arrays and other dataclasses. Records and settings both use :func:`convert`, and word its errors
+themselves.
 """
 
 from __future__ import annotations
@@ -14,28 +14,22 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-#: Metadata of a dataclass field whose value is a dataclass: its fields stand in place of it.
+#: Metadata of a field whose value is a dataclass: the fields of that replace it.
 INLINE: Mapping[str, Any] = {"inline": True}
-#: Metadata of a dataclass field, with a default, that exists in Python only.
+#: Metadata of a field with a default that is not saved.
 UNSAVED: Mapping[str, Any] = {"saved": False}
 
-#: Makes a value of a type that :func:`convert` does not know, such as an array.
+#: Converts a value to a type that :func:`convert` does not know, such as an array.
 Decode = Callable[[Any, Any], Any]
 
 
 def keyed(key: str) -> Mapping[str, Any]:
-    """Metadata of a dataclass field that is called `key` outside of Python."""
+    """Metadata of a field that is saved under another name."""
     return {"key": key}
 
 
 class BadValue(ValueError):
-    """A plain value that does not fit its type.
-
-    Attributes
-    ----------
-    path : list of str and int
-        Keys and indices that lead to the value.
-    """
+    """A plain value that does not fit its type; `path` holds the keys and indices to it."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -47,7 +41,7 @@ class BadValue(ValueError):
 
 
 class WrongType(BadValue):
-    """A value of another type than `hint`."""
+    """A value that does not fit the type `hint`."""
 
     def __init__(self, value: Any, hint: Any) -> None:
         super().__init__(f"is {value!r:.60} instead of {describe(hint)}")
@@ -55,7 +49,7 @@ class WrongType(BadValue):
 
 
 class UnknownKey(BadValue):
-    """A key that the dataclass does not have; `known` are those that it has."""
+    """A key that is none of the `known` keys of a dataclass."""
 
     def __init__(self, key: str, known: tuple[str, ...]) -> None:
         super().__init__(f"has an unknown field {key!r:.60}")
@@ -74,23 +68,8 @@ def convert(value: Any, hint: Any, decode: Decode | None = None, *, complete: bo
     """`value` as the type `hint`.
 
     A whole number is also accepted as a float, and a list as a tuple. ``true`` is not a number, and
-    a number must be finite. An unknown field is refused.
-
-    Parameters
-    ----------
-    value : object
-        Plain: numbers, text, lists, tables and None.
-    hint : type
-        With forward references resolved.
-    decode : callable, optional
-        ``decode(value, hint)`` for all other types.
-    complete : bool
-        Whether a missing field is an error even where it has a default.
-
-    Raises
-    ------
-    BadValue
-        With the path to the value that does not fit.
+    a number must be finite. Unknown fields are refused; if `complete`, so are missing fields with a
+    default. ``decode(value, hint)`` converts to all other types. Raises BadValue.
     """
     return _convert(value, hint, _Rules(decode, complete))
 
@@ -143,7 +122,7 @@ def _convert_union(value: Any, hint: Any, rules: _Rules) -> Any:
         try:
             return _convert(value, kind, rules)
         except BadValue as error:
-            # The problem deeper inside says more than that no kind fits.
+            # A problem deeper inside is more specific than "no type fits".
             problem = error if error.path else problem
     raise problem
 
@@ -184,9 +163,9 @@ def _convert_dataclass(table: Any, kind: type, rules: _Rules) -> Any:
 
 @cache
 def schema(kind: type) -> tuple[tuple[Field[Any], Any], ...]:
-    """Fields of a dataclass that are read and written, with their resolved types.
+    """The saved fields of a dataclass with their resolved types.
 
-    Fields that the constructor does not take are written only.
+    Fields that are not parameters of the constructor are written, but not read.
     """
     hints = get_type_hints(kind)
     saved = (entry for entry in fields(kind) if entry.metadata.get("saved", True))
@@ -195,7 +174,7 @@ def schema(kind: type) -> tuple[tuple[Field[Any], Any], ...]:
 
 @cache
 def keys_of(kind: type) -> tuple[str, ...]:
-    """The keys that a dataclass has outside of Python."""
+    """The keys of a saved dataclass."""
     found: list[str] = []
     for entry, hint in schema(kind):
         found += keys_of(hint) if entry.metadata.get("inline") else (key_of(entry),)
@@ -207,14 +186,14 @@ def key_of(entry: Field[Any]) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a finite number that a float can hold; true and false are not."""
+    """Whether a value is a finite number within the range of float, and not a bool."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= sys.float_info.max
 
 
 def describe(hint: Any) -> str:
-    """A type in words, as in "it has to be a whole number"."""
+    """A type in words, such as "a whole number"."""
     origin = get_origin(hint)
     if origin is Literal:
         return " or ".join(map(str, get_args(hint)))

@@ -1,7 +1,7 @@
-"""What an analysis consists of: numbers that know what they mean and how they are shown.
+"""The values of an analysis, with their meaning and their text.
 
 A :class:`Quantity` holds the fixed facts (name, meaning, formula, source); a value is a quantity
-with what was measured. Report, comparison, gate and figures need nothing else.
+with a measurement. Reports, comparisons, gates and figures need nothing else.
 """
 
 from __future__ import annotations
@@ -17,29 +17,28 @@ from embgeo.core.typed import INLINE
 
 Cell = str | int | float | None
 
-#: An array with an entry for each row: saved apart from the JSON file, which names it.
+#: Metadata of an array with an entry for each row, which is saved next to the JSON file.
 IN_ARCHIVE = {"archive": "", "key": "array"}
 
-#: How well a number is known: a sample estimates it, or only bounds it from one side.
+#: How well a number is known: exactly, estimated by a sample, or bounded from one side.
 Known = Literal["exact", "sampled", "at_least", "at_most"]
-#: What a standard error is about: the random choices of this run, the folds of a
-#: cross-validation, or other tokens that might have been in the vocabulary.
+#: Source of a standard error: random choices of the analysis, folds of a cross-validation, or the
+#: choice of the tokens in the vocabulary.
 ErrorKind = Literal["monte_carlo", "cross_validation", "population"]
-#: What an error of this kind is over, in a word.
+#: Short names of these kinds.
 ERROR_WORDS: dict[ErrorKind, str] = {
     "monte_carlo": "sampling",
     "cross_validation": "folds",
     "population": "tokens",
 }
-#: What a reference is: the value of isotropic rows, or what chance gives.
+#: A reference is the value of isotropic rows or the value by chance.
 ReferenceKind = Literal["isotropic", "chance", "none"]
-#: What a reader of one number has to beware of: it depends on the choice of eigenvectors or their
-#: signs, its computation stopped before it converged, or its error over tokens is rather too large.
+#: Caveats of a number: it depends on the choice or the signs of eigenvectors, its computation did
+#: not converge, or its error over tokens tends to be too large.
 Caveat = Literal["basis_dependent", "not_converged", "sign_dependent", "conservative_error"]
 
-
-#: What a note is about: how the file was read and labeled, rows or hidden states that were left
-#: out, or a matrix that was measured in parts.
+#: Subject of a note: reading and labeling of the file, rows or hidden states that were left out, or
+#: a matrix measured in parts.
 NoteCode = Literal[
     "tied", "output", "loading", "masked", "zero", "nonfinite", "damaged", "listed", "hidden",
     "parts"]  # fmt: skip
@@ -47,7 +46,7 @@ NoteCode = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence for readers, with a code that programs decide by."""
+    """A sentence for readers, with a code for programs."""
 
     code: NoteCode
     text: str
@@ -65,9 +64,9 @@ class Quantity:
     name : str
         ``family.name``, the key in JSON, gates and comparisons.
     title : str
-        What a table or an axis calls it.
+        Label in tables and on axes.
     meaning : str
-        One or two plain sentences for a reader who does not know the papers.
+        One or two plain sentences for readers who do not know the papers.
     formula : str
         The definition, in Unicode mathematics.
     source : str
@@ -75,7 +74,7 @@ class Quantity:
     unit : str
         ``""`` for pure numbers.
     better : {"higher", "lower"} or None
-        None where neither direction is good in itself.
+        None if neither direction is better.
     """
 
     name: str
@@ -104,10 +103,10 @@ class Quantity:
         convention: str = "",
         caveats: tuple[Caveat, ...] = (),
         reference: float | None = None,
-        reference_kind: ReferenceKind = "none",
+        reference_kind: ReferenceKind = "chance",
         reference_note: str = "",
     ) -> Scalar:
-        """A scalar with this value; a non-finite one becomes undefined, never NaN in silence.
+        """A scalar with this value, or an undefined one if the value is not finite.
 
         `known` follows from `sample` and `standard_error` unless it is given.
         """
@@ -145,7 +144,7 @@ def _finite_error(error: float | None) -> float | None:
 
 
 class Named:
-    """A value that is called as its quantity; its repr is one line however large it is."""
+    """A value with the name of its quantity and a repr of one line."""
 
     __slots__ = ()
     quantity: Quantity
@@ -163,10 +162,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scalar(Named, NumberLike):
-    """One number, which also compares, formats and converts as one.
+    """A number, which compares, formats and converts like a float.
 
-    In a condition it is its value, as a number of NumPy is: 0 is false, and one without a value
-    raises ValueError. Whether there is a scalar at all is asked by ``is None``.
+    In a condition it is its value, like a number of NumPy: 0 is false, and an undefined scalar
+    raises ValueError. Test with ``is None`` whether there is a scalar.
 
     Attributes
     ----------
@@ -174,30 +173,29 @@ class Scalar(Named, NumberLike):
     value : float or None
         None exactly if `undefined` gives a reason.
     standard_error : float or None
-        One standard error of the value as a number of this matrix, where it was sampled; where
-        tokens are all that was sampled, that over tokens.
+        Standard error of a sampled value as a number of this matrix. If only the tokens are a
+        sample, the error over tokens.
     sample : str
-        What was sampled, in words, e.g. ``"200,000 pairs"``; empty where exact.
+        Description of the sample, e.g. ``"200,000 pairs"``; empty for exact values.
     convention : str
-        Which of the literature's conventions was used, where there are several.
+        The convention used, if the literature has several.
     undefined : str
         Why there is no value.
     reference : float or None
-        What the value is to be compared with (isotropic Gaussian rows, or chance).
+        Value to compare with (isotropic Gaussian rows, or chance).
     reference_note : str
-        Where `reference` comes from.
+        Origin of `reference`.
     known : {"exact", "sampled", "at_least", "at_most"}
-        Whether the value is the number itself, an estimate, or a bound that a sample has shown.
+        Whether the value is exact, an estimate, or a bound from a sample.
     error_kind : {"monte_carlo", "cross_validation", "population"} or None
-        What the standard error is about; None exactly if there is none.
+        Kind of the standard error; None exactly if there is none.
     population_error : float or None
-        One standard error of the value as an estimate for the population that the tokens are a
-        sample of. It includes sampling errors, and exists also for exact values.
+        Standard error of the value as an estimate for the population that the tokens are a sample
+        of. It includes sampling errors, and also exists for exact values.
     freedom : int or None
-        Degrees of freedom of the standard error, where few draws give it; None: it is normal.
+        Degrees of freedom of a standard error from few draws; None for a normal one.
     size : int or None
-        Rows it was taken over, where the number itself depends on that: values of unlike size are
-        not differenced.
+        Number of rows, if the value depends on it: values of different sizes are not compared.
     reference_kind : {"isotropic", "chance", "none"}
     caveats : tuple of {"basis_dependent", "not_converged", "sign_dependent", "conservative_error"}
     """
@@ -220,7 +218,7 @@ class Scalar(Named, NumberLike):
 
     @property
     def errors(self) -> dict[ErrorKind, float]:
-        """Every standard error by its kind; the first is the one that is printed."""
+        """All standard errors by kind; the first is printed."""
         found: dict[ErrorKind, float] = {}
         if self.standard_error is not None and self.error_kind is not None:
             found[self.error_kind] = self.standard_error
@@ -230,7 +228,7 @@ class Scalar(Named, NumberLike):
 
     @property
     def text(self) -> str:
-        """The value as people read it, with one standard error and the kind of that."""
+        """The value with unit, one standard error and the kind of the error."""
         if self.value is None:
             return f"not defined: {self.undefined}"
         shown = format_number(self.value)
@@ -240,7 +238,7 @@ class Scalar(Named, NumberLike):
 
     @property
     def errors_text(self) -> str:
-        """``"± 0.0021 (sampling); ± 0.011 (tokens)"``; empty where there is no error."""
+        """``"± 0.0021 (sampling); ± 0.011 (tokens)"``; empty without an error."""
         shown = (f"± {format_number(e, 2)} ({ERROR_WORDS[k]})" for k, e in self.errors.items())
         return "; ".join(shown)
 
@@ -258,7 +256,7 @@ class Scalar(Named, NumberLike):
         return format(float(self), spec) if spec else self.text
 
     def __eq__(self, other: object) -> bool:
-        """With a number by value, with another scalar in every field."""
+        """Equal to a number of the same value, or to a scalar with equal fields."""
         if isinstance(other, Scalar):
             return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self))
         if isinstance(other, int | float):
@@ -271,16 +269,16 @@ class Scalar(Named, NumberLike):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Series(Named):
-    """A curve: one or several y over a common x.
+    """One or several curves over a common x.
 
     Attributes
     ----------
     x : FloatArray
         Shape (m,).
     y : dict of str to FloatArray
-        Lines by label, each of shape (m,).
+        Curves by label, each of shape (m,).
     log_x, log_y : bool
-        How the axes are best drawn.
+        Whether to draw logarithmic axes.
     """
 
     quantity: Quantity = field(metadata=INLINE)
@@ -298,7 +296,7 @@ class Series(Named):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(Named):
-    """Counts between edges; `edges` has one entry more than `counts`."""
+    """Counts between edges, of which there is one more than counts."""
 
     quantity: Quantity = field(metadata=INLINE)
     edges: FloatArray
@@ -313,14 +311,14 @@ class Histogram(Named):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Points(Named):
-    """A place in the plane for each kept row.
+    """A point in the plane for each kept row.
 
     Attributes
     ----------
     xy : FloatArray
-        Shape (M, 2), in the order of the analysis' kept rows.
+        Shape (M, 2), in the order of the kept rows.
     share : tuple of two floats
-        Share of the energy (sum of squares) that each axis holds, in [0, 1].
+        Share of the energy (sum of squares) of each axis, in [0, 1].
     """
 
     quantity: Quantity = field(metadata=INLINE)
@@ -348,9 +346,9 @@ class Column(Named):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table(Named):
-    """Named columns and rows of cells; token strings in it are hostile text.
+    """Named columns and rows of cells; tokens in cells are hostile text.
 
-    `rare` has the row and the column of each cell that names a rare token, both counted from 0.
+    `rare` holds the row and column of each cell that names a rare token, counted from 0.
     """
 
     quantity: Quantity = field(metadata=INLINE)
@@ -365,22 +363,22 @@ class Table(Named):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Influence(Named):
-    """The part that single rows have in the deviation of a scalar from its population value.
+    """The influence of single rows on the deviation of a scalar from its population value.
 
-    The sum of squares is the variance of the scalar over tokens, up to a factor that all its
-    entries share. Two matrices of the same tokens deviate together: the variance of the difference
-    of their scalars is the sum of squares of the differences, row by row (Efron 1982, §6.3; for the
-    area under a ROC curve this is the paired test of DeLong, DeLong & Clarke-Pearson 1988).
+    The sum of squares is the variance of the scalar over tokens, up to a common factor. Two
+    matrices of the same tokens deviate together: the variance of the difference of their scalars is
+    the sum of squares of the differences, row by row (Efron 1982, §6.3; for the area under a ROC
+    curve this is the paired test of DeLong, DeLong & Clarke-Pearson 1988).
 
     Attributes
     ----------
     quantity : Quantity
-        Of the scalar.
+        The quantity of the scalar.
     values : float array, shape (r,)
     rows : int array, shape (r,), or None
-        Places among the kept rows, ascending; None: all of them.
+        Positions among the kept rows, ascending; None for all kept rows.
     noise : float array, shape (r,), or None
-        Its sum of squares is to be subtracted from that of `values`, of differences as well.
+        Its sum of squares is to be subtracted from that of `values`, also in differences.
     """
 
     quantity: Quantity = field(metadata=INLINE)
@@ -390,7 +388,7 @@ class Influence(Named):
 
     @classmethod
     def of(cls, quantity: Quantity, values: FloatArray, rows: IntArray | None = None) -> Self:
-        """Kept in single precision: an error needs no more."""
+        """Influences in single precision, which is enough for an error."""
         return cls(quantity, values.astype("float32"), rows)
 
     def _content(self) -> str:

@@ -1,4 +1,4 @@
-"""The version of embgeo: the only place where it stands; releases take it from here."""
+"""The version of embgeo. The build reads it from here."""
 
 from __future__ import annotations
 

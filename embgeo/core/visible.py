@@ -1,23 +1,22 @@
-"""Show a token so that nothing in it hides: blanks, controls, direction marks, invisible signs.
+"""Tokens and texts with hidden characters made visible: blanks, controls, direction marks.
 
-The page's script holds the same rules (``static/visible.js``) and is given the ranges and names
-from here, so that a tooltip and a printed table never disagree.
+The reports' script has the same rules (``static/visible.js``) and takes ranges and names from here,
+so that a tooltip and a printed table agree.
 """
 
 from __future__ import annotations
 
 import re
 
-#: Longest token that is shown whole, in characters.
+#: Longest token shown whole, in characters.
 LIMIT = 80
 
 #: Characters with a picture of their own.
 NAMED = {"\n": "⏎", "\r": "‹CR›", "\t": "⇥"}
 
-#: Code points that draw nothing, or move what stands next to them: controls, no-break and other
-#: odd blanks, joiners, direction marks, fillers, variation selectors, lone surrogates, private use.
-#: A list of ranges and not a Unicode category, because categories differ between Python's and a
-#: browser's version of Unicode.
+#: Code points that are invisible or change their neighbors: controls, unusual blanks, joiners,
+#: direction marks, fillers, variation selectors, lone surrogates, private use. Ranges instead of
+#: Unicode categories, because Python and browsers have different versions of Unicode.
 HIDDEN: tuple[tuple[int, int], ...] = (
     (0x0000, 0x001F),
     (0x007F, 0x00A0),
@@ -45,7 +44,7 @@ HIDDEN: tuple[tuple[int, int], ...] = (
     (0xF0000, 0x10FFFF),
 )
 
-#: Accents that would sit on whatever stands before the token.
+#: Combining marks, which would join the character in front of the token.
 ACCENTS: tuple[tuple[int, int], ...] = (
     (0x0300, 0x036F),
     (0x1AB0, 0x1AFF),
@@ -54,7 +53,7 @@ ACCENTS: tuple[tuple[int, int], ...] = (
     (0xFE20, 0xFE2F),
 )
 
-#: Blanks that prose may hold: no-break and thin ones.
+#: Blanks of prose: no-break and thin ones.
 _BLANKS = "\u00a0\u2009\u202f"
 
 _HIDDEN = re.compile("[" + "".join(f"{chr(a)}-{chr(b)}" for a, b in HIDDEN) + "]")
@@ -63,8 +62,8 @@ _HIDDEN = re.compile("[" + "".join(f"{chr(a)}-{chr(b)}" for a, b in HIDDEN) + "]
 def visible(token: str) -> str:
     """`token` with every hidden character spelled out, e.g. ``"␣the"`` or ``"‹U+202E›abc"``.
 
-    Blanks at either end become ␣, a combining mark at the start gets a dotted circle to stand on,
-    and what is longer than `LIMIT` characters is cut and says how long it was.
+    Blanks at either end become ␣, a combining mark at the start gets a dotted circle, and a token
+    of more than `LIMIT` characters is cut and ends with its length.
     """
     if not token:
         return "‹empty›"
@@ -82,7 +81,7 @@ def visible(token: str) -> str:
 
 
 def visible_text(text: str) -> str:
-    """A path, a note or a reason with hidden characters spelled out, blanks left as they are."""
+    """A path, a note or a reason with hidden characters spelled out, except blanks."""
     return _HIDDEN.sub(lambda m: m[0] if m[0] in _BLANKS else _spell(m[0]), text)
 
 
@@ -95,7 +94,7 @@ LONGEST = 26
 
 
 def drawable(text: str) -> str:
-    """`text` without what an SVG must not hold, cut in the middle where it is long."""
+    """`text` without characters that SVG forbids, shortened in the middle if it is long."""
     shown = "".join(c if c.isprintable() else "�" for c in text)
     if len(shown) > LONGEST:
         head = LONGEST // 2
@@ -105,14 +104,14 @@ def drawable(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without control characters, which a hostile file name could carry."""
+    """Text without control characters, which a hostile file name may contain."""
     return "".join(c if c.isprintable() or c == "\xa0" else repr(c)[1:-1] for c in text)
 
 
 def defuse(text: str) -> str:
-    """Text, JSON included, that GitHub's runner cannot take for a command of its own.
+    """Text or JSON that GitHub's runner cannot mistake for a workflow command.
 
-    It looks for ``::name::`` at the beginning of a line, and for the older ``##[name]`` anywhere.
+    These are ``::name::`` at the beginning of a line, and the older ``##[name]`` anywhere.
     """
     broken = text.replace("##[", "#\\u0023[")
     return re.sub(r"^(\s*):(?=:)", r"\1\\u003a", broken, flags=re.MULTILINE)

@@ -44,7 +44,6 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     excess = q.CENTROID_EXCESS.measured(
         modes.excess,
         reference=critical,
-        reference_kind="chance",
         reference_note="what one mode stays below",
     )
     near, knee = 0, q.CENTROID_KNEE.undefined(ONE_MODE)

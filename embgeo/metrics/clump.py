@@ -133,7 +133,6 @@ def describe_modes(clump: Clump) -> list[Scalar]:
         quantity.measured(
             modes.excess,
             reference=level,
-            reference_kind="chance",
             reference_note="what one mode stays below",
         )
         for quantity, modes, level in tested

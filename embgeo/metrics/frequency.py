@@ -76,7 +76,6 @@ def compare_centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
                 float(np.clip(rare @ popular / lengths.prod(), -1, 1)),
                 convention=known.convention,
                 reference=common / float(np.prod(np.sqrt(common + noise))) if common else 0.0,
-                reference_kind="chance",
                 reference_note=chance,
             )
         )
@@ -90,7 +89,6 @@ def compare_centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
             float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled)),
             convention=f"{known.convention}; spread summed over the coordinates",
             reference=float(np.sqrt(np.sum(1.0 / classes.n))),
-            reference_kind="chance",
             reference_note=chance,
         ),
     ]
@@ -104,7 +102,6 @@ def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
             ratio,
             convention=known.convention,
             reference=1.0,
-            reference_kind="chance",
             reference_note="no difference",
         )
     ]
@@ -116,7 +113,6 @@ def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
                 spearman(norms, known.counts),
                 convention=known.convention,
                 reference=0.0,
-                reference_kind="chance",
                 reference_note="no relation",
             )
         )

@@ -166,7 +166,6 @@ def measure_probe(
             convention=convention,
             caveats=caveats.get(quantity.name, unsettled),
             reference=level,
-            reference_kind="chance",
             reference_note="chance",
         )
         for quantity, (value, parts), level in zip(quantities, judged, chance, strict=True)
@@ -239,7 +238,6 @@ def measure_ridge(
         convention=f"{convention}; of {what}; penalty chosen inside each fold",
         caveats=("conservative_error",) if by_chance else (),
         reference=0.0,
-        reference_kind="chance",
         reference_note="chance",
     )
     # Near 0 most of the variance comes from the fit, which these influences do not show.

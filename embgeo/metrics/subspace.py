@@ -83,7 +83,6 @@ def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:
             distance,
             convention="column spaces in R^N; V is the smaller space; numerical ranks",
             reference=chance,
-            reference_kind="chance",
             reference_note=(
                 f"chance: √(1 − p/N) for random {larger.shape[1]}-dimensional subspaces of "
                 f"R^{rows:,}"

@@ -70,7 +70,6 @@ def measure_cosine(quantity: Quantity, cosine: float, d: int) -> Scalar:
         cosine,
         convention=f"ridge penalty {PENALTY:g} of the mean eigenvalue",
         reference=0.0,
-        reference_kind="chance",
         reference_note=f"a random direction: 0 ± {d**-0.5:.2g}",
     )
 

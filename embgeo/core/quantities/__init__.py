@@ -1,7 +1,7 @@
-"""Every value that an analysis or a comparison can hold, defined once: one family a file.
+"""All quantities of analyses and comparisons, one family in each file.
 
 The constant of a quantity is its name in capitals: ``cosine.MEAN`` is ``"cosine.mean"``. Metrics
-make values of them, readers look values up by them, so that a misspelled one fails at import.
+and readers use the constants, so that a misspelled name fails at import.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from embgeo.core.errors import BadOption
 from embgeo.core.quantities import compare, live, track
 from embgeo.core.values import Quantity
 
-#: Every family of an analysis: the files of this folder but those of comparisons and trainings.
+#: The families of an analysis: the files of this folder except those of comparisons and training.
 FAMILIES: tuple[ModuleType, ...] = tuple(
     import_module(f"{__name__}.{file.name}")
     for file in pkgutil.iter_modules(__path__)
@@ -25,7 +25,7 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
 
 
 def quantities_of(*families: ModuleType) -> dict[str, Quantity]:
-    """The quantities that these modules define, by name."""
+    """The quantities of modules by name."""
     return {
         value.name: value
         for family in families
@@ -34,36 +34,34 @@ def quantities_of(*families: ModuleType) -> dict[str, Quantity]:
     }
 
 
-#: What an analysis can hold, by name.
+#: Quantities of an analysis by name.
 QUANTITIES: dict[str, Quantity] = quantities_of(*FAMILIES)
-#: What a comparison adds, by name.
+#: Quantities of a comparison by name.
 OF_PAIRS: dict[str, Quantity] = quantities_of(compare, track)
-#: What is measured at each step of a training, by name.
+#: Quantities measured during training by name.
 LIVE: dict[str, Quantity] = quantities_of(live)
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:
-    """Refuse a name that nothing has, with the ones that look like it."""
+    """Raise BadOption for an unknown name, with similar names."""
     if name not in known:
         raise BadOption(f"no value is called {name!r}", where=where, way_out=suggest(name, known))
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """What a misspelled name may stand for, as a way out.
+    """A way out for an unknown name: similar names, or those of its family.
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
     'did you mean cosine.mean or cosine.std?'
     """
     family, _, rest = name.partition(".")
-    # The right word in the wrong section, a slip, or with a piece of the name left out.
-    near = [other for other in sorted(known) if other.partition(".")[2] == rest]
-    near += difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.7)
-    near += [
-        other for other in sorted(known) if rest and rest in other.partition(".")[2].split("_")
-    ]
-    mates = [other for other in sorted(known) if other.startswith(f"{family}.")]
-    shown = list(dict.fromkeys(near))[:4]
-    if shown:
+    names = sorted(known)
+    # The right word in another section, a slip, or a part of a name.
+    near = [other for other in names if other.partition(".")[2] == rest]
+    near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.7)
+    near += [other for other in names if rest and rest in other.partition(".")[2].split("_")]
+    mates = [other for other in names if other.startswith(f"{family}.")]
+    if shown := list(dict.fromkeys(near))[:4]:
         return f"did you mean {' or '.join(shown)}?"
     if mates:
         return f"{family} has {', '.join(mates)}"
