@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import as_path, refuse_if
-from embgeo.core.errors import UnreadableFile, argument
+from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
@@ -145,6 +145,8 @@ def repair(
         If the method has no source for a row, there are too many rows, or `out` exists.
     UnreadableFile
         If the model cannot be read, is not stored as safetensors, or is not that of the patch.
+    EmbgeoError
+        If there is no room for the copy, or the comparison of the finished copy is interrupted.
     """
     given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")
@@ -168,7 +170,12 @@ def repair(
         return Repair(record, notes=notes)
     # Files of a cache are not linked, lest an edit of the copy change them.
     record = write_repaired(target, out, record, link=not is_remote(given))
-    compared = compare_models(model, out, source, progress) if diff else None
+    try:
+        compared = compare_models(model, out, source, progress) if diff else None
+    except KeyboardInterrupt as stopped:
+        cause = "interrupted while both models were compared; the repaired model is complete"
+        way_out = f"compare them with: embgeo diff {given} {out} --sections {COMPARED}"
+        raise EmbgeoError(cause, where=out, way_out=way_out) from stopped
     return Repair(record, out, compared, notes)
 
 

@@ -124,11 +124,16 @@ def check_space(root: Path, files: Sequence[Path], written: Set[Path], fresh: Pa
     free = shutil.disk_usage(fresh).free
     if needed > free:
         raise EmbgeoError(
-            f"needs {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free",
+            f"needs {format_room(needed)}, and {format_room(free)} are free",
             where=fresh.parent,
             way_out="free some space, or choose a folder on the file system of the model with "
             f"{argument('out')}, where files are linked",
         )
+
+
+def format_room(size: int) -> str:
+    """``"7.5 GB"``, and less than one in MB."""
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.3f} MB"
 
 
 def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:

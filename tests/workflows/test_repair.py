@@ -316,9 +316,21 @@ def test_without_links_files_are_copied(
 def test_no_room(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = SimpleNamespace(free=10)
     monkeypatch.setattr(repaired_folder.shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(EmbgeoError, match="GB are free"):
+    with pytest.raises(EmbgeoError, match=r"needs 0\.\d+ MB, and 0\.\d+ MB are free"):
         embgeo.repair(model, tmp_path / "new")
     assert {path.name for path in tmp_path.iterdir()} == {"old"}
+
+
+def test_an_interrupted_comparison_leaves_the_new_model_and_says_so(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("embgeo.workflows.repair.compare_models", stop)
+    with pytest.raises(EmbgeoError, match="the repaired model is complete; compare them with: "):
+        embgeo.repair(model, tmp_path / "new")
+    assert (tmp_path / "new" / "embgeo-repair.json").is_file()
 
 
 def test_other_weights_are_mentioned(model: Path) -> None:
@@ -497,5 +509,5 @@ def test_room_is_needed_for_copies_and_not_for_links(
         copy()
         assert (tmp_path / "new" / "tokenizer.json").stat().st_nlink == 2
     else:
-        with pytest.raises(EmbgeoError, match="GB are free"):
+        with pytest.raises(EmbgeoError, match=r"needs 0\.\d+ MB, and 0\.\d+ MB are free"):
             copy()
