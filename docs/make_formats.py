@@ -11,7 +11,7 @@ from embgeo.io.formats.format import GROUP, Described
 from embgeo.io.formats.torch import distributed_checkpoint
 from embgeo.io.opening import DEEPEST
 from embgeo.io.unknown import FOLDERS as FOREIGN
-from embgeo.io.unknown import OTHER_SIGNS, WELL_KNOWN
+from embgeo.io.unknown import NAMES, OTHER_SIGNS, WELL_KNOWN
 
 TARGET = Path(__file__).with_name("formats.md")
 
@@ -97,6 +97,7 @@ def codecs() -> str:
 def list_refused() -> str:
     pairs = dict.fromkeys(
         [(cause, way) for _, cause, way in WELL_KNOWN]
+        + [(cause, way) for _, cause, way in NAMES]
         + [*OTHER_SIGNS]
         + [(f"the folder is {cause}", way) for _, cause, way in FOREIGN]
     )
