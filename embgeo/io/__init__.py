@@ -1,12 +1,12 @@
-"""Checkpoints and vector files: opened, labeled and counted as matrices.
+"""Reads checkpoints and vector files as matrices with labels and counts.
 
 From the ground up: `bounded` (files within limits), `pickle` (a machine that cannot call anything),
-`labels`, `formats` (one module each), `memory` (objects of other libraries), and the way from a
-path to a matrix: `opening`, `selecting`, `building`, which `loading` walks in this order.
+`labels`, `formats` (one module each) and `memory` (objects of other libraries). `loading` goes from
+a path to a matrix: `opening`, `selecting`, `building`.
 
 Readers raise `Damaged` with a cause and a way out. `formats.format.open_with` and, for other files,
-`bounded.guard.reading` make of it, and of whatever else bad bytes cause, an `UnreadableFile` that
-names the file in one line. Importing the package imports none of them.
+`bounded.guard.reading` turn it, and other errors that bad bytes cause, into an `UnreadableFile`,
+one line that names the file. Importing the package imports none of these modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A matrix from what was selected, labeled and counted: the first place that reads tensors."""
+"""Build a matrix of the selected tensors with labels and counts; reads the tensors."""
 
 from __future__ import annotations
 
@@ -6,34 +6,37 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from embgeo.core.file_stamp import FileStamp
 from embgeo.core.matrix import Matrix, Origin
+from embgeo.core.special import SpecialToken, cut_special
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
+from embgeo.io.choosing import choose
+from embgeo.io.labels.corpus_counts import NotUsable
 from embgeo.io.labels.rows import PADDING_REASON
-from embgeo.io.matrix_facts import (
-    Rows,
-    count_vocabulary,
-    find_unreachable_rows,
-    has_same_values,
-    is_tied_as_configured,
-    place_special,
-    read_rows,
-)
-from embgeo.io.selecting import Counting, Labeling, Selection
+from embgeo.io.labels.token_texts import find_unreachable
+from embgeo.io.parameter_names import output_rank
+from embgeo.io.rows_on_demand import RowsOnDemand
+from embgeo.io.selecting import Counting, Labeling, Selection, lay_counts
 
-_HASH_BLOCK = 4 * 2**20
+_COMPARED_ROWS = 4096
+
+Rows = npt.NDArray[Any]
 
 
 def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
-    """Map the selected rows and put labels, frequencies and origin next to them."""
+    """Map the selected rows and add labels, frequencies and origin."""
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
-    # Files that were unpacked and removed have none.
+    # Files that were unpacked and removed have no stamp.
     stamps = tuple(FileStamp.of(path) for path in checkpoint.files if path.is_file())
     labels = counting.labels
-    data = read_rows(choice.input, choice.input_transposed, selection)
+    data = _read_rows(choice.input, choice.input_transposed, selection)
     projection, tied_by = _read_output(selection, data)
     notes = (
         *choice.notes,
@@ -59,10 +62,10 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
         tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
         frequency=counting.frequency,
         masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
-        special=place_special(selection),
-        vocabulary_size=count_vocabulary(selection, labeling),
-        unreachable=find_unreachable_rows(selection, labeling),
-        tied_as_configured=is_tied_as_configured(selection, data, projection, origin.tied),
+        special=_place_special(selection),
+        vocabulary_size=_count_vocabulary(selection, labeling),
+        unreachable=_find_unreachable_rows(selection, labeling),
+        tied_as_configured=_is_tied_as_configured(selection, data, projection, origin.tied),
         origin=_of(origin, choice.input, choice.input_transposed, choice.reason),
     )
     if projection is None or choice.output is None:
@@ -100,24 +103,104 @@ def _shape_note(selection: Selection) -> tuple[str, ...]:
 
 
 def _read_output(selection: Selection, data: Rows) -> tuple[Rows | None, str]:
-    """The rows of the output projection; none, and why, if it is a copy of the embedding."""
+    """Read the output projection; None and the reason if it is a copy of the embedding."""
     choice = selection.choice
     if choice.output is None:
         return None, ""
-    projection = read_rows(choice.output, choice.output_transposed, selection)
-    if selection.source.output is None and has_same_values(data, projection):
+    projection = _read_rows(choice.output, choice.output_transposed, selection)
+    if selection.source.output is None and _has_same_values(data, projection):
         return None, f"{short(choice.output.name)} holds the same numbers"
     return projection, ""
 
 
 def sha256_of(files: Sequence[Path]) -> str:
-    """SHA-256 of the files' bytes, one file after the other, in hexadecimal."""
+    """SHA-256 of the concatenated files, in hexadecimal."""
     digest = hashlib.sha256()
     for path in files:
         try:
             with path.open("rb") as file:
-                while block := file.read(_HASH_BLOCK):
-                    digest.update(block)
+                hashlib.file_digest(file, lambda: digest)
         except OSError as error:
             raise cannot_read(path, error) from error
     return digest.hexdigest()
+
+
+def _read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> Rows:
+    """Read the selected rows of a tensor, mapped if its format allows it."""
+    cut = selection.cut
+    if tensor.ranges is not None and not transposed:
+        if not cut.is_whole:
+            return tensor.ranges.read(cut.start, cut.stop)
+        if selection.on_demand and selection.choice.output is None:
+            return cast(Rows, RowsOnDemand(tensor, tensor.ranges))
+    array = tensor.open()
+    if transposed:
+        array = array.T
+    return array if cut.is_whole else array[cut.start : cut.stop]
+
+
+def _has_same_values(one: Rows, other: Rows) -> bool:
+    """Whether two matrices are equal; stops at the first block that differs."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return all(
+        np.array_equal(one[start : start + _COMPARED_ROWS], other[start : start + _COMPARED_ROWS])
+        for start in range(0, len(one), _COMPARED_ROWS)
+    )
+
+
+def _place_special(selection: Selection) -> tuple[SpecialToken, ...]:
+    """Special tokens with their rows in the cut; for the whole matrix also those without a row."""
+    cut = selection.cut
+    if not cut.is_whole:
+        return cut_special(selection.checkpoint.special, cut.start, cut.stop)
+    return tuple(
+        one if one.row is None or one.row < cut.total else replace(one, row=None)
+        for one in selection.checkpoint.special
+    )
+
+
+def _count_vocabulary(selection: Selection, labeling: Labeling) -> int | None:
+    """Number of tokens of the tokenizer that labels the rows; None without one, and for a cut."""
+    vocabulary = labeling.vocabulary
+    if vocabulary is None or vocabulary.encoder is None or not selection.cut.is_whole:
+        return None
+    return len(vocabulary.tokens)
+
+
+def _find_unreachable_rows(
+    selection: Selection, labeling: Labeling
+) -> tuple[int, ...] | str | None:
+    """Rows of tokens that no text leads to, or why they are not known; None if not requested."""
+    if not selection.source.round_trip:
+        return None
+    try:
+        ids = find_unreachable(labeling.vocabulary)
+    except NotUsable as error:
+        return str(error)
+    assert labeling.labels is not None
+    assert labeling.vocabulary is not None
+    marks = np.bincount(ids, minlength=len(labeling.vocabulary.tokens))
+    laid = lay_counts(marks.astype(np.float64), labeling.labels.first, selection.cut)
+    return tuple(np.flatnonzero(laid).tolist())
+
+
+def _is_tied_as_configured(
+    selection: Selection, data: Rows, projection: Rows | None, is_tied: bool
+) -> bool | None:
+    """Whether configuration and tensors agree on tying; None if that is not known.
+
+    `projection` is the output matrix, if it is another one than `data`; `is_tied` says whether the
+    tensors themselves show that they are tied.
+    """
+    source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
+    if checkpoint.tied is None or source.output is not None:
+        return None
+    if not checkpoint.tied:
+        unsure = any(output_rank(tensor.name) is not None for tensor in choice.candidates)
+        return None if projection is None and unsure and not is_tied else projection is not None
+    silent = replace(checkpoint, tied=None)
+    stored = choose(silent, tensor=choice.input.name, transpose=source.transpose)
+    if stored.output is None:
+        return True
+    return _has_same_values(data, _read_rows(stored.output, stored.output_transposed, selection))

@@ -1,7 +1,8 @@
-"""What every file format gives: named tensors, seen but not yet read."""
+"""Checkpoints: named tensors whose headers are read and whose content is not."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.special import SpecialToken
-from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.guard import Damaged, list_short, short
 from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
 from embgeo.io.labels.vocabulary import TextEncoder
 
@@ -21,15 +22,15 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class RowRanges:
-    """Some rows of a matrix that is decoded.
+    """Reads some rows of a matrix that has to be decoded.
 
     Attributes
     ----------
     read : callable
-        ``read(start, stop)`` gives these rows; ``read(start, stop, rows)`` the rows among them
-        that an array names, ascending, each once.
+        ``read(start, stop)`` returns these rows; ``read(start, stop, rows)`` those of an ascending
+        array of row numbers between them.
     identity : str
-        What tells the matrix from others of its shape, without decoding it.
+        Distinguishes the matrix from others of its shape, without decoding it.
     """
 
     read: Callable[..., npt.NDArray[Any]]
@@ -43,19 +44,19 @@ class Tensor:
     Attributes
     ----------
     name : str
-        As the file calls it; entries of nested containers are joined by dots, entries of lists
-        are called by their index (``"0"``).
+        Name in the file; entries of nested containers are joined by dots, entries of lists are
+        called by their index (``"0"``).
     shape : tuple of int
     dtype : str
         numpy's or ml_dtypes' name (``"bfloat16"``, ``"float8_e4m3fn"``).
     open : callable
-        Gives the array: a read-only map of the file wherever the bytes allow it.
+        Returns the array, if possible as a read-only map of the file.
     alias_of : str
-        Name of an earlier tensor that shares this one's storage, offset, shape and strides.
+        Name of an earlier tensor with the same storage, offset, shape and strides.
     ranges : RowRanges or None
-        Of a matrix of which some rows are less work than all.
+        For a matrix of which some rows take less work than all.
     columns : tuple of str
-        Names of its columns, where each is one of a table.
+        Names of the columns of a table.
     """
 
     name: str
@@ -74,18 +75,18 @@ class Tensor:
 def stored_tensor(
     name: str, raw: Bytes, dtype: str, shape: tuple[int, ...], *, swapped: bool = SWAPPED
 ) -> Tensor:
-    """A tensor that lies in a file in one piece; opened as a view of its bytes.
+    """A tensor that is opened as a view of its contiguous bytes.
 
     Parameters
     ----------
     name : str
     raw : array of uint8
-        All of its bytes, and no others.
+        Exactly the bytes of the tensor.
     dtype : str
     shape : tuple of int
     swapped : bool
-        Whether they are in the other byte order than this machine's; by default whether
-        little-endian ones are.
+        Whether the bytes are in the other order than this machine's; by default they are
+        little-endian.
     """
     kind = number_type(dtype)
     needed = count(shape) * kind.itemsize
@@ -104,28 +105,27 @@ class Checkpoint:
     Attributes
     ----------
     path : Path
-        As the user named it.
+        Path that the user named.
     format : str
         NAME of the format.
     tensors : tuple of Tensor
     files : tuple of Path
-        Every file that holds tensors, in order (their sha256 goes into the provenance).
+        All files with tensors, in order; their SHA-256 goes into the provenance.
     tokens : tuple of str or None
-        Labels that the file or folder itself carries, in row order.
+        Labels from the file or folder, in row order.
     tokens_source : str
-        Where they come from, in words.
+        Where the tokens come from, in words.
     tied : bool or None
-        What the model's configuration says about tying; None where it says nothing.
+        Whether the model's configuration says that it is tied; None if it says nothing.
     notes : tuple of str
     vocabularies : tuple of (str, tuple of str)
-        Every word list inside the file, with its name; a model of two languages has more than
-        the one in `tokens`.
+        All word lists in the file by name, such as those of two languages.
     counts : array of float64 or None
-        How often the token of row 0, 1, … occurred in training, where the file says it.
+        How often the token of row 0, 1, … occurred in training, if the file says it.
     counts_source : str
         Where the counts come from, in words.
     encoder : TextEncoder or None
-        The tokenizer whose ids are the rows, where it lies next to the weights.
+        Tokenizer next to the weights whose ids are the rows.
     special : tuple of SpecialToken
         Tokens that the tokenizer or a chat template names.
     """
@@ -146,24 +146,18 @@ class Checkpoint:
 
 
 class Omissions:
-    """Collects names by the reason for which they are left out."""
+    """Collects the names of tensors that are not read, by reason."""
 
     def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {}
-        self._counts: dict[str, int] = {}
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
 
     def add(self, name: str, reason: str) -> None:
         """Note that `name` is not read because `reason`, a clause such as "it holds no numbers"."""
-        named = self._names.setdefault(reason, [])
-        if len(named) < _LISTED:
-            named.append(short(name))
-        self._counts[reason] = self._counts.get(reason, 0) + 1
+        self._names[reason].append(name)
 
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each reason."""
-        made = []
-        for reason, names in self._names.items():
-            more = self._counts[reason] - len(names)
-            listed = ", ".join(names) + (f" and {more:,} more" if more else "")
-            made.append(f"not read, because {reason}: {listed}")
-        return tuple(made)
+        """One sentence per reason."""
+        return tuple(
+            f"not read, because {reason}: {list_short(names, _LISTED)}"
+            for reason, names in self._names.items()
+        )

@@ -1,6 +1,6 @@
-"""Which tensor of a checkpoint is the embedding matrix, and which the output projection.
+"""Choice of the embedding matrix and the output projection among the tensors of a checkpoint.
 
-Names decide, then shapes; only headers are looked at. Where they leave a doubt the user is asked.
+Names decide, then shapes. If several tensors are possible, the user has to choose.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
 
-#: An unnamed matrix is taken for the embedding if it has this many rows a column …
+#: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
+#: many rows as any other matrix has rows or columns.
 TALL = 4
-#: … and this many times as many rows as the next matrix has rows or columns.
 CLEARLY_LARGER = 2
 _LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TensorRole:
-    """What a tensor is for: the argument that names it, and words for messages."""
+    """Purpose of a tensor: the argument that names it, and words for messages."""
 
     argument: str
     what: str
@@ -44,18 +44,18 @@ class Choice:
     Attributes
     ----------
     input, output : Tensor
-        The embedding matrix, and the output projection of an untied model (None without one).
+        The embedding matrix, and the output projection of an untied model or None.
     input_transposed, output_transposed : bool
         Whether tokens are columns in the file.
     reason : str
-        Why `input` was taken.
+        Why `input` was chosen.
     candidates : tuple of Tensor
-        Every matrix of real numbers that belongs to the model; tensors in shared storage count
-        once. The optimizer's matrices and averaged copies are left out next to a model's.
+        All matrices of real numbers of the same kind (the model's, averaged copies, or the
+        optimizer's); tensors in shared storage count once.
     tied_by : str
-        How the input embedding is the output projection too; empty where it is not.
+        Why the embedding is the output projection, too; empty if it is not.
     notes : tuple of str
-        On the output projection and on averaged copies.
+        Notes on the output projection and on averaged copies.
     """
 
     input: Tensor
@@ -70,7 +70,7 @@ class Choice:
 
 @dataclass(slots=True)
 class _NameGroup:
-    """Names of one and the same stored matrix."""
+    """Tensors in the same storage."""
 
     members: list[Tensor] = field(default_factory=list)
 
@@ -80,11 +80,11 @@ class _NameGroup:
 
     @property
     def kind(self) -> int:
-        """0 for the model's own, 1 for an averaged copy of it, 2 for the optimizer's."""
+        """0 for the model's own matrices, 1 for averaged copies, 2 for the optimizer's."""
         return min(_kind(t.name) for t in self.members)
 
     def best(self, rank_of: Callable[[str], int | None]) -> tuple[int, Tensor] | None:
-        """Rank and member of the surest name, None where no name fits."""
+        """Rank and tensor of the surest name; None if no name fits."""
         ranked = [
             (rank, place)
             for place, t in enumerate(self.members)
@@ -115,13 +115,13 @@ def choose(
     ----------
     checkpoint : Checkpoint
     tensor : str, optional
-        Name of the embedding matrix; a unique ending at a dot is enough.
+        Name of the embedding matrix; a unique ending after a dot is enough.
     output : str, optional
         Name of the output projection, or ``"none"``.
     transpose : bool
-        Tokens are the columns of the embedding matrix.
+        Whether tokens are the columns of the embedding matrix.
     role : TensorRole
-        What the tensor is for, in messages.
+        Words for messages.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def choose(
 
 
 def is_real(dtype: str) -> bool:
-    """Whether numpy's or ml_dtypes' `dtype` holds real (floating-point) numbers."""
+    """Whether a type of numpy or ml_dtypes holds floating-point numbers."""
     if dtype.startswith(("float", "bfloat")):
         return True
     try:
@@ -175,52 +175,46 @@ def is_real(dtype: str) -> bool:
 
 
 def shape_text(tensor: Tensor) -> str:
-    """Shape and type as people read them: ``50,257×768 float32``."""
+    """Format shape and type: ``50,257×768 float32``."""
     return f"{'×'.join(f'{size:,}' for size in tensor.shape) or 'scalar'} {tensor.dtype}"
 
 
 def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
-    """The matrix called `name`, or the only one whose name ends in ``.name``."""
+    """Find the matrix called `name`, or the only one whose name ends in ``.name``."""
     exact = [t for t in checkpoint.tensors if t.name == name]
     found = exact or [t for t in checkpoint.tensors if t.name.endswith(f".{name}")]
     if len(found) != 1:
         known = [t.name for t in checkpoint.tensors]
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         cause = "fits several tensors" if found else "is not in the file"
-        listing = ", ".join(short(t.name) for t in found[:_LISTED]) or ", ".join(map(short, near))
-        raise BadOption(
-            f"{argument(option)} {name!r} {cause}" + (f" (like {listing})" if listing else ""),
-            where=checkpoint.path,
-            way_out="'embgeo inspect' lists the tensors",
-        )
-    chosen = found[0]
-    if len(chosen.shape) != 2 or not is_real(chosen.dtype):
-        raise BadOption(
-            f"{argument(option)} {name!r} is not a matrix of real numbers ({shape_text(chosen)})",
-            where=checkpoint.path,
-            way_out="'embgeo inspect' lists the tensors",
-        )
-    return chosen
+        listing = ", ".join(map(short, [t.name for t in found[:_LISTED]] or near))
+        problem = f"{cause} (like {listing})" if listing else cause
+    elif len(found[0].shape) != 2 or not is_real(found[0].dtype):
+        problem = f"is not a matrix of real numbers ({shape_text(found[0])})"
+    else:
+        return found[0]
+    raise BadOption(
+        f"{argument(option)} {name!r} {problem}",
+        where=checkpoint.path,
+        way_out="'embgeo inspect' lists the tensors",
+    )
 
 
 def _groups(checkpoint: Checkpoint, named: Tensor | None) -> list[_NameGroup]:
-    """Matrices of real numbers, those in shared storage together, in the order of the file.
-
-    Matrices of adapters are left out unless the user named one.
-    """
+    """Group the matrices of real numbers by storage, without unnamed matrices of adapters."""
     by_root: dict[str, _NameGroup] = {}
     for t in checkpoint.tensors:
         is_left_out = names.is_adapter(t.name) and t is not named
         if len(t.shape) == 2 and is_real(t.dtype) and not is_left_out:
             by_root.setdefault(t.alias_of or t.name, _NameGroup()).members.append(t)
     for group in by_root.values():
-        # The optimizer's list of parameters may come before the model: its names come last.
+        # The optimizer's parameters may precede the model; their names come last.
         group.members.sort(key=lambda t: _kind(t.name))
     return list(by_root.values())
 
 
 def _averaged_copies(every: list[_NameGroup], kind: int, chosen: Tensor) -> tuple[str, ...]:
-    """A note on averaged copies of the chosen matrix, where it is of another kind."""
+    """A note on averaged copies of the chosen matrix."""
     if kind == 1:
         return ()
     copies = [g.members[0].name for g in every if g.kind == 1 and g.shape == chosen.shape]
@@ -235,7 +229,7 @@ def _averaged_copies(every: list[_NameGroup], kind: int, chosen: Tensor) -> tupl
 def _find_input(
     checkpoint: Checkpoint, groups: list[_NameGroup], role: TensorRole
 ) -> tuple[Tensor, str]:
-    """The embedding matrix, and why."""
+    """Choose the embedding matrix; returns it with the reason."""
     if not groups:
         raise _no_matrix(checkpoint, role)
     ranked = [best for group in groups if (best := group.best(names.input_rank))]
@@ -263,10 +257,10 @@ def _surest(ranked: list[tuple[int, Tensor]]) -> list[Tensor]:
 
 
 def _input_by_shape(groups: list[_NameGroup]) -> tuple[Tensor, str] | None:
-    """Among unnamed matrices the one that is much taller than all others, if there is one.
+    """Choose the unnamed matrix that is much taller than all others, if there is one.
 
-    A vocabulary is by far the largest dimension of a small language model; the output projection
-    may share it, usually as a mirrored shape (d, N).
+    The vocabulary is by far the largest dimension of a small language model; the output projection
+    may share it, usually with the mirrored shape (d, N).
     """
     tallest = max(max(group.shape) for group in groups)
     holders = [group for group in groups if tallest in group.shape]
@@ -284,7 +278,7 @@ def _input_by_shape(groups: list[_NameGroup]) -> tuple[Tensor, str] | None:
 def _find_output(
     checkpoint: Checkpoint, groups: list[_NameGroup], chosen: Tensor, n: int, option: str | None
 ) -> tuple[Tensor | None, str, tuple[str, ...]]:
-    """The output projection over the same n tokens, how it is tied, and notes."""
+    """Find the output projection over the same n tokens, how it is tied, and notes."""
     own = next(group for group in groups if chosen in group.members)
     if option == "none":
         return None, "", ()

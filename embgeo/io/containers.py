@@ -1,7 +1,6 @@
-"""Files that hold files: compressed ones, and zip and tar archives.
+"""Containers: compressed files, and zip and tar archives.
 
-Only one member is ever unfolded, into a scratch file of its own; no name from an archive is used
-as a path.
+Only one member is unpacked, into a scratch file; no name from an archive becomes a path.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from embgeo.io.formats import is_known_head
 from embgeo.io.formats.model_folder import NOT_WEIGHTS, WEIGHTS
 from embgeo.io.formats.torch import tar_checkpoint, zip_checkpoint
 
-#: Between an archive and the name of a member in it.
+#: Separates the path of an archive from the name of a member.
 MEMBER_SIGN = "::"
 
-#: The weights in an archive of Keras 3, which is a zip.
+#: Member with the weights in an archive of Keras 3.
 _KERAS_WEIGHTS = "model.weights.h5"
 _COPY_BYTES = 4 * 2**20
 _EXAMINED = 1000
@@ -34,7 +33,7 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Unfolded:
-    """One layer less: the content in a scratch file, whether it was a member, and notes."""
+    """The content of a container in a scratch file, whether it is a member, and notes."""
 
     content: scratch.ScratchFile
     is_member: bool = False
@@ -43,17 +42,17 @@ class Unfolded:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A kind of file that holds files, of which one is read.
+    """A kind of container, of which one file is read.
 
     Attributes
     ----------
     name : str
-        In messages and in the provenance.
+        Name in messages and in the provenance.
     recognizes : callable
-        Whether a file that begins with these bytes is one.
+        ``recognizes(path, head)``: whether a file with these first bytes is one.
     unfold : callable
-        Puts the content, or the member of this name (the only one with tensors if it is empty),
-        into a scratch file. A size is given too, from which the budget of decompression is counted.
+        ``unfold(path, member, packed)`` puts the content, or the named member, into a scratch file.
+        Without a name, takes the only member with tensors. `packed` bounds the decompressed size.
     """
 
     name: str
@@ -72,7 +71,7 @@ class _ArchivedFile:
 
 
 def split_member(name: str) -> tuple[str, str]:
-    """The path of an archive and the member named behind it; the member is empty without one.
+    """Split the path of an archive from the member named behind it, if there is one.
 
     >>> split_member("vectors.zip::glove/50d.txt"), split_member("model.pt")
     (('vectors.zip', 'glove/50d.txt'), ('model.pt', ''))
@@ -82,7 +81,7 @@ def split_member(name: str) -> tuple[str, str]:
 
 
 def find_container(path: Path, head: bytes) -> Container | None:
-    """What the file is wrapped in; None for one in a format of its own."""
+    """The kind of container that a file is; None for other files."""
     if tar_checkpoint.sniff(head):
         return None
     return next((known for known in CONTAINERS if known.recognizes(path, head)), None)
@@ -115,7 +114,7 @@ def _extract(
 
 
 def _is_plain_zip(path: Path, head: bytes) -> bool:
-    """A zip archive that neither torch nor numpy wrote; damaged ones are left to torch's reader."""
+    """Whether a zip archive is neither torch's nor numpy's; torch's reader gets damaged ones."""
     if not head.startswith(zip_members.MAGICS) or zip_members.first_name(head).endswith(".npy"):
         return False
     try:
@@ -142,24 +141,23 @@ def _zip_entries(path: Path) -> list[_ArchivedFile]:
 def _tar_entries(path: Path) -> list[_ArchivedFile]:
     data = map_file(path)
 
-    def head(member: tar_members.TarMember) -> Bytes:
-        return data[member.start : member.start + min(member.size, HEAD_BYTES)]
-
-    def pieces(member: tar_members.TarMember) -> Iterator[bytes]:
+    def entry(member: tar_members.TarMember) -> _ArchivedFile:
         content = data[member.start : member.start + member.size]
-        for start in range(0, member.size, _COPY_BYTES):
-            yield content[start : start + _COPY_BYTES].tobytes()
+        starts = range(0, member.size, _COPY_BYTES)
+        return _ArchivedFile(
+            member.name,
+            member.size,
+            lambda: content[:HEAD_BYTES],
+            lambda: (content[start : start + _COPY_BYTES].tobytes() for start in starts),
+        )
 
-    return [
-        _ArchivedFile(member.name, member.size, partial(head, member), partial(pieces, member))
-        for member in tar_members.members(data)
-    ]
+    return [entry(member) for member in tar_members.members(data)]
 
 
 def _choose_entry(
     entries: list[_ArchivedFile], member: str, path: Path, kind: str
 ) -> tuple[_ArchivedFile, tuple[str, ...]]:
-    """The member to be read, and what there is to say about the others."""
+    """Choose the member to read; returns it with notes."""
     if member:
         named = [entry for entry in entries if entry.name.removeprefix("./") == member]
         if len(named) != 1:
@@ -186,7 +184,7 @@ def _choose_entry(
 
 
 def _with_tensors(entries: list[_ArchivedFile]) -> list[_ArchivedFile]:
-    """The members that hold tensors, judged by the names of weights files, then by their bytes."""
+    """Members with tensors, by the names of weights files, else by their first bytes."""
     for weights in (_KERAS_WEIGHTS, *WEIGHTS):
         named = [entry for entry in entries if PurePosixPath(entry.name).name == weights]
         if len(named) == 1 and not weights.endswith(".json"):
@@ -210,7 +208,7 @@ def _listing(entries: list[_ArchivedFile]) -> str:
     return list_short([entry.name for entry in entries], _LISTED) or "nothing"
 
 
-#: Every container, in the order in which files are shown to them.
+#: All containers, in the order in which they are tried.
 CONTAINERS = (
     *(Container(c.name, partial(_starts, c), partial(_decompress, c)) for c in CODECS),
     Container(

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, as ``embgeo inspect`` shows it: headers only, no tensor is read."""
+"""The listing of ``embgeo inspect``: reads headers, no tensors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class InspectedTensor:
     Attributes
     ----------
     name, shape, dtype
-        As the file has them.
+        Name, shape and type in the file.
     nbytes : int
-        Size of its values in bytes; 0 for a name of storage that was listed before.
+        Size of the values in bytes; 0 for another name of the same storage.
     role : str
         ``"embedding"``, ``"output projection"``, ``"same storage as NAME"`` or empty.
     """
@@ -35,19 +35,19 @@ class InspectedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A listing and the choice made from it.
+    """The listing, and the choice of the embedding.
 
     Attributes
     ----------
     tensors : tuple of InspectedTensor
     reason : str
-        Why the embedding was chosen; empty if none was.
+        Why the embedding was chosen, or empty.
     problem : str
-        Why none was chosen and what to do, in one line that names options; empty if one was.
+        Why no embedding was chosen and what to do, in one line, or empty.
     tokens, counts : int
-        How many tokens the file names, and for how many it says how often they occurred.
+        Number of tokens in the file, and of those with counts.
     tokens_source, counts_source : str
-        Where they come from, in words; empty without them.
+        Where tokens and counts come from, in words, or empty.
     notes : tuple of str
     """
 
@@ -70,11 +70,12 @@ def inspect_checkpoint(
 ) -> Inspection:
     """List the tensors and mark the embedding and the output projection.
 
+    If no tensor, or several, could be the embedding, `Inspection.problem` says so.
+
     Raises
     ------
     BadOption
-        A named tensor that does not exist or does not fit. That no tensor, or several, could be
-        the embedding is not an error here: `Inspection.problem` says it.
+        A named tensor that does not exist or does not fit.
     """
     choice: Choice | None = None
     problem = ""
@@ -87,27 +88,16 @@ def inspect_checkpoint(
         roles[choice.input.name] = "embedding"
         if choice.output is not None:
             roles[choice.output.name] = "output projection"
-    listed = tuple(
-        InspectedTensor(
-            name=t.name,
-            shape=t.shape,
-            dtype=t.dtype,
-            nbytes=0 if t.alias_of else t.nbytes,
-            role="; ".join(
-                part
-                for part in (
-                    roles.get(t.name, ""),
-                    f"same storage as {t.alias_of}" if t.alias_of else "",
-                )
-                if part
-            ),
-        )
-        for t in checkpoint.tensors
-    )
+    listed = []
+    for t in checkpoint.tensors:
+        shared = f"same storage as {t.alias_of}" if t.alias_of else ""
+        role = "; ".join(filter(None, (roles.get(t.name), shared)))
+        size = 0 if t.alias_of else t.nbytes
+        listed.append(InspectedTensor(t.name, t.shape, t.dtype, size, role))
     chosen = (*tied_note(choice.tied_by), *choice.notes) if choice else ()
     notes = (*checkpoint.notes, *chosen, *_vocabularies(checkpoint))
     return Inspection(
-        tensors=listed,
+        tensors=tuple(listed),
         reason=choice.reason if choice else "",
         problem=problem,
         tokens=len(checkpoint.tokens or ()),
@@ -119,7 +109,7 @@ def inspect_checkpoint(
 
 
 def _vocabularies(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """A note where there are several: the one as long as the chosen matrix labels its rows."""
+    """A note on several word lists; the one with an entry for each row labels the rows."""
     if len(checkpoint.vocabularies) < 2:
         return ()
     listed = [f"{name} ({len(words):,})" for name, words in checkpoint.vocabularies[:_LISTED]]

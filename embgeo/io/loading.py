@@ -1,4 +1,4 @@
-"""From a path and its options to a matrix: open, select, label and count, build, in this order."""
+"""From a path and options to a matrix: open, select, label and count, build."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from embgeo.core.matrix import Matrix
 from embgeo.core.source import Source, with_source_options
 from embgeo.io.bounded.guard import short
-from embgeo.io.bounded.maps import Array, count
+from embgeo.io.bounded.maps import count
 from embgeo.io.building import build_matrix
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.choosing import EMBEDDING, TensorRole
@@ -27,29 +27,25 @@ HIDDEN_STATES = TensorRole(
 
 
 def flatten(checkpoint: Checkpoint) -> Checkpoint:
-    """The same tensors as matrices: all axes but the last one in one."""
-    return replace(checkpoint, tensors=tuple(map(_flatten_tensor, checkpoint.tensors)))
+    """Reshape tensors to matrices: all axes but the last become one."""
+
+    def flatten_tensor(tensor: Tensor) -> Tensor:
+        if len(tensor.shape) < 3:
+            return tensor
+        shape = (count(tensor.shape[:-1]), tensor.shape[-1])
+        return replace(tensor, shape=shape, open=lambda: tensor.open().reshape(shape))
+
+    return replace(checkpoint, tensors=tuple(map(flatten_tensor, checkpoint.tensors)))
 
 
 def shape_note(checkpoint: Checkpoint, states: Matrix) -> tuple[str, ...]:
-    """A note where the states are stored in more than two axes."""
+    """A note on hidden states that are stored with more than two axes."""
     stored = next(t for t in checkpoint.tensors if t.name == states.origin.tensor)
     if len(stored.shape) == 2:
         return ()
     shape = "×".join(f"{size:,}" for size in stored.shape)
     named = f" of {short(stored.name)}" if stored.name else ""
     return (f"the {shape} hidden states{named} are read as {states.n:,} rows",)
-
-
-def _flatten_tensor(tensor: Tensor) -> Tensor:
-    if len(tensor.shape) < 3:
-        return tensor
-    shape = (count(tensor.shape[:-1]), tensor.shape[-1])
-
-    def open_flat() -> Array:
-        return tensor.open().reshape(shape)
-
-    return replace(tensor, shape=shape, open=open_flat)
 
 
 @with_source_options
@@ -59,24 +55,23 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
     Parameters
     ----------
     path : Path or str
-        Checkpoint, file of vectors, or Hugging Face model folder; its format is recognized by
-        its bytes. Also what :func:`open_checkpoint` takes besides these; ``hf://org/name`` and
-        addresses of object stores, of which no more is fetched than is read; ``org/name`` for a
-        model in the Hub's cache.
+        Checkpoint, file of vectors, or Hugging Face model folder, recognized by its bytes; see
+        :func:`open_checkpoint` for more. ``hf://org/name`` or the URL of an object store fetches
+        no more than is read; ``org/name`` is a model in the Hub's cache.
     **options
     progress : callable, optional
-        ``progress(done, total)`` gets how many bytes of the corpus are read, and of how many; 0
-        of them where the corpus is compressed.
+        Called as ``progress(done, total)`` with bytes of the corpus; `total` is 0 if the corpus is
+        compressed.
 
     Returns
     -------
     Matrix
-        Usually over a map of the file, not a copy.
+        Usually a map of the file, not a copy.
 
     Raises
     ------
     UnreadableFile, AmbiguousTensor, LabelMismatch, BadOption
-        Each with the cause and the way out, before anything is computed.
+        One line with cause and way out, before anything is computed.
     """
     return open_source(Source(path, **options), progress)
 
@@ -84,14 +79,14 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
 def open_source(
     source: Source, progress: ByteProgress | None = None, *, on_demand: bool = False
 ) -> Matrix:
-    """The matrix that a source describes; :func:`load` with its options in one value.
+    """Load the matrix of a source; see :func:`load`.
 
     Parameters
     ----------
     source : Source
     progress : callable, optional
     on_demand : bool
-        Whether rows that have to be decoded are left until they are asked for, a range at a time.
+        Whether rows that have to be decoded are read when they are needed.
     """
     source.check()
     place = find_place(source)
@@ -124,10 +119,7 @@ def read_matrix(
     *,
     on_demand: bool = False,
 ) -> Matrix:
-    """The matrix that a source selects from an open checkpoint.
-
-    Labels and counts are lined up with the rows before any tensor is read.
-    """
+    """Read the matrix that a source selects; checks labels and counts before it reads a tensor."""
     selection = replace(select(checkpoint, source, role), on_demand=on_demand)
     labeling = label_rows(selection)
     counting = count_rows(selection, labeling, progress)

@@ -1,9 +1,9 @@
-"""What a checkpoint says besides its matrices: the final LayerNorm, and the training step."""
+"""Final LayerNorm and training step of a checkpoint."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +16,11 @@ from embgeo.io.bounded.guard import reading, short
 from embgeo.io.bounded.small_files import parse_json, read_head, read_json
 from embgeo.io.bounded.zip_members import MAGICS, open_archive
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.safetensors import LENGTH_BYTES, LONGEST_HEADER, METADATA
 from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.objects import Stub
 
-#: What comes last before the output projection, in the architectures that have it.
+#: The last layer before the output projection.
 _FINAL = re.compile(
     r"(^|\.)(ln_f|norm_f|ln_out|ln_final|final_layer_?norm|final_norm|output_norm|"
     r"(decoder|lm_head)\.(layer_norm|norm)|(model|transformer)\.norm|"
@@ -32,7 +33,7 @@ _BIASES = ("bias", "beta", "b")
 
 
 def find_final_norm(checkpoint: Checkpoint, d: int) -> FinalNorm:
-    """The last LayerNorm before the output, of width `d`; by name only, nothing else is read."""
+    """Find the last LayerNorm before the output by its name, and read its `d` entries."""
     by_name = {t.name.replace("/", "."): t for t in checkpoint.tensors}
     layers: dict[str, Tensor] = {}
     for name, tensor in by_name.items():
@@ -47,47 +48,42 @@ def find_final_norm(checkpoint: Checkpoint, d: int) -> FinalNorm:
         names = ", ".join(map(short, sorted(layers)[:4]))
         return FinalNorm(absent=f"several layers could be the final LayerNorm: {names}")
     layer, scale = next(iter(layers.items()))
-    bias = next(
-        (by_name[f"{layer}.{leaf}"] for leaf in _BIASES if f"{layer}.{leaf}" in by_name), None
-    )
+    biases = (by_name.get(f"{layer}.{leaf}") for leaf in _BIASES)
+    bias = next(filter(None, biases), None)
     layer = short(layer)
     if bias is None or bias.shape != (d,):
         return FinalNorm(
             layer, absent=f"{layer} has no bias (an RMSNorm?), the condition is for LayerNorm"
         )
     try:
-        return FinalNorm(layer, entries(scale), entries(bias))
+        return FinalNorm(layer, _read_entries(scale), _read_entries(bias))
     except (EmbgeoError, OSError) as error:
         return FinalNorm(layer, absent=f"{layer} could not be read ({error})")
 
 
 def is_final_norm(name: str) -> bool:
-    """Whether a tensor's name is that of a scale or bias of a last norm before the output."""
+    """Whether a name is that of the scale or bias of the last norm before the output."""
     layer, _, leaf = name.replace("/", ".").rpartition(".")
     is_last = _FINAL.search(layer) is not None and not _IN_A_STACK.search(f".{layer}")
     return is_last and leaf in (*_SCALES, *_BIASES)
 
 
-def entries(tensor: Tensor) -> npt.NDArray[np.float64]:
+def _read_entries(tensor: Tensor) -> npt.NDArray[np.float64]:
     return np.asarray(tensor.open(), dtype=np.float64)
 
 
-#: What the step is called in checkpoints, the best name first.
+#: Keys of the training step, by preference.
 ENTRIES = ("global_step", "step", "num_updates", "iteration", "iter", "n_iter", "epoch")
-#: Entries that hold such entries: Lightning's, fairseq's and others' own bookkeeping.
+#: Keys of dicts with such keys: the bookkeeping of Lightning, fairseq and others.
 NESTED = ("trainer_state", "state", "progress", "extra_state")
 TRAINER_STATE = "trainer_state.json"
 
-_LENGTH_BYTES = 8
-_LONGEST_HEADER = 100 * 2**20
-_METADATA = "__metadata__"
-
 
 def training_step(path: Path) -> tuple[float, str] | None:
-    """The step, and the name of the entry that holds it; None where it says nothing.
+    """Find the training step, and the name of the entry that holds it.
 
-    Looked at are ``trainer_state.json`` of a model folder, the metadata of a safetensors file, and
-    the entries next to the tensors in a torch checkpoint, of which nothing is run.
+    Reads ``trainer_state.json`` of a model folder, the metadata of a safetensors file, or the
+    entries next to the tensors in a torch checkpoint.
     """
     try:
         if path.is_dir():
@@ -112,19 +108,20 @@ def _read_pickle(path: Path) -> object:
 
 
 def _metadata(path: Path, head: bytes) -> object:
-    length = int.from_bytes(head[:_LENGTH_BYTES], "little")
-    if not head[_LENGTH_BYTES:].lstrip().startswith(b"{") or length > _LONGEST_HEADER:
+    length = int.from_bytes(head[:LENGTH_BYTES], "little")
+    if not head[LENGTH_BYTES:].lstrip().startswith(b"{") or length > LONGEST_HEADER:
         return None
     with path.open("rb") as file:
-        text = file.read(_LENGTH_BYTES + length)[_LENGTH_BYTES:]
+        text = file.read(LENGTH_BYTES + length)[LENGTH_BYTES:]
     header = parse_json(text.decode("utf-8", "replace"), path)
-    return header.get(_METADATA) if isinstance(header, dict) else None
+    return header.get(METADATA) if isinstance(header, dict) else None
 
 
 def _in_entries(found: object) -> tuple[float, str] | None:
     if not isinstance(found, Mapping):
         return None
-    for entries in _levels(found):
+    nested = (found.get(name) for name in NESTED)
+    for entries in (found, *(inner for inner in nested if isinstance(inner, Mapping))):
         for name in ENTRIES:
             step = _number(entries.get(name))
             if step is not None:
@@ -132,16 +129,8 @@ def _in_entries(found: object) -> tuple[float, str] | None:
     return None
 
 
-def _levels(found: Mapping[object, object]) -> Iterable[Mapping[object, object]]:
-    yield found
-    for name in NESTED:
-        inner = found.get(name)
-        if isinstance(inner, Mapping):
-            yield inner
-
-
 def _number(value: object) -> float | None:
-    """A whole number that is not negative; metadata of safetensors are strings."""
+    """A number that is not negative; the metadata of safetensors are strings."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return float(int(value))
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15:

@@ -1,7 +1,7 @@
 """From a path to an open checkpoint: folder, standard input, container or plain file.
 
-What is unpacked or piped in lies in a scratch file, which lives as long as the checkpoint's
-tensors; everything is said about the file that the user named.
+Unpacked and piped content is in a scratch file, which lives as long as the checkpoint's tensors.
+Messages name the file that the user named.
 """
 
 from __future__ import annotations
@@ -29,36 +29,35 @@ from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here
 from embgeo.io.unknown import unknown_format
 
-#: What stands for standard input on the command line …
+#: Standard input on the command line, and in messages.
 STDIN = "-"
-#: … and in messages.
 _CALLED = Path("stdin")
-#: What may be wrapped at most: a .tar.gz is two, a .zip with a .txt.gz inside as well.
+#: Most layers of containers: a .tar.gz has two, and a .zip with a .txt.gz inside.
 DEEPEST = 2
 
 #: Llama's ``consolidated.01.pth``, DeepSpeed's ``mp_rank_01_model_states.pt``, Megatron's folders.
 _SLICE = re.compile(r"(consolidated\.|mp_rank_)(\d{2,})")
 
-#: How errors about other files of a checkpoint end.
+#: End of errors about further files of a checkpoint.
 _MISSING = " is missing"
 _PIECE = 2**20
 
 
 def open_checkpoint(path: Path | str) -> Checkpoint:
-    """Open a file or model folder, whatever its name; headers are read, tensors are not.
+    """Open a file or model folder: read its headers, but no tensor.
 
     Parameters
     ----------
     path : Path or str
-        A file in a format of :data:`embgeo.io.formats.FORMATS`; one that is compressed, or an
-        archive with one in it; a file of an archive (``vectors.zip::glove.50d.txt``); ``"-"`` for
-        stdin; or a Hugging Face model folder. Under a remote name (``hf://org/name``), headers
-        are fetched, and tensors cannot be opened.
+        A file in a format of :data:`embgeo.io.formats.FORMATS`, also compressed or in an archive; a
+        file of an archive (``vectors.zip::glove.50d.txt``); ``"-"`` for stdin; or a Hugging Face
+        model folder. For a remote name (``hf://org/name``), headers are fetched, and tensors cannot
+        be opened.
 
     Raises
     ------
     UnreadableFile
-        Missing, empty, damaged, hostile or of a format that is not known.
+        A file that is missing, empty, damaged, hostile or of an unknown format.
     """
     if str(path) == STDIN:
         return _open_stdin()
@@ -82,7 +81,7 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
 
 
 def _refuse_slice(path: Path) -> None:
-    """Refuse a file of a tensor-parallel model: a slice of each matrix; rank 0 may be whole."""
+    """Refuse a file with a slice of each matrix of a tensor-parallel model; rank 0 may be whole."""
     for named in (path, path.parent):
         found = _SLICE.match(named.name)
         if found is None:
@@ -98,14 +97,7 @@ def _refuse_slice(path: Path) -> None:
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:
-    """A file, or what it holds where it is wrapped; `member` is the requested file of an archive.
-
-    Raises
-    ------
-    UnreadableFile
-        Damaged or hostile; wrapped too deeply; an archive with several files with tensors, or
-        none.
-    """
+    """Open a plain file or the content of a container; `member` is a file of an archive."""
     held: ScratchFile | None = None
     layers: list[str] = []
     notes: tuple[str, ...] = ()
@@ -164,7 +156,6 @@ def _is_known(path: Path) -> bool:
 
 
 def _open_stdin() -> Checkpoint:
-    """Whatever stdin gives."""
     with reading(_CALLED, "pipe"):
         held = write_scratch(_receive(), "what comes through stdin")
     try:
@@ -172,7 +163,7 @@ def _open_stdin() -> Checkpoint:
     except EmbgeoError as error:
         held.remove()
         raise _rename_error(_CALLED, error, held) from error
-    # Wrapped content has a scratch file of its own: what was piped in is to be hashed.
+    # A container has a scratch file of its own; the piped bytes are hashed.
     return replace(_rename_checkpoint(_CALLED, checkpoint, held), files=(held.path,))
 
 
@@ -190,7 +181,7 @@ def _receive() -> Iterator[bytes]:
 def _explain(
     path: Path, error: EmbgeoError, held: ScratchFile, layers: list[str]
 ) -> UnreadableFile:
-    """The error about the file that the user named; files next to it may be in the archive too."""
+    """Make the error about the named file; further files may be in the same archive."""
     named = _rename_error(path, error, held)
     if error.cause.endswith(_MISSING) and {"zip", "tar"} & set(layers):
         way_out = "only one file of an archive is read: unpack it and name the file inside"
@@ -199,7 +190,7 @@ def _explain(
 
 
 def _rename_checkpoint(path: Path, checkpoint: Checkpoint, held: ScratchFile) -> Checkpoint:
-    """A checkpoint read from `held` under the name `path`."""
+    """Replace the name of the scratch file `held` by that of `path`."""
     return replace(
         checkpoint,
         path=path,
@@ -212,7 +203,7 @@ def _rename_checkpoint(path: Path, checkpoint: Checkpoint, held: ScratchFile) ->
 
 
 def _rename_error(path: Path, error: EmbgeoError, held: ScratchFile) -> UnreadableFile:
-    """The same error about the file `path`."""
+    """Make the error one about the file `path`."""
     text = str(error).replace(str(held.path), str(path))
     return UnreadableFile(text.replace(held.path.name, path.name))
 

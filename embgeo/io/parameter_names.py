@@ -1,25 +1,24 @@
-"""What the parameters of language models are called, across architectures.
+"""Names of the parameters of language models, across architectures.
 
-A name is a path whose parts are separated by dots, slashes or colons; patterns see it in lower
-case, without endings such as ``.weight``, ``:0`` or ``/vars/0`` that only say how a layer stores
-its matrix.
+A name is a path whose parts are separated by dots, slashes or colons. It is matched in lower case,
+without endings such as ``.weight``, ``:0`` or ``/vars/0``, by which a layer stores its matrix.
 """
 
 from __future__ import annotations
 
 import re
 
-#: Of longer names the end is looked at: a pattern may take time with the square of the length.
+#: Longer names are cut to their end: patterns may take time quadratic in the length.
 _LONGEST = 1000
 _SEPARATORS = re.compile(r"[./:]+")
-#: What TensorFlow and Keras 3 put behind the name of a variable.
+#: Endings of variables of TensorFlow and Keras 3.
 _VARIABLE_ENDING = re.compile(r":\d+$|[./]vars[./]\d+$")
 _STORAGE_ENDINGS = frozenset({"weight", "w", "kernel", "data", "table"})
 _INNER_LAYERS = frozenset({"proj", "linear"})
 
-#: Input embeddings, the surest names first; every tuple is one rank.
+#: Input embeddings, the surest names first; each tuple is one rank.
 INPUT_RANKS: tuple[tuple[str, ...], ...] = (
-    # The one matrix that T5 and BART hand to encoder, decoder and output.
+    # The matrix that encoder, decoder and output of T5 and BART share.
     (r"shared",),
     (
         r"wte|tok_embeddings?|tok_embed|tok_emb|token_embd|token_embeddings?|token_embed|token_emb",
@@ -45,7 +44,7 @@ OUTPUT_RANKS: tuple[tuple[str, ...], ...] = (
 _START = r"(^|[./:_])("
 _END = r")($|[./:_])"
 
-#: Embeddings of something other than tokens, and copies made for a forward pass.
+#: Embeddings of other things than tokens, and copies for a forward pass.
 _OTHER = re.compile(
     _START
     + r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"
@@ -55,18 +54,18 @@ _OTHER = re.compile(
     + _END
 )
 
-#: What an optimizer remembers of each parameter, in the parameter's own shape.
+#: State of an optimizer, in the shape of the parameter.
 _OPTIMIZER = re.compile(
     _START + r"optimizers?|optimizer_states?|optim|last_optimizer_state|opt_states?|"
     r"adam|adam_\d+|exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad_scaler" + _END
 )
 
-#: Averages of the weights over training steps, kept next to the weights.
+#: Averages of the weights over training steps.
 _AVERAGED = re.compile(
     _START + r"ema|ema_\w+|model_ema|averaged|average_model|swa|swa_\w+|shadow_params" + _END
 )
 
-#: What PEFT adds to a layer: the matrices of LoRA and its like.
+#: Adapters of PEFT, such as LoRA.
 _ADAPTER = re.compile(_START + r"lora_\w+|hada_\w+|lokr_\w+|vera_\w+|adalora_\w+" + _END)
 
 _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
@@ -74,22 +73,22 @@ _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|
 
 
 def is_other_embedding(name: str) -> bool:
-    """Whether `name` is that of position, type or language embeddings."""
+    """Whether a name is that of position, type or language embeddings."""
     return _matches(_OTHER, name)
 
 
 def is_adapter(name: str) -> bool:
-    """Whether `name` is that of a matrix that an adapter adds to a layer."""
+    """Whether a name is that of an adapter's matrix."""
     return _matches(_ADAPTER, name)
 
 
 def is_optimizer_state(name: str) -> bool:
-    """Whether `name` is that of something an optimizer keeps for a parameter."""
+    """Whether a name is that of the state of an optimizer."""
     return _matches(_OPTIMIZER, name)
 
 
 def is_averaged_copy(name: str) -> bool:
-    """Whether `name` is that of a running average of a weight (EMA, SWA)."""
+    """Whether a name is that of a running average of a weight (EMA, SWA)."""
     return _matches(_AVERAGED, name)
 
 
@@ -98,26 +97,26 @@ def _matches(pattern: re.Pattern[str], name: str) -> bool:
 
 
 def input_rank(name: str) -> int | None:
-    """How surely `name` is that of an input embedding: 0 is surest, None is not at all."""
+    """Rank of a name as an input embedding: 0 is surest, None is no embedding."""
     return _rank(name, INPUT_RANKS, sure=2)
 
 
 def output_rank(name: str) -> int | None:
-    """How surely `name` is that of an output projection: 0 is surest, None is not at all."""
+    """Rank of a name as an output projection: 0 is surest, None is no projection."""
     return _rank(name, OUTPUT_RANKS, sure=1)
 
 
 def is_numbered(name: str) -> bool:
-    """Whether `name` is only a place in a list (``"0"``, ``"arr_0"``) and says nothing."""
+    """Whether a name is only an index in a list (``"0"``, ``"arr_0"``)."""
     if input_rank(name) is not None or output_rank(name) is not None:
         return False
     return bool(re.fullmatch(r"(.*[./:])?(arr_)?\d+", name))
 
 
 def side(name: str) -> str:
-    """``"encoder"`` or ``"decoder"`` where the path to the layer says so, otherwise ``""``.
+    """``"encoder"`` or ``"decoder"`` if the path to the layer says so, else ``""``.
 
-    The layer itself does not count: ``encoder.weight`` is the input embedding of a language model.
+    The layer's own name does not count: ``encoder.weight`` is an input embedding.
     """
     parts = _parts(name)
     if parts and parts[-1] in _STORAGE_ENDINGS:
@@ -129,13 +128,13 @@ def side(name: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """Without the underscores that hide attributes: Keras calls its matrix ``_embeddings``."""
+    """Parts of a name without leading underscores, as in Keras's ``_embeddings``."""
     parts = _SEPARATORS.split(_VARIABLE_ENDING.sub("", name.lower()))
     return [part.lstrip("_") for part in parts if part.strip("_")]
 
 
 def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:
-    """The first rank that knows the layer's name; the first `sure` ones also know its wrapper.
+    """The first rank that matches the layer's name, or its wrapper for the first `sure` ranks.
 
     ``generator.0.weight`` and ``lm_head.linear.weight`` are wrapped output projections, but
     ``encoder.0.weight`` may be any layer of an autoencoder.

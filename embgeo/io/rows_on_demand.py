@@ -1,4 +1,4 @@
-"""Rows of a matrix that have to be decoded, of which a part needs some."""
+"""Rows of a matrix that has to be decoded, read when they are needed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,9 @@ from embgeo.io.checkpoint import RowRanges, Tensor
 
 
 class RowsOnDemand:
-    """Indexed like an array by slices of rows and row numbers; the last range is kept.
+    """Indexed like an array by slices of rows and by row numbers; keeps the last range.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        A matrix.
-    ranges : RowRanges
-        Of the tensor.
-
-    Attributes
-    ----------
-    identity : str
-        What tells the matrix from others of its shape.
+    `identity` distinguishes the matrix from others of its shape.
     """
 
     def __init__(self, tensor: Tensor, ranges: RowRanges) -> None:
@@ -36,7 +26,7 @@ class RowsOnDemand:
         self._first, self._held = 0, np.empty((0, self.shape[1]), self.dtype)
 
     def copy(self) -> RowsOnDemand:
-        """The same matrix, with a range of its own."""
+        """The same matrix with its own range."""
         other = copy.copy(self)
         other._lock = Lock()
         return other
@@ -60,7 +50,7 @@ class RowsOnDemand:
         return np.asarray(self._read(start, stop, rows)[places])
 
     def _hold(self, start: int, stop: int) -> tuple[int, Array]:
-        """A range with these rows, and its first row."""
+        """Return a range that holds these rows, and its first row."""
         with self._lock:
             if not self._first <= start <= stop <= self._first + len(self._held):
                 self._first, self._held = start, self._read(start, stop)

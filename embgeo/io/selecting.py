@@ -1,4 +1,4 @@
-"""What a source selects from a checkpoint: tensors, rows, their labels and frequencies."""
+"""Selects tensors and rows of a checkpoint, their labels and their frequencies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from embgeo.io.labels.word_lists import find_fitting
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The tensors and rows that a matrix is made of.
+    """The tensors and rows of a matrix.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Selection:
     checkpoint : Checkpoint
     choice : Choice
     cut : RowCut
-        The rows among all rows of the embedding matrix.
+        The selected rows of the embedding matrix.
     d : int
-        Columns of the embedding matrix.
+        Number of columns of the embedding matrix.
     on_demand : bool
-        Whether rows that have to be decoded are left until they are asked for.
+        Whether rows that have to be decoded are read when they are needed.
     """
 
     source: Source
@@ -50,7 +50,7 @@ class Selection:
     on_demand: bool = False
 
     def is_of_other_rows(self, length: int) -> bool:
-        """Whether a list in the file belongs to another matrix, or to the columns."""
+        """Whether a list of this length belongs to another matrix, or to the columns."""
         if length == self.cut.total or self.checkpoint.path.is_dir():
             return False
         others = (t for t in self.choice.candidates if t != self.choice.input)
@@ -72,7 +72,7 @@ def select(checkpoint: Checkpoint, source: Source, role: TensorRole = EMBEDDING)
 
 @dataclass(frozen=True, slots=True)
 class Labeling:
-    """Labels along the rows, the vocabulary that they come from, and notes on its files."""
+    """Labels of the rows, the vocabulary that they come from, and notes on its files."""
 
     labels: RowLabels | None = None
     vocabulary: TokenizerVocabulary | None = None
@@ -80,7 +80,7 @@ class Labeling:
 
 
 def label_rows(selection: Selection) -> Labeling:
-    """Labels from the named file, a list in the checkpoint, its tokens, or a file next to it."""
+    """Take labels from the named file, a word list, the checkpoint, or a file next to it."""
     if str(selection.source.tokens) == NO_TOKENS:
         return Labeling()
     return (
@@ -101,7 +101,7 @@ def _from_named_file(selection: Selection) -> Labeling | None:
 
 
 def _from_word_list(selection: Selection) -> Labeling | None:
-    """From several word lists in the file, that with an entry for each row."""
+    """Take the word list in the file that has an entry for each row."""
     cut = selection.cut
     words, origin = find_fitting(
         selection.checkpoint.vocabularies, selection.choice.input.name, cut.total
@@ -140,7 +140,7 @@ _Counted = tuple[Frequency, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """Frequencies along the rows, the labels (a counts file may give them), and notes."""
+    """Frequencies of the rows, labels, which a counts file may add, and notes."""
 
     labels: RowLabels | None
     frequency: Frequency | None
@@ -150,7 +150,7 @@ class Counting:
 def count_rows(
     selection: Selection, labeling: Labeling, progress: ByteProgress | None = None
 ) -> Counting:
-    """Frequencies in the way that the source names, else those that the files carry, if any."""
+    """Take frequencies from what the source names, else from the files of the checkpoint."""
     source, labels, cut = selection.source, labeling.labels, selection.cut
     named = count_named(source, labels, cut, selection.d)
     if named is not None:
@@ -164,24 +164,23 @@ def count_rows(
 def _size_note(
     selection: Selection, labels: RowLabels | None, frequency: Frequency
 ) -> tuple[str, ...]:
-    """How much the rows of tokens that never occur take: what a smaller vocabulary would save."""
+    """A note on the size of rows of tokens that never occur."""
     real = frequency.counts if labels is None else np.delete(frequency.counts, labels.masked)
     unseen = int(np.sum(real == 0))
     size = unseen * selection.d * number_type(selection.choice.input.dtype).itemsize
-    return (f"rows of tokens that never occur in the corpus take {size / 1e6:,.3f} MB",) * (
-        size > 0
-    )
+    note = f"rows of tokens that never occur in the corpus take {size / 1e6:,.3f} MB"
+    return (note,) if size else ()
 
 
 def count_named(source: Source, labels: RowLabels | None, cut: RowCut, d: int) -> Counting | None:
-    """Frequencies by the order of the rows or by a counts file; None where neither is named."""
+    """Take frequencies from the order of the rows or from a counts file, if either is requested."""
     if source.rank_order:
         return Counting(labels, from_rank(cut.size))
     return None if source.counts is None else count_by_file(source.counts, labels, cut, d)
 
 
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:
-    """The counts that the tokens' file or the checkpoint itself gives; 0 beyond the last one."""
+    """Counts in the file of tokens or in the checkpoint; 0 beyond the last one."""
     cut, vocabulary, checkpoint = selection.cut, labeling.vocabulary, selection.checkpoint
     if vocabulary is not None and vocabulary.counts and labeling.labels is not None:
         values = lay_counts(vocabulary.counts, labeling.labels.first, cut)
@@ -193,14 +192,7 @@ def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None
 
 
 def count_by_file(path: Path, labels: RowLabels | None, cut: RowCut, d: int) -> Counting:
-    """Counts of a file by token; without labels its entries label the rows in their order.
-
-    Raises
-    ------
-    UnreadableFile
-    LabelMismatch
-        Without labels: another number of counts than of rows.
-    """
+    """Match the counts of a file by token; without labels, its tokens label the rows in order."""
     counts = read_counts(path)
     if labels is not None:
         return Counting(labels, *_of_labeled(labels, lambda t: from_counts(t, counts)))
@@ -217,7 +209,7 @@ def count_by_file(path: Path, labels: RowLabels | None, cut: RowCut, d: int) -> 
 def _count_corpus(
     path: Path, labeling: Labeling, cut: RowCut, progress: ByteProgress | None
 ) -> _Counted:
-    """Counts by the model's own tokenizer where there is one that can be run, else by words."""
+    """Count tokens with the model's own tokenizer if it can be run, else words."""
     labels, vocabulary = labeling.labels, labeling.vocabulary
     if labels is None:
         raise LabelMismatch(
@@ -232,7 +224,7 @@ def _count_corpus(
         return _by_tokenizer(text, labels, vocabulary, cut)
     except NotUsable as error:
         why = f"the model's own {vocabulary.encoder.name} is not used: {error}"
-    text = CorpusText(path, progress)  # from its beginning, with notes and progress of its own
+    text = CorpusText(path, progress)  # read again, with new notes and progress
     try:
         frequency, notes = _of_labeled(labels, lambda tokens: count_words(tokens, text))
     except LabelMismatch as error:
@@ -259,7 +251,7 @@ def _by_tokenizer(
 def lay_counts(
     values: Sequence[int] | npt.NDArray[np.float64], first: int, cut: RowCut
 ) -> npt.NDArray[np.float64]:
-    """The entries of the cut rows, where entry 0 belongs to row `first`; 0 where there is none."""
+    """Counts of the cut rows; entry 0 belongs to row `first`, and rows without an entry get 0."""
     given = np.asarray(values, dtype=np.float64)
     places = np.arange(cut.start, cut.stop) - first
     is_given = (places >= 0) & (places < len(given))
@@ -269,7 +261,7 @@ def lay_counts(
 
 
 def _of_labeled(labels: RowLabels, count: Callable[[Sequence[str]], _Counted]) -> _Counted:
-    """Frequencies of the rows that stand for tokens; padding gets 0 and is in no note."""
+    """Count the tokens of all rows but padding, which gets 0 and no note."""
     padding = set(labels.masked.tolist())
     real = [row for row in range(len(labels.tokens)) if row not in padding]
     frequency, notes = count([labels.tokens[row] for row in real])

@@ -24,7 +24,7 @@ EXTRA = ""
 LONGEST_HEADER = 100_000_000
 LENGTH_BYTES = 8
 _OBJECT = re.compile(rb'\{\s*["}\s]')
-_METADATA = "__metadata__"
+METADATA = "__metadata__"
 
 #: Names of types in the format, and in numpy or ml_dtypes.
 DTYPES = {
@@ -97,7 +97,7 @@ def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int,
     `data` may be the beginning of a file of `size` bytes.
     """
     start, header = _header(data, path)
-    entries = [_entry(name, facts) for name, facts in header.items() if name != _METADATA]
+    entries = [_entry(name, facts) for name, facts in header.items() if name != METADATA]
     entries.sort(key=lambda entry: (entry.start, entry.end))
     check_places(((e.name, e.start, e.end) for e in entries), (size or len(data)) - start)
     return start, entries
