@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from zipfile import BadZipFile
 
 from embgeo.io.bounded import scratch, tar_members, zip_members
-from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, BoundedStream, Codec, codec_of
+from embgeo.io.bounded.compressed import MAX_BYTES, BoundedStream, Codec, codec_of
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, list_short, reading, short
 from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.bounded.small_files import HEAD_BYTES
@@ -42,21 +42,13 @@ class Unfolded:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A kind of container, of which one file is read.
+    """A kind of container: its name, and how to unpack one file of it.
 
-    Attributes
-    ----------
-    name : str
-        Name in messages and in the provenance.
-    recognizes : callable
-        ``recognizes(path, head)``: whether a file with these first bytes is one.
-    unfold : callable
-        ``unfold(path, member, packed)`` puts the content, or the named member, into a scratch file.
-        Without a name, takes the only member with tensors. `packed` bounds the decompressed size.
+    ``unfold(path, member, packed)`` puts the content, or the named member, into a scratch file.
+    Without a name it takes the only member with tensors. `packed` bounds the decompressed size.
     """
 
     name: str
-    recognizes: Callable[[Path, bytes], bool]
     unfold: Callable[[Path, str, int], Unfolded]
 
 
@@ -84,11 +76,13 @@ def find_container(path: Path, head: bytes) -> Container | None:
     """The kind of container that a file is; None for other files."""
     if tar_checkpoint.sniff(head):
         return None
-    return next((known for known in CONTAINERS if known.recognizes(path, head)), None)
-
-
-def _starts(codec: Codec, _path: Path, head: bytes) -> bool:
-    return codec.start.match(head) is not None
+    if (codec := codec_of(head)) is not None:
+        return Container(codec.name, partial(_decompress, codec))
+    if tar_members.is_tar(head):
+        return Container("tar", partial(_extract, "tar", _tar_entries))
+    if _is_plain_zip(path, head):
+        return Container("zip", partial(_extract, "zip", _zip_entries))
+    return None
 
 
 def _decompress(codec: Codec, path: Path, _member: str, packed: int) -> Unfolded:
@@ -206,13 +200,3 @@ def _is_hidden(name: str) -> bool:
 
 def _listing(entries: list[_ArchivedFile]) -> str:
     return list_short([entry.name for entry in entries], _LISTED) or "nothing"
-
-
-#: All containers, in the order in which they are tried.
-CONTAINERS = (
-    *(Container(c.name, partial(_starts, c), partial(_decompress, c)) for c in CODECS),
-    Container(
-        "tar", lambda _, head: tar_members.is_tar(head), partial(_extract, "tar", _tar_entries)
-    ),
-    Container("zip", _is_plain_zip, partial(_extract, "zip", _zip_entries)),
-)

@@ -94,10 +94,6 @@ class PickledArray(Leaf, Buildable):
         return self._shape
 
     @property
-    def key(self) -> object:
-        return id(self)
-
-    @property
     def dtype(self) -> str:
         return "" if self._resolved is None else self._resolved.name
 

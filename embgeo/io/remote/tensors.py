@@ -43,51 +43,35 @@ _NEXT_BYTES = 512 * 2**10
 _LONGEST_HEADER = 128 * 2**20
 _LONGEST_PICKLE = 64 * 2**20
 Header = TypeVar("Header")
+#: Start of a storage, position of its header, and the elements that the header must state.
+_Place = tuple[int, int, int]
 WHOLE = "fetch all of it: embgeo fetch NAME --whole -o FOLDER"
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTensor:
-    """A tensor in bytes `start` to `stop` of a file.
-
-    Attributes
-    ----------
-    name : str
-    shape : tuple of int
-    dtype : str
-        numpy's name; for a quantized tensor the type of its decoded numbers.
-    file : str
-    start, stop : int
-        Byte range in the file, or in the member of an archive that holds the tensor.
-    header : int or None
-        Position of that member's own header; see :func:`place_tensor`.
-    elements : int
-        Number of elements that the header of the storage must state, in a torch checkpoint from
-        before 1.6.
-    in_one_piece : bool
-        False if its bytes are compressed or not contiguous: then it cannot be fetched.
-    """
+    """A tensor in bytes `start` to `stop` of a file, or of a member of an archive."""
 
     name: str
     shape: tuple[int, ...]
+    #: numpy's name; for a quantized tensor the type of its decoded numbers.
     dtype: str
     file: str
     start: int
     stop: int
+    #: Position of the member's or storage's own header; see :func:`place_tensor`.
     header: int | None = None
+    #: Elements that the header must state, in a torch checkpoint from before 1.6.
     elements: int = 0
+    #: False if the bytes are compressed or not contiguous: then they cannot be fetched.
     in_one_piece: bool = True
+    #: An earlier tensor over the same bytes.
+    alias_of: str = ""
 
 
 def as_checkpoint(folder: RemoteFolder, found: Iterable[RemoteTensor]) -> Checkpoint:
     """A checkpoint whose tensors can be chosen, but not opened."""
-    first_names: dict[object, str] = {}
-    tensors = []
-    for one in found:
-        place = one.file, one.header, one.start, one.stop, one.shape
-        first = first_names.setdefault(place, one.name)
-        shared = "" if first == one.name else first
-        tensors.append(Tensor(plain(one.name), one.shape, one.dtype, _not_here, shared))
+    tensors = (Tensor(plain(t.name), t.shape, t.dtype, _not_here, plain(t.alias_of)) for t in found)
     path = Path(folder.name.partition("://")[2])
     return Checkpoint(path, "headers of a remote model", tuple(tensors), ())
 
@@ -189,40 +173,47 @@ def _list_torch(folder: RemoteFolder, file: str) -> tuple[RemoteTensor, ...]:
         raise Damaged(f"{short(file)} is not of little-endian byte order", WHOLE)
     storages = ZipStorages(Archive(_bytes(b""), members), root, "data")
     pickle = _read_member(folder, file, members[f"{root}data.pkl"])
-    found = []
-    for name, leaf in walk(load(memoryview(pickle), TORCH, storages.find)).leaves:
-        if leaf.unread or not isinstance(leaf, TorchTensor):
-            continue
-        leaf.check()
-        member, dtype, offset, shape, strides = leaf.key
-        size = number_type(dtype).itemsize
-        start = offset * size
-        stop, header = start + count(shape) * size, members[member].start
-        whole = strides == _contiguous(shape) and not members[member].compressed
-        found.append(
-            RemoteTensor(name, shape, dtype, file, start, stop, header, in_one_piece=whole)
-        )
-    return tuple(found)
+
+    def place(member: str) -> _Place | None:
+        known = members[member]
+        return None if known.compressed else (0, known.start, 0)
+
+    return _list_leaves(file, load(memoryview(pickle), TORCH, storages.find), place)
 
 
 def _list_legacy(folder: RemoteFolder, file: str, head: bytes) -> tuple[RemoteTensor, ...]:
     """List tensors by the pickles at the start of a torch checkpoint from before torch 1.6."""
     _, (storages, root) = _read_further(folder, file, head, legacy_checkpoint.read_object)
+
+    def place(key: str) -> _Place | None:
+        known = storages.places.get(key)  # none for a part of a storage
+        if known is None:
+            return None
+        return known.start, known.start - COUNT_BYTES, known.promised // known.item
+
+    return _list_leaves(file, root, place)
+
+
+def _list_leaves(
+    file: str, root: object, place: Callable[[str], _Place | None]
+) -> tuple[RemoteTensor, ...]:
+    """The tensors of an unpickled checkpoint; `place` finds the start and header of a storage."""
     found = []
+    names: dict[object, str] = {}
     for name, leaf in walk(root).leaves:
         if leaf.unread or not isinstance(leaf, TorchTensor):
             continue
         leaf.check()
         key, dtype, offset, shape, strides = leaf.key
-        place = storages.places.get(key)  # none of a part of a storage
-        if place is None or strides != _contiguous(shape):
-            found.append(RemoteTensor(name, shape, dtype, file, 0, 0, in_one_piece=False))
-        else:
-            size = number_type(dtype).itemsize
-            start = place.start + offset * size
-            stop = start + count(shape) * size
-            header, elements = place.start - COUNT_BYTES, place.promised // place.item
-            found.append(RemoteTensor(name, shape, dtype, file, start, stop, header, elements))
+        first = names.setdefault(leaf.key, name)
+        start, header, elements = place(key) or (0, None, 0)
+        start += offset * number_type(dtype).itemsize
+        stop = start + count(shape) * number_type(dtype).itemsize
+        whole = header is not None and strides == _contiguous(shape)
+        alias = "" if first == name else first
+        found.append(
+            RemoteTensor(name, shape, dtype, file, start, stop, header, elements, whole, alias)
+        )
     return tuple(found)
 
 
