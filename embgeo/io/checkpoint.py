@@ -22,18 +22,12 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class RowRanges:
-    """Reads some rows of a matrix that has to be decoded.
+    """Reads some rows of a matrix that has to be decoded."""
 
-    Attributes
-    ----------
-    read : callable
-        ``read(start, stop)`` returns these rows; ``read(start, stop, rows)`` those of an ascending
-        array of row numbers between them.
-    identity : str
-        Distinguishes the matrix from others of its shape, without decoding it.
-    """
-
+    #: ``read(start, stop)`` returns these rows; ``read(start, stop, rows)`` those of an ascending
+    #: array of row numbers between them.
     read: Callable[..., npt.NDArray[Any]]
+    #: Distinguishes the matrix from others of its shape, without decoding it.
     identity: str
 
 
@@ -75,19 +69,7 @@ class Tensor:
 def stored_tensor(
     name: str, raw: Bytes, dtype: str, shape: tuple[int, ...], *, swapped: bool = SWAPPED
 ) -> Tensor:
-    """A tensor that is opened as a view of its contiguous bytes.
-
-    Parameters
-    ----------
-    name : str
-    raw : array of uint8
-        Exactly the bytes of the tensor.
-    dtype : str
-    shape : tuple of int
-    swapped : bool
-        Whether the bytes are in the other order than this machine's; by default they are
-        little-endian.
-    """
+    """A tensor that is opened as a view of `raw`, exactly its bytes; little-endian by default."""
     kind = number_type(dtype)
     needed = count(shape) * kind.itemsize
     if len(raw) != needed:

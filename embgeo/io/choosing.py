@@ -39,31 +39,19 @@ EMBEDDING = TensorRole(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tensors to be analyzed.
-
-    Attributes
-    ----------
-    input, output : Tensor
-        The embedding matrix, and the output projection of an untied model or None.
-    input_transposed, output_transposed : bool
-        Whether tokens are columns in the file.
-    reason : str
-        Why `input` was chosen.
-    candidates : tuple of Tensor
-        All matrices of real numbers of the same kind (the model's, averaged copies, or the
-        optimizer's); tensors in shared storage count once.
-    tied_by : str
-        Why the embedding is the output projection, too; empty if it is not.
-    notes : tuple of str
-        Notes on the output projection and on averaged copies.
-    """
+    """The tensors to be analyzed: the embedding, and the output projection of an untied model."""
 
     input: Tensor
     output: Tensor | None
+    #: Whether tokens are columns in the file.
     input_transposed: bool
     output_transposed: bool
+    #: Why `input` was chosen.
     reason: str
+    #: All matrices of real numbers of the same kind (the model's, averaged copies, or the
+    #: optimizer's); tensors in shared storage count once.
     candidates: tuple[Tensor, ...]
+    #: Why the embedding is the output projection, too; empty if it is not.
     tied_by: str = ""
     notes: tuple[str, ...] = ()
 
@@ -111,27 +99,9 @@ def choose(
 ) -> Choice:
     """Find the embedding matrix and the output projection.
 
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-    tensor : str, optional
-        Name of the embedding matrix; a unique ending after a dot is enough.
-    output : str, optional
-        Name of the output projection, or ``"none"``.
-    transpose : bool
-        Whether tokens are the columns of the embedding matrix.
-    role : TensorRole
-        Words for messages.
-
-    Raises
-    ------
-    AmbiguousTensor
-        Several tensors could be the embedding matrix, or none.
-    BadOption
-        A named tensor that does not exist or is not a matrix of real numbers, or an output
-        projection over another number of tokens.
-    UnreadableFile
-        The embedding matrix has no rows or no columns.
+    `tensor` and `output` are names, of which a unique ending after a dot is enough; `output` may be
+    ``"none"``. Raises AmbiguousTensor if several tensors could be the embedding, or none; BadOption
+    for a named tensor that does not fit; and UnreadableFile for an empty matrix.
     """
     named = None if tensor is None else find_named(checkpoint, tensor, role.argument)
     every = _groups(checkpoint, named)

@@ -27,26 +27,14 @@ from embgeo.io.labels.word_lists import find_fitting
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The tensors and rows of a matrix.
-
-    Attributes
-    ----------
-    source : Source
-    checkpoint : Checkpoint
-    choice : Choice
-    cut : RowCut
-        The selected rows of the embedding matrix.
-    d : int
-        Number of columns of the embedding matrix.
-    on_demand : bool
-        Whether rows that have to be decoded are read when they are needed.
-    """
+    """The tensors and rows of a matrix with `d` columns."""
 
     source: Source
     checkpoint: Checkpoint
     choice: Choice
     cut: RowCut
     d: int
+    #: Whether rows that have to be decoded are read when they are needed.
     on_demand: bool = False
 
     def is_of_other_rows(self, length: int) -> bool:

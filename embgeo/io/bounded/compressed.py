@@ -56,19 +56,9 @@ def codec_of(head: bytes) -> Codec | None:
 class BoundedStream:
     """The content of a compressed file as a stream with a budget.
 
-    Parameters
-    ----------
-    path : Path
-    codec : Codec
-    packed : int, optional
-        Compressed size for the budget; by default that of the file. The file may itself be the
-        content of a smaller one.
-
-    Raises
-    ------
-    UnreadableFile
-        By `read`: a damaged or truncated file, or one beyond the budget. By the constructor: a
-        missing package.
+    `packed` is the compressed size for the budget; the file may be the content of a smaller one.
+    `read` raises UnreadableFile for a damaged or truncated file, or one beyond the budget; the
+    constructor for a missing package.
     """
 
     def __init__(self, path: Path, codec: Codec, packed: int | None = None) -> None:
@@ -120,15 +110,8 @@ class BoundedStream:
 class _Frames:
     """Consecutive streams of compressed data, as in files of bzip2, xz and zstd.
 
-    Parameters
-    ----------
-    path : Path
-    fresh : callable
-        Makes a decompressor with the interface of ``bz2.BZ2Decompressor``.
-    error : type of exception
-        What it raises for bad data.
-    piece : int
-        Bytes of input per call.
+    `fresh` makes a decompressor with the interface of ``bz2.BZ2Decompressor``, which raises `error`
+    for bad data and gets `piece` bytes per call.
     """
 
     def __init__(

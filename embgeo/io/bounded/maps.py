@@ -109,20 +109,8 @@ def view(
 ) -> Array:
     """Read-only array over `buffer`; copies only ml_dtypes' numbers of the other byte order.
 
-    Parameters
-    ----------
-    buffer : array of uint8
-    dtype : dtype
-        Type in native byte order.
-    shape : sequence of int
-    strides : sequence of int, optional
-        Strides in elements; contiguous by default.
-    offset : int
-        Offset in elements.
-    swapped : bool
-        Whether the bytes are in the other order than this machine's.
-    fortran : bool
-        Whether the array is column-major, if no strides are given.
+    `dtype` is in native byte order, and `swapped` says that the bytes are not. Strides and offset
+    count elements. Without strides the array is contiguous, with `fortran` column-major.
     """
     size = dtype.itemsize
     elements = len(buffer) // size

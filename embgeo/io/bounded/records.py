@@ -40,50 +40,31 @@ MOST_GROWTH = 20
 def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
     """Metadata of a dataclass field whose array goes into the archive.
 
-    Parameters
-    ----------
-    suffix : str
-        Last part of the array's name, after the path of the dataclass in the record; entries of
-        tuples are called by their ``name`` or their index.
-    key : str, optional
-        Key in the JSON file.
+    The array's name is the path of the dataclass in the record and `suffix`; entries of tuples are
+    called by their ``name`` or their index. `key` is the key in the JSON file.
     """
     return {"archive": suffix} if key is None else {"archive": suffix, "key": key}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat(Generic[T]):
-    """The file format of a dataclass.
+    """The file format of the frozen dataclass `kind`."""
 
-    Attributes
-    ----------
-    name : str
-        As in ``"format": "embgeo.training"``.
-    version : int
-    kind : type
-        The frozen dataclass.
-    file : str
-        Name of the JSON file in its folder.
-    what : str
-        For messages, as in "not a comparison of methods that embgeo wrote".
-    again : str
-        Way out of errors: how to make a new file.
-    check : callable, optional
-        Raises ValueError for a record that contradicts itself.
-    upgrades : dict of int to callable
-        By version, converts the content of a file to that of the next version.
-    bare : bool
-        Whether ``"format": 1`` alone means version 1, as embgeo 0.1 wrote it.
-    """
-
+    #: As in ``"format": "embgeo.training"``.
     name: str
     version: int
     kind: type[T]
+    #: Name of the JSON file in its folder.
     file: str
+    #: For messages, as in "not a comparison of methods that embgeo wrote".
     what: str
+    #: Way out of errors: how to make a new file.
     again: str
+    #: Raises ValueError for a record that contradicts itself.
     check: Callable[[T], object] | None = None
+    #: By version, converts the content of a file to that of the next version.
     upgrades: Mapping[int, Callable[[Json], Json]] = field(default_factory=dict)
+    #: Whether ``"format": 1`` alone means version 1, as embgeo 0.1 wrote it.
     bare: bool = False
 
     def to_json(self, record: T, arrays: Arrays | None = None) -> Json:

@@ -45,15 +45,8 @@ def ask(
 ) -> dict[str, Any]:
     """Send a request to a worker and return its answer, both as JSON.
 
-    Parameters
-    ----------
-    script : Path
-        A worker for :mod:`embgeo.io.bounded.worker_main`.
-    library : str
-        Name of the library, for errors.
-    request : dict
-    seconds, memory : float, int
-        Limits: seconds of computing, and bytes.
+    `script` is a worker for `worker_main`, `library` its library, for errors. It may compute for
+    `seconds` and take `memory` bytes.
     """
     answer = run_worker(script, library, {**request, "memory": memory, "seconds": seconds})
     if "error" in answer:
@@ -90,14 +83,7 @@ def fetch_array(
 ) -> Array | dict[str, Any]:
     """Read an array that a worker writes, or return its answer if that names a place instead.
 
-    Parameters
-    ----------
-    write : callable
-        Asks the worker to write to the file of this name; returns its answer.
-    dtype : dtype
-    shape : tuple of int
-    what : str
-        Error for a wrong number of bytes.
+    `write` asks the worker to write to a file of this name; `what` is the error for a wrong size.
     """
     output, size = ScratchFile(), count(shape) * dtype.itemsize
     try:

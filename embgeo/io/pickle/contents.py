@@ -29,16 +29,8 @@ def checkpoint_of(
 ) -> Checkpoint:
     """Collect the arrays and tensors of an unpickled object, and the word lists next to them.
 
-    Parameters
-    ----------
-    root : object
-    path : Path
-    name : str
-        Name of the format.
-    constants : object
-        A second object; its tensors are named ``constants.…``.
-    way_out : str
-        Way out of the error for a file without a tensor.
+    Tensors of the second object `constants` are named ``constants.…``. `way_out` is that of the
+    error for a file without a tensor.
     """
     frame = read_frame(root)
     if frame is not None:

@@ -32,20 +32,13 @@ SAVE_FRAME = "save the matrix with numpy.save(…, frame.to_numpy())"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A matrix, or else vectors, in a frame.
+    """The content of a frame."""
 
-    Attributes
-    ----------
-    matrix : Tensor or None
-        The columns of floating-point numbers; one row per row of the frame.
-    vectors : list or None
-        The entries of a column of objects, if there is no such matrix.
-    words : tuple of str or None
-        The first column of texts, else the index.
-    """
-
+    #: The columns of floating-point numbers, with the rows of the frame.
     matrix: Tensor | None
+    #: The entries of a column of objects, if there is no such matrix.
     vectors: list[object] | None
+    #: The first column of texts, else the index.
     words: tuple[str, ...] | None
 
 

@@ -24,26 +24,10 @@ def load(
 ) -> object:
     """Read the object pickled at the start of `data`; import, call and compare nothing in it.
 
-    Parameters
-    ----------
-    data : memoryview
-        Large byte strings and arrays in the result are views of it.
-    constructors : mapping, optional
-        Names to allow besides Python's containers and numpy's arrays.
-    persistent : callable, optional
-        Makes the object for a persistent id.
-    most : int
-        Largest number of instructions.
-
-    Returns
-    -------
-    object
-        Python's scalars, lists, tuples and dicts; leaves; and stubs for everything else.
-
-    Raises
-    ------
-    Damaged
-        Also for too many instructions, too much memory, and long integers or names.
+    The result consists of Python's scalars, lists, tuples and dicts, of leaves, which are views of
+    `data`, and of stubs for everything else. `constructors` are allowed besides Python's containers
+    and numpy's arrays; `persistent` makes the object for a persistent id. Raises Damaged also for
+    more than `most` instructions, too much memory, and long integers or names.
     """
     return Pickles(data).next(constructors, persistent, most)
 

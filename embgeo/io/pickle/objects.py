@@ -44,16 +44,9 @@ class Buildable:
 
 
 class Stub(Buildable):
-    """Placeholder for an object whose class is not allowed.
+    """Placeholder for the call of a class or function that is not allowed.
 
-    Attributes
-    ----------
-    name : str
-        Qualified name of the class or function that the file calls.
-    args : tuple
-        Its arguments.
-    states, items, entries : sequence
-        Additions by BUILD, APPEND and SETITEM.
+    `states`, `items` and `entries` are additions by BUILD, APPEND and SETITEM.
     """
 
     __slots__ = ("args", "entries", "items", "name", "states")

@@ -52,21 +52,9 @@ def fetch_into_cache(
 ) -> Path:
     """Fetch a remote model into the own cache, unless it is there, and return its folder.
 
-    Parameters
-    ----------
-    name : str
-        Remote name with a scheme.
-    source : Source
-        Selects tensors and limits the bytes to fetch.
-    whole : bool
-        Fetch whole weights files instead of tensors.
-    refresh : bool
-        Check whether the branch or tag has moved since it was fetched.
-    report : callable, optional
-        Called as ``report(done, total)``, in bytes.
-    known : sequence of Path
-        Reduced folders of other commits. One with the same weights, by the SHA-256 that the Hub
-        states, is returned without fetching anything.
+    `source` selects tensors and limits the bytes; `whole` fetches all weights files instead, and
+    `refresh` checks whether the branch or tag has moved. Nothing is fetched if one of the reduced
+    folders `known` has the same weights, by the SHA-256 that the Hub states.
     """
     hub = read_hub_name(name)
     key = choice_key("" if hub is None else hub.path, source, whole=whole)

@@ -32,23 +32,15 @@ _GRAMMAR = "write hf://org/name, hf://org/name@revision or hf://org/name@revisio
 
 @dataclass(frozen=True, slots=True)
 class HubName:
-    """A repository of the Hub, or a file or folder in it.
+    """A repository of the Hub, or a file or folder in it."""
 
-    Attributes
-    ----------
-    repo : str
-        ``org/name``.
-    revision : str
-        Branch, tag or commit.
-    path : str
-        Path inside the repository; empty for all of it.
-    kind : str
-        ``"model"`` or ``"dataset"``.
-    """
-
+    #: ``org/name``.
     repo: str
+    #: Branch, tag or commit.
     revision: str = "main"
+    #: Path inside the repository; empty for all of it.
     path: str = ""
+    #: ``"model"`` or ``"dataset"``.
     kind: str = "model"
 
     @property

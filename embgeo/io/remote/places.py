@@ -34,23 +34,14 @@ FILE_ENDINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where to read a source.
-
-    Attributes
-    ----------
-    path : Path
-        File or folder on this machine.
-    given : str
-        Path or name as the user wrote it.
-    name : str
-        Name of the matrix; empty to take it from the path.
-    note : str
-        Note on the commit in the Hub's cache, or empty.
-    """
+    """Where to read a source on this machine."""
 
     path: Path
+    #: Path or name as the user wrote it.
     given: str
+    #: Name of the matrix; empty to take it from the path.
     name: str = ""
+    #: Note on the commit in the Hub's cache, or empty.
     note: str = ""
 
 

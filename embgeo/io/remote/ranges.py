@@ -37,23 +37,15 @@ class RemoteFile:
 
 
 class RemoteFolder(Protocol):
-    """The files of a remote folder at one commit.
+    """The files of a remote folder at one commit."""
 
-    Attributes
-    ----------
-    name : str
-        The remote name, for messages.
-    commit : str
-        Identifies the content of all files; hexadecimal.
-    chosen : str
-        The file that the user named; empty for the whole folder.
-    files : dict of str to RemoteFile
-        By plain file name.
-    """
-
+    #: Remote name, for messages.
     name: str
+    #: Identifies the content of all files; hexadecimal.
     commit: str
+    #: The file that the user named; empty for the whole folder.
     chosen: str
+    #: Files by plain name.
     files: dict[str, RemoteFile]
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
