@@ -1,5 +1,5 @@
-"""Two or more analyses side by side: differences of every number, and what takes both matrices.
+"""Comparisons of analyses: differences of every number, and numbers of two matrices.
 
-`comparison` is the result, which a page, figures and other programs read; the other modules make
-it.
+`comparison` holds the result, which reports, figures and other programs read; the other modules
+make it.
 """

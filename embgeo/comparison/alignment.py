@@ -1,7 +1,7 @@
-"""Linear centered kernel alignment: biased, debiased, and against pairings at random.
+"""Linear centered kernel alignment: biased, debiased, and compared with random pairings.
 
-For Gram matrices K and L of centered rows, Σ_ij K_ij L_ij = ‖XᵀY‖_F² and K_ii = ‖x_i − μ‖²: nothing
-of size N² is formed.
+For Gram matrices K and L of centered rows, Σ_ij K_ij L_ij = ‖XᵀY‖_F² and K_ii = ‖x_i − μ‖²: no
+array of size N² is formed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PERMUTED = 250
 PERMUTATIONS = 499
 #: The estimator divides by S − 3.
 LEAST_TOKENS = 4
-#: What remains of a sum is rounding below this share of it.
+#: The remainder of a sum is rounding below this share of it.
 ROUNDING = 1e-12
 
 TOO_FEW = f"the unbiased estimate takes {LEAST_TOKENS} shared tokens"
@@ -97,7 +97,7 @@ def permutation_p(shared: Shared, seed: int) -> Scalar:
     first, second = grams
     if first is None or second is None:
         return q.CKA_P.undefined("all pairs of drawn rows of one side are equally far apart")
-    # Pairings that are equal, as those of equal rows, may differ by rounding.
+    # Equal pairings, such as those of equal rows, may differ by rounding.
     least = float(np.vdot(first, second)) - ROUNDING
     reached = 0
     for _ in range(PERMUTATIONS):
@@ -118,8 +118,8 @@ def permutation_p(shared: Shared, seed: int) -> Scalar:
 def center_gram(rows: FloatArray) -> FloatArray | None:
     """The U-centered Gram matrix (Székely & Rizzo 2014, Eq. 2.4), of Frobenius norm 1.
 
-    Its diagonal is zero and its rows add up to zero; ΣK_ij L_ij of two of them is HSIC₁ but for a
-    factor. None where it is zero but for rounding.
+    Its diagonal and the sums of its rows are zero; ΣK_ij L_ij of two of them is HSIC₁ up to a
+    factor. None if it is zero up to rounding.
     """
     n = len(rows)
     scale = float(np.abs(rows).max())

@@ -1,9 +1,9 @@
-"""Where a curve bends: two straight segments that meet, fitted by least squares.
+"""Bends of curves: two straight segments that meet, fitted by least squares.
 
-Values over training are autocorrelated: each lies near the one before, and a random walk looks like
-a line with a bend. So the test is one of the slopes between neighboring steps: where the curve does
-not bend, every order of them is as likely as any other (exactly so for a random walk with drift;
-with independent noise around a line, slopes alternate and a bend is found even less often).
+Values over training are autocorrelated: each is close to the previous one, and a random walk looks
+like a line with a bend. Therefore slopes between neighboring steps are tested: without a bend,
+every order of them is equally likely (exactly so for a random walk with drift; with independent
+noise around a line, slopes alternate and a bend is found even less often).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from embgeo.comparison.track import Bend
 from embgeo.core.arrays import FloatArray
 
-#: Fewer slopes than five have too few orders for any to be unlikely.
+#: Fewer than five slopes have too few orders for any to be unlikely.
 LEAST_POINTS = 6
-#: The curve bends if its slopes are ordered as well by chance less often than this.
+#: The curve bends if random orders of its slopes are as extreme with a smaller probability.
 LEVEL = 0.05
 ORDERS = 999
 #: Residuals below this share of the values' spread are rounding.
@@ -25,15 +25,9 @@ ROUNDING = 1e-20
 def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
     """The step at which a curve bends, or why it does not.
 
-    ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step, and the place is the τ that
-    leaves least. Whether there is one is decided by the largest distance between the curve and the
-    line through its ends, among those of curves with the same slopes in random order.
-
-    Parameters
-    ----------
-    steps : float64 array, shape (m,)
-        Rising.
-    values : float64 array, shape (m,)
+    ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step; the bend is at the τ with the
+    smallest residual. The test compares the largest distance between the curve and the line through
+    its ends with those of curves with the same slopes in random order.
     """
     m = len(steps)
     if m < LEAST_POINTS:
@@ -69,7 +63,7 @@ def fit_lines(t: FloatArray, values: FloatArray, tau: float | None) -> FloatArra
 
 
 def residual(t: FloatArray, values: FloatArray, tau: float | None) -> float:
-    """Sum of squares that the best line (or pair of segments meeting at τ) leaves."""
+    """Residual sum of squares of the best line (or pair of segments that meet at τ)."""
     left = values - design(t, tau) @ fit_lines(t, values, tau)
     return float(left @ left)
 

@@ -1,4 +1,4 @@
-"""Percentile bootstrap of means and of what is made of means (Efron 1979)."""
+"""Percentile bootstrap of means and of functions of means (Efron 1979)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ LEVEL = 0.95
 def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
     """Means of the columns over resamples, shape (RESAMPLES, c).
 
-    Parameters
-    ----------
-    draws : float64 array, shape (n, c)
-        One independent draw a row.
+    `draws` has one independent draw per row, shape (n, c).
     """
     rng = np.random.default_rng([seed, zlib.crc32(b"bootstrap")])
     groups = np.array_split(draws, min(GROUPS, len(draws)))

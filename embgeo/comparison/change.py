@@ -1,4 +1,4 @@
-"""The lines that sum up a comparison: how the shape changed, and what part norms played."""
+"""The summary of a comparison: how the shape changed, and the role of norms."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.names import member_name
 from embgeo.comparison.pair import Difference
 from embgeo.core.quantities import isotropy, tokens
+from embgeo.core.words import capital
 from embgeo.diagnosis.finding import RANK, State, format_short
 from embgeo.diagnosis.verdict import Verdict, judge
-from embgeo.result.analysis import Analysis
 
-#: Findings that say what is wrong with a shape, the most telling first.
+#: Findings about faults of a shape, the most telling first.
 _CAUSES = ("rows", "cone", "spectrum", "two-sided")
 
 _STATES: dict[State, str] = {
@@ -21,18 +21,18 @@ _STATES: dict[State, str] = {
     "degenerate": "degenerate",
     "undecided": "undecided",
 }
-#: I1 lies between 0 and 1: what moves less than this is not called a rise or a fall.
+#: I1 lies between 0 and 1: a smaller change is not called a rise or a fall.
 NOTICED = 0.01
-#: A change at a mean norm of 1 of less than this share of the raw one does not carry it.
+#: A raw change is one of shape if at least this share of it remains at a mean norm of 1.
 CARRIED = 0.25
-#: Norms that changed by less than this share did not grow or shrink.
+#: Norms that change by a smaller share do not count as larger or smaller.
 SAME_NORM = 0.02
 
 
 def headline(comparison: Comparison) -> str:
-    """The state of each matrix; of two also the evidence, and I1 with the part that norms played.
+    """The state of each matrix; for two, also the evidence, and I1 with the role of norms.
 
-    Of a track, the two are its first and its last checkpoint.
+    For a track, the two are its first and its last checkpoint.
     """
     verdicts = [judge(member.analysis) for member in comparison.members]
     if comparison.track is None and len(verdicts) > 2:
@@ -58,7 +58,7 @@ def _states_of_many(comparison: Comparison, states: list[State]) -> str:
         change = describe_state_change(states[0], states[place])
         groups.setdefault(change, []).append(member_name(comparison, place))
     changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in groups.items())
-    return f"Baseline {_STATES[states[0]]}. {changes[:1].upper()}{changes[1:]}."
+    return f"Baseline {_STATES[states[0]]}. {capital(changes)}."
 
 
 def describe_state_change(before: State, after: State) -> str:
@@ -77,7 +77,7 @@ def describe_state_change(before: State, after: State) -> str:
 
 
 def _evidence(old: Verdict, new: Verdict) -> str:
-    """What the state of either side rests on, before and now; the cone where nothing is wrong."""
+    """The findings behind the states before and now; the cone if nothing is wrong."""
     causes = {_cause(verdict) for verdict in (old, new)} - {""} or {"cone"}
     keys = [key for key in _CAUSES if key in causes]
     sides = [
@@ -91,7 +91,7 @@ def _evidence(old: Verdict, new: Verdict) -> str:
 
 
 def _cause(verdict: Verdict) -> str:
-    """The first finding that is as bad as the whole; empty where the whole is not bad."""
+    """The first finding as bad as the whole; empty if the whole is not bad."""
     if verdict.state not in ("mild", "degenerate"):
         return ""
     found = (key for key in _CAUSES if getattr(verdict.finding(key), "state", "") == verdict.state)
@@ -99,22 +99,23 @@ def _cause(verdict: Verdict) -> str:
 
 
 def describe_isotropy(comparison: Comparison, place: int) -> str:
-    """How I1 moved, and whether only because norms did; empty where I1 is not known."""
+    """How I1 moved, and whether only because of norms; empty if I1 is not known."""
     rows = {d.name: d for d in comparison.differences_of(place)}
     raw, unit = rows.get(isotropy.I1.name), rows.get(isotropy.I1_UNIT.name)
     if raw is None or raw.difference is None:
         return ""
     if unit is None or unit.difference is None:
-        return f"I1 {_describe(raw)} as stored; at a mean norm of 1 it is not known."
+        return f"I1 {describe_move(raw)} as stored; at a mean norm of 1 it is not known."
     if not is_noticed(raw.difference):
         but = "but" if is_noticed(unit.difference) else "and"
-        return f"I1 {_describe(raw)} as stored, {but} {_describe(unit)} at a mean norm of 1."
+        return (
+            f"I1 {describe_move(raw)} as stored, {but} {describe_move(unit)} at a mean norm of 1."
+        )
     each = rows.get(isotropy.I1_UNIT_ROWS.name)
     if each is not None and is_made_by_spread(unit, each):
-        return (
-            f"I1 {_describe(raw)}, and at a mean norm of 1 {_describe(unit)}, because of how norms "
-            f"spread, not of directions: with every row at norm 1 it {_describe(each)}."
-        )
+        moves = f"I1 {describe_move(raw)}, and at a mean norm of 1 {describe_move(unit)}"
+        cause = "because of how norms spread, not of directions"
+        return f"{moves}, {cause}: with every row at norm 1 it {describe_move(each)}."
     norms, helped = _norms(comparison, place, raw.difference > 0)
     if is_carried(raw.difference, unit.difference):
         part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
@@ -122,12 +123,12 @@ def describe_isotropy(comparison: Comparison, place: int) -> str:
         along = is_noticed(unit.difference) and unit.difference / raw.difference > 0
         only = "mostly" if along else "only"
         part = f"{only} because of {norms}"
-    return f"I1 {_describe(raw)}, {part}: at a mean norm of 1 it {_describe(unit)}."
+    return f"I1 {describe_move(raw)}, {part}: at a mean norm of 1 it {describe_move(unit)}."
 
 
 def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
-    """``"smaller norms (median 1.76 → 1.57)"``, and whether they moved I1 the way it went."""
-    medians = median_norms(comparison.baseline.analysis, comparison.members[place].analysis)
+    """``"smaller norms (median 1.76 → 1.57)"``, and whether they explain how I1 moved."""
+    medians = median_norms(comparison, place)
     if medians is None:
         return "norms", True
     before, after = medians
@@ -137,21 +138,32 @@ def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
     return f"{'smaller' if rose else 'larger'} norms {moved}", True
 
 
-def _describe(row: Difference) -> str:
+def describe_move(row: Difference) -> str:
     """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
     if row.difference is None or row.value is None or row.baseline is None:
         return "is not known"
-    if not is_noticed(row.difference):
+    verb = name_move(row.difference)
+    if verb == "stayed":
         return f"stayed at {format_short(row.value)}"
-    direction = "rose" if row.difference > 0 else "fell"
-    return f"{direction} from {format_short(row.baseline)} to {format_short(row.value)}"
+    return f"{verb} from {format_short(row.baseline)} to {format_short(row.value)}"
+
+
+def name_move(difference: float) -> str:
+    """How I1 moved, in a word."""
+    if not is_noticed(difference):
+        return "stayed"
+    return "rose" if difference > 0 else "fell"
+
+
+def list_judged(comparison: Comparison, place: int) -> list[Difference]:
+    """The differences of a member that have an error over tokens."""
+    differences = comparison.differences_of(place)
+    return [d for d in differences if d.change in ("beyond error", "within error")]
 
 
 def sampling(comparison: Comparison, place: int) -> str:
-    """How many of the differences of a member are larger than other tokens explain."""
-    judged = [
-        d for d in comparison.differences_of(place) if d.change in ("beyond error", "within error")
-    ]
+    """How many of the differences of a member exceed their error over tokens."""
+    judged = list_judged(comparison, place)
     if not judged:
         return "none has an error over tokens"
     beyond = sum(d.change == "beyond error" for d in judged)
@@ -167,15 +179,14 @@ def is_noticed(difference: float) -> bool:
 
 
 def is_carried(raw: float, unit: float) -> bool:
-    """Whether the change of I1 at unit scale shows that a (noticed) raw one is one of shape."""
+    """Whether the change of I1 at unit scale shows that a noticed raw change is one of shape."""
     return is_noticed(unit) and unit / raw >= CARRIED
 
 
 def is_made_by_spread(unit: Difference, each: Difference) -> bool:
-    """Whether I1 at a mean norm of 1 moved, but not in that way with each row at norm 1.
+    """Whether I1 moved at a mean norm of 1, but not in the same way with each row at norm 1.
 
-    Then norms that spread more (or less) moved it: a few long rows lower it, whatever their
-    directions.
+    Then the spread of norms moved it: a few long rows lower it, whatever their directions.
     """
     if unit.difference is None or each.difference is None or not is_noticed(unit.difference):
         return False
@@ -183,14 +194,16 @@ def is_made_by_spread(unit: Difference, each: Difference) -> bool:
 
 
 def explain(before: float, after: float, rose: bool) -> bool:
-    """Whether median norms moved in the way that alone makes I1 rise (or fall)."""
+    """Whether the median norms alone explain that I1 rose (or fell)."""
     return after < before * (1 - SAME_NORM) if rose else after > before * (1 + SAME_NORM)
 
 
-def median_norms(old: Analysis, new: Analysis) -> tuple[float, float] | None:
-    """The median row norms of both, or None where one does not know them."""
-    columns = [next((c for c in a.columns if c.name == tokens.NORM.name), None) for a in (old, new)]
-    before, after = (None if c is None or not len(c.values) else c.values for c in columns)
-    if before is None or after is None:
-        return None
-    return float(np.median(before)), float(np.median(after))
+def median_norms(comparison: Comparison, place: int) -> tuple[float, float] | None:
+    """The median row norms of the baseline and of a member, or None if one is not known."""
+    medians = [
+        float(np.median(column.values))
+        for member in (comparison.baseline, comparison.members[place])
+        for column in member.analysis.columns
+        if column.name == tokens.NORM.name and len(column.values)
+    ]
+    return (medians[0], medians[1]) if len(medians) == 2 else None

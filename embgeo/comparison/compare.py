@@ -1,4 +1,4 @@
-"""From analyses, and their matrices where these can be read, to a comparison."""
+"""Comparing analyses, and their matrices if these can be read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from embgeo.comparison.identity import find_same
 from embgeo.comparison.overlap import NEIGHBORS
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
-from embgeo.comparison.sentences import describe_same, sentences, track_sentences
+from embgeo.comparison.sentences import describe_same, sentences
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
 
-#: Characters of a token that a note shows.
+#: Longest token in a note, in characters.
 LONGEST = 40
 
 
@@ -37,12 +37,11 @@ def compare_inputs(
     Parameters
     ----------
     inputs : sequence of ComparisonInput
-        The baseline first, two at least; in a track in the order of their steps.
+        The baseline first, at least two; in a track in the order of their steps.
     steps_source : str
-        Of a track: where the steps of the members come from. Empty where the members are not
-        checkpoints of one run.
+        For a track, the origin of the steps; else empty.
     timing : mapping of str to float, optional
-        Seconds that were spent before, by stage.
+        Seconds of earlier stages.
     """
     options, progress = options or ComparisonOptions(), progress or Progress()
     if len(inputs) < 2:
@@ -55,7 +54,7 @@ def compare_inputs(
     for first, second in places(same_as, consecutive=bool(steps_source)):
         began = time.perf_counter()
         same = same_as[second]
-        if same:  # what was taken with the first copy
+        if same:
             pairs.append(replace(next(p for p in pairs if p.second == same), second=second))
             continue
         pairs.append(compared(inputs, first, second, options, progress))
@@ -63,25 +62,22 @@ def compare_inputs(
         seconds[name] = round(time.perf_counter() - began, 4)
     rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
     track = track_of(members, pairs, steps_source, same_as) if steps_source else None
-    said = (
-        sentences(members, pairs, rows) if track is None else track_sentences(members, rows, track)
-    )
-    return Comparison(
+    comparison = Comparison(
         provenance=provenance(members, options, command),
         members=members,
         pairs=tuple(pairs),
         differences=rows,
-        sentences=(*describe_same(members, same_as), *said),
         notes=notes(members, pairs),
         track=track,
         timing=seconds,
     )
+    return replace(comparison, sentences=(*describe_same(members, same_as), *sentences(comparison)))
 
 
 def places(same_as: Sequence[int | None], consecutive: bool) -> list[tuple[int, int]]:
-    """Pairs of members: each with the baseline, then each with the one before.
+    """Pairs of members: each with the baseline; in a track, then each with the previous one.
 
-    In a track, the one before is one that is not a duplicate.
+    The previous one is not a duplicate.
     """
     found = [(0, second) for second in range(1, len(same_as))]
     kept = [place for place, same in enumerate(same_as) if same is None]
@@ -113,33 +109,26 @@ def provenance(
 
 
 def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
-    """How rows were matched, what was left out, which matrices were not available."""
+    """How rows were matched, which were left out, and which matrices were not available."""
     between = [f"{members[p.first].name} and {members[p.second].name}" for p in pairs]
     names = [member.name for member in members]
-    said = [
-        *merge_notes("all", between, [matching_notes(p, members) for p in pairs]),
-        *own_rows(pairs),
-        *merge_notes("all", names, [[m.matrix_absent] if m.matrix_absent else [] for m in members]),
-        *merge_notes("all", names, [[note.text for note in m.analysis.notes] for m in members]),
+    found = merge_notes(between, [matching_notes(p, members) for p in pairs])
+    if any(part.missing + part.ambiguous for p in pairs for part in p.matching.left_out):
+        found.append(
+            "numbers of one matrix are over all its rows, those of two over the shared ones alone"
+        )
+    found += merge_notes(names, [[m.matrix_absent] if m.matrix_absent else [] for m in members])
+    found += merge_notes(names, [[note.text for note in m.analysis.notes] for m in members])
+    return tuple(dict.fromkeys(found))
+
+
+def merge_notes(names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:
+    """Notes with the name of their subject; a note about all subjects appears once."""
+    return [
+        f"{'all' if len(names) > 1 and all(note in others for others in notes) else name}: {note}"
+        for name, own in zip(names, notes, strict=True)
+        for note in own
     ]
-    return tuple(dict.fromkeys(said))
-
-
-def own_rows(pairs: Sequence[Pair]) -> list[str]:
-    """A caution where vocabularies differ."""
-    if not any(part.missing + part.ambiguous for p in pairs for part in p.matching.left_out):
-        return []
-    return ["numbers of one matrix are over all its rows, those of two over the shared ones alone"]
-
-
-def merge_notes(every: str, names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:
-    """Notes with the name of what they are about; what is true of several at once is said once."""
-    said = []
-    for name, own in zip(names, notes, strict=True):
-        for note in own:
-            common = len(names) > 1 and all(note in others for others in notes)
-            said.append(f"{every if common else name}: {note}")
-    return list(dict.fromkeys(said))
 
 
 def matching_notes(pair: Pair, members: Sequence[Member]) -> list[str]:
@@ -170,7 +159,7 @@ def counted(number: int, what: str) -> str:
 
 
 def quote_examples(examples: Sequence[str], what: str) -> str:
-    """Tokens in quotes, cut where they are very long; rows as they are."""
+    """Tokens in quotes and cut if very long; row numbers unchanged."""
     if what == "rows":
         return ", ".join(examples)
     return ", ".join(

@@ -1,9 +1,9 @@
-"""The result of a comparison: analyses side by side, and what takes two matrices.
+"""The result of a comparison: analyses side by side, and numbers of two matrices.
 
-It is saved as a folder with ``comparison.json`` (how it was made, differences, numbers that take
-both matrices), ``arrays.npz`` (which kept row of one is which of the other, and whatever else has
-one entry a shared token), one folder with the analysis of each compared matrix (``0-baseline``, …),
-and, once rendered, ``report.html``. A page or a figure needs nothing else.
+It is saved as a folder with ``comparison.json`` (provenance, differences, numbers of two matrices),
+``arrays.npz`` (matched rows, and arrays with one entry per shared token), one folder with the
+analysis of each member (``0-baseline``, …), and, once rendered, ``report.html``. Reports and
+figures need nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +43,16 @@ class Member:
     Attributes
     ----------
     name : str
-        Short, and different for each member; from a file name, so hostile text.
+        Short and unique; hostile text, because it comes from a file name.
     given : str
-        The path as the user named it.
+        The path as given by the user.
     analysis : Analysis
     from_saved : bool
         Whether `given` was a saved analysis rather than a checkpoint.
     matrix_absent : str
-        Why the matrix itself was missing from what takes both matrices; empty if it was there.
+        Why the matrix was not available for numbers of two matrices; empty if it was.
     step : float or None
-        Training step, where the comparison is a track.
+        Training step in a track.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Member:
     step: float | None = None
 
     def folder(self, place: int) -> str:
-        """Name of the folder of this member's analysis, as the member at `place`."""
+        """Name of the folder with the analysis of this member, which is at `place`."""
         plain = unicodedata.normalize("NFKD", self.name).encode("ascii", "ignore").decode()
         return f"{place}-{re.sub(r'[^A-Za-z0-9._-]+', '-', plain)[:60]}"
 
@@ -77,18 +77,18 @@ class Comparison:
     provenance : dict
         JSON-ready: command, seed, options, versions (``docs/diff.md`` lists the fields).
     members : tuple of Member
-        The baseline first; two at least.
+        The baseline first; at least two.
     pairs : tuple of Pair
-        The baseline with each other member, in order; in a track then each member with the next.
+        The baseline with each other member, in order; in a track, then each member with the next.
     differences : tuple of Difference
-        Of every scalar, quantity by quantity, within one by member.
+        The differences of every scalar, by quantity, then by member.
     sentences : tuple of str
-        What stands out, in words, the most important first.
+        What stands out, the most important first.
     notes : tuple of str
-        What a reader has to know (how rows were matched, what was left out).
+        What a reader should know (how rows were matched, which were left out).
     track : Track or None
     timing : dict of str to float
-        Seconds by stage: the one part that differs between equal runs.
+        Seconds by stage: the only part that differs between equal runs.
     """
 
     provenance: dict[str, Any]
@@ -109,32 +109,32 @@ class Comparison:
         return self.members[1:]
 
     def pair(self, first: int, second: int) -> Pair | None:
-        """What was taken of these two members; None if nothing was."""
+        """The numbers of these two members, or None."""
         return next((p for p in self.pairs if (p.first, p.second) == (first, second)), None)
 
     def differences_of(self, member: int) -> tuple[Difference, ...]:
-        """Every difference of that member from the baseline."""
+        """All differences of a member from the baseline."""
         return tuple(d for d in self.differences if d.member == member)
 
     def keys(self) -> tuple[str, ...]:
-        """Names of all numbers that have a difference, then of what takes two matrices."""
+        """Names of all numbers with a difference, then of the values of two matrices."""
         names = [d.name for d in self.differences]
         names += [value.name for pair in self.pairs for value in pair.values()]
         return tuple(dict.fromkeys(names))
 
     def __getitem__(self, name: str | tuple[str, int | str]) -> Difference | Value:
-        """The difference of a number, or what takes two matrices, from the baseline.
+        """The difference of a number from the baseline, or a value of two matrices.
 
         Parameters
         ----------
         name : str, or (str, int or str)
-            Of the number; with the place or the name of a member, where that is not the first
+            The name of the number, with the place or the name of a member unless it is the first
             one after the baseline: ``comparison["cosine.mean"]``, ``comparison["compare.cka", 2]``.
 
         Raises
         ------
         KeyError
-            Nothing has this name; the message names what looks like it.
+            If nothing has this name; the message suggests similar names.
         """
         wanted, member = name if isinstance(name, tuple) else (name, 1)
         place = self._place(member)
@@ -155,11 +155,9 @@ class Comparison:
             return names.index(member, 1)
         if isinstance(member, int) and 0 < member < len(names):
             return member
-        shown = ", ".join(names[1:])
-        cause = f"no member is called {member!r}"
-        if member == names[0]:
-            cause = f"{member!r} is the baseline itself"
-        raise MissingValue(cause, way_out=f"there are {shown}")
+        is_baseline = member == names[0]
+        cause = f"{member!r} is the baseline" if is_baseline else f"no member is called {member!r}"
+        raise MissingValue(cause, way_out=f"there are {', '.join(names[1:])}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -194,20 +192,13 @@ class Comparison:
         FORMAT.save(self.to_saved(), Path(folder))
 
     def to_saved(self) -> SavedComparison:
-        """What is saved next to the analyses."""
-        return SavedComparison(
-            self.provenance,
-            tuple(
-                SavedMember(m.name, m.given, m.folder(place), m.from_saved, m.matrix_absent, m.step)
-                for place, m in enumerate(self.members)
-            ),
-            self.sentences,
-            self.notes,
-            self.pairs,
-            self.differences,
-            self.track,
-            self.timing,
+        """The part that is saved next to the analyses."""
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        members = tuple(
+            SavedMember(m.name, m.given, m.folder(place), m.from_saved, m.matrix_absent, m.step)
+            for place, m in enumerate(self.members)
         )
+        return SavedComparison(**own | {"members": members})
 
 
 def load_comparison(folder: Path | str) -> Comparison:
@@ -237,20 +228,12 @@ def load_comparison(folder: Path | str) -> Comparison:
                     where=home / ARRAYS_NAME,
                     way_out=FORMAT.again,
                 )
-    return Comparison(
-        saved.provenance,
-        members,
-        saved.pairs,
-        saved.differences,
-        saved.sentences,
-        saved.notes,
-        saved.track,
-        saved.timing,
-    )
+    own = {entry.name: getattr(saved, entry.name) for entry in fields(saved)}
+    return Comparison(**own | {"members": members})
 
 
 def earlier_folders(folder: Path) -> list[str]:
-    """Names of the members' folders of the comparison in `folder`; none if it is damaged."""
+    """Names of the folders of members of the comparison in `folder`; none if it is damaged."""
     try:
         folders = [member["folder"] for member in FORMAT.read(folder / COMPARISON_NAME)["members"]]
         check_folders(folders)

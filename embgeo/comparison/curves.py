@@ -1,4 +1,4 @@
-"""Every number over training, and where each curve bends."""
+"""Every number over training, and its bend."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def track_of(
     source: str,
     same_as: Sequence[int | None],
 ) -> Track:
-    """The curves of checkpoints that are in the order of their steps."""
+    """The curves of checkpoints, which are in the order of their steps."""
     track = Track(tuple(member.step or 0.0 for member in members), source, (), tuple(same_as))
     curves = [
         curve(track, quantity, "", [m.analysis.scalar(quantity.name) for m in members])
@@ -44,7 +44,7 @@ def track_of(
 
 
 def is_against(track: Track, pair: Pair, other: Literal["first", "previous"]) -> bool:
-    """Whether a pair is of a member and the first, or the one before that is not a duplicate."""
+    """Whether a pair is of a member and the first, or the previous one that is not a duplicate."""
     if other == "first":
         return pair.first == 0
     kept = track.distinct
@@ -57,7 +57,7 @@ def curve(
     against: Literal["", "first", "previous"],
     scalars: Sequence[Scalar | None],
 ) -> Curve:
-    """A number over training; duplicates take no part in its bend."""
+    """A number over training; its bend leaves duplicates out."""
     values = tuple(None if s is None else s.value for s in scalars)
     errors = tuple(None if s is None else s.standard_error for s in scalars)
     known = [i for i in track.distinct if values[i] is not None]
@@ -65,6 +65,5 @@ def curve(
         np.array([track.steps[i] for i in known], dtype=np.float64),
         np.array([values[i] for i in known], dtype=np.float64),
     )
-    if isinstance(found, Bend):
-        return Curve(quantity, against, values, errors, found)
-    return Curve(quantity, against, values, errors, None, found)
+    bent = (found, "") if isinstance(found, Bend) else (None, found)
+    return Curve(quantity, against, values, errors, *bent)

@@ -1,4 +1,4 @@
-"""Every scalar of the analyses next to that of the baseline: difference, error, direction."""
+"""Differences of every scalar from the baseline: size, error, direction."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from embgeo.core.reach import REACH, student_reach
 from embgeo.core.values import Quantity, Scalar
 from embgeo.numerics.multiple_tests import adjust_holm, two_sided
 
-#: A difference is beyond error where it would be that large by chance less often than this, after
-#: Holm's correction for the number of differences that are judged.
+#: A difference is beyond error if its p-value, after Holm's correction for all judged differences,
+#: is below this level.
 LEVEL = 0.05
 #: Exact numbers that agree to this share of the larger (or of `SMALL`) differ by rounding only.
 ROUNDING = 1e-9
@@ -26,13 +26,9 @@ SMALL = 1e-3
 def differences(
     members: Sequence[Member], matchings: Mapping[int, Matching]
 ) -> tuple[Difference, ...]:
-    """Of every scalar that the baseline or another member has, quantity by quantity.
+    """The differences of every scalar of some member, by quantity.
 
-    Parameters
-    ----------
-    members : sequence of Member
-    matchings : mapping of int to Matching
-        By member: its rows and those of the baseline that are one token.
+    `matchings` holds the matching of each member with the baseline.
     """
     rows = []
     for quantity in every_quantity(members):
@@ -51,7 +47,7 @@ def differences(
 
 
 def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:
-    """The same with what is known of each, after Holm's correction over those that are judged."""
+    """The differences with their changes and directions, after Holm's correction."""
     adjusted = iter(adjust_holm([row.p_value for row in rows if row.p_value is not None]))
     judged = []
     for row in rows:
@@ -65,7 +61,7 @@ def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:
 
 
 def every_quantity(members: Sequence[Member]) -> list[Quantity]:
-    """In the order of the first member that has it."""
+    """All quantities, in the order of the first member that has them."""
     found: dict[str, Quantity] = {}
     for member in members:
         for scalar in member.analysis.scalars:
@@ -76,7 +72,7 @@ def every_quantity(members: Sequence[Member]) -> list[Quantity]:
 def describe_absence(
     members: Sequence[Member], place: int, quantity: Quantity, old: Scalar | None
 ) -> str:
-    """Whose analysis does not hold the number, and why."""
+    """Which member does not have the number, and why."""
     absent = members[0] if old is None else members[place]
     reason = absent.analysis.absent.get(quantity.family, "")
     return f"{absent.name} has no {quantity.name}" + (f": {reason}" if reason else "")
@@ -89,7 +85,7 @@ def difference(
     new: Scalar | None,
     population: PairedError | None = None,
 ) -> Difference:
-    """One row, not yet judged together with others; undefined unless both sides have a value."""
+    """One difference before it is judged with others; undefined unless both sides have a value."""
     before = None if old is None else old.value
     after = None if new is None else new.value
     row = Difference(quantity, member, before, after, None, change="undefined")
@@ -124,7 +120,7 @@ def difference(
 
 
 def with_error(row: Difference, error: float, note: str, freedom: int | None = None) -> Difference:
-    """With the standard error of the difference and the interval that it makes."""
+    """The difference with its standard error and interval."""
     step, reach = row.difference or 0.0, student_reach(REACH, freedom) * error
     interval = (step - reach, step + reach)
     return replace(row, standard_error=error, interval=interval, error_note=note)
@@ -138,7 +134,7 @@ def direction(quantity: Quantity, step: float, change: Change) -> Direction:
 
 
 def other_conventions(old: Scalar, new: Scalar) -> str:
-    """What keeps the two from being one measurement; empty where nothing does."""
+    """How the conventions of the two measurements differ; empty if they do not."""
     if old.convention == new.convention:
         return ""
     return f"conventions differ: {old.convention or 'none'} / {new.convention or 'none'}"

@@ -1,4 +1,4 @@
-"""Which members hold the same matrix, byte by byte."""
+"""Members with the same matrix, byte by byte."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from embgeo.comparison.pairs import ComparisonInput
-from embgeo.core.matrix import Matrix
 
-#: Rows that are compared at once, and those whose bytes tell most matrices apart.
+#: Rows that are compared at once, and rows whose bytes distinguish most matrices.
 BLOCK_ROWS = 4096
 FIRST_ROWS = 16
 
@@ -28,7 +27,7 @@ def find_same(inputs: Sequence[ComparisonInput]) -> tuple[int | None, ...]:
 
 
 def describe(one: ComparisonInput) -> object:
-    """What two inputs share if they hold the same matrix; cheap to compare."""
+    """A cheap key that two inputs share if they hold the same matrix."""
     if one.matrix is None:
         p = one.member.analysis.provenance
         return tuple(str(p.get(key)) for key in ("sha256", "tensor", "row_range", "n", "d"))
@@ -40,13 +39,9 @@ def is_same(one: ComparisonInput, other: ComparisonInput) -> bool:
     """Whether two inputs of one description hold the same bytes."""
     if one.matrix is None or other.matrix is None:
         return bool(one.member.analysis.provenance.get("sha256"))
-    return one.matrix.data is other.matrix.data or has_same_bytes(one.matrix, other.matrix)
-
-
-def has_same_bytes(one: Matrix, other: Matrix) -> bool:
-    """Whether two matrices of one shape and type are equal, bit by bit."""
-    return all(
-        np.ascontiguousarray(one.data[at : at + BLOCK_ROWS]).tobytes()
-        == np.ascontiguousarray(other.data[at : at + BLOCK_ROWS]).tobytes()
-        for at in range(0, one.n, BLOCK_ROWS)
+    first, second = one.matrix.data, other.matrix.data
+    return first is second or all(
+        np.ascontiguousarray(first[at : at + BLOCK_ROWS]).tobytes()
+        == np.ascontiguousarray(second[at : at + BLOCK_ROWS]).tobytes()
+        for at in range(0, len(first), BLOCK_ROWS)
     )

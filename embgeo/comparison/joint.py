@@ -1,4 +1,4 @@
-"""What two matrices over the same tokens have in common, gathered in two or three passes."""
+"""Joint sums of two matrices over the same tokens, from two or three passes."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from embgeo.numerics.principal_angles import (
 from embgeo.stats import DistanceTo, Moments, PairedSums, StackedQR
 from embgeo.stats.statistic import Statistic
 
-#: The Cholesky factor of the Gram matrix (of columns scaled to length 1) serves while its smallest
-#: eigenvalue is above this: squared sines are off by about 1e-14 over it. Below, X or Y is
-#: ill-conditioned or their spaces nearly agree, and the rows are read again for a QR factor.
+#: The Cholesky factor of the Gram matrix (of columns scaled to length 1) is accurate enough if the
+#: smallest eigenvalue of that matrix is above this limit: squared sines then have errors of about
+#: 1e-14 over the eigenvalue. Below, X or Y is ill-conditioned or their spaces nearly agree, and the
+#: rows are read again for a QR factor.
 GRAM_IS_ENOUGH = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """What the passes over the shared rows have left of them.
+    """The sums of the passes over shared rows.
 
     Attributes
     ----------
     n : int
-        Shared tokens.
+        The number of shared tokens.
     p : int
         Columns of X; those of Y follow.
     moments : Moments
-        Of the rows ``[x | y]``.
-    sums : PairedSums
+        Moments of the rows ``[x | y]``.
     distances : tuple of two float64 arrays, shape (N,)
-        Of the rows of X to their mean, and of those of Y to theirs.
+        Distances of the rows of X to their mean, and of the rows of Y to theirs.
     factor : float64 array, shape (m, p + q)
-        FᵀF is the Gram matrix of ``[X | Y]``: up to a rotation of R^N that both share, its columns
-        are those of X and of Y.
+        FᵀF is the Gram matrix of ``[X | Y]``: its columns are those of X and Y, up to a rotation of
+        R^N that both share.
     full_rank : bool
         Whether X and Y are known to have full column rank.
     """
@@ -65,7 +65,7 @@ class Joint:
         """Dimensions of both column spaces, and cosines and sines of the angles between them."""
         p, q = self.p, self.y.shape[1]
         if self.full_rank and p >= q:
-            # The factor is triangular: the space of X is that of the first p unit vectors.
+            # The factor is triangular: the first p unit vectors span the space of X.
             return (p, q), *cosines_and_sines(*np.split(np.linalg.qr(self.y)[0], [p]))
         if self.full_rank:
             x, y = np.linalg.qr(self.x)[0], np.linalg.qr(self.y)[0]
@@ -81,14 +81,9 @@ class Joint:
 def read_joint(
     shared: Shared, advance: Callable[[int], None], beside: Sequence[Statistic] = ()
 ) -> Joint:
-    """Two passes over both matrices, and a third where a QR factor is needed.
+    """Two passes over both matrices, and a third if a QR factor is needed.
 
-    Parameters
-    ----------
-    advance : callable
-        Called with the number of rows that the first pass has read.
-    beside : sequence of Statistic
-        Others that the first pass feeds as well.
+    The first pass also feeds the statistics in `beside`.
     """
     p, width = shared.p, shared.p + shared.q
     moments, sums = Moments(width), PairedSums(p)
@@ -106,7 +101,7 @@ def read_joint(
 
 
 def cholesky_factor(gram: FloatArray) -> FloatArray | None:
-    """Upper triangular F with FᵀF = `gram`; None where it would not be accurate."""
+    """Upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
     from scipy.linalg import lapack
 
     lengths = np.sqrt(np.diag(gram))
@@ -117,6 +112,6 @@ def cholesky_factor(gram: FloatArray) -> FloatArray | None:
     factor, failed = lapack.dpotrf(scaled, lower=0, clean=1)
     if failed:
         return None
-    # An estimate of 1/‖G⁻¹‖₁, which no eigenvalue lies below.
+    # An estimate of 1/‖G⁻¹‖₁, a lower bound of all eigenvalues.
     smallest = lapack.dpocon(factor, norm)[0] * norm
     return np.asarray(factor * lengths) if smallest > GRAM_IS_ENOUGH else None

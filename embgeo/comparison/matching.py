@@ -1,4 +1,4 @@
-"""Which row of one matrix is which row of the other: by token, else by row number."""
+"""Matching the rows of two matrices: by token, else by row number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embgeo.io.bounded.records import in_archive
 from embgeo.result.analysis import Analysis
 
 By = Literal["token", "row"]
-#: Tokens named of those that are left out.
+#: Named tokens of those that are left out.
 EXAMPLES = 5
 
 
@@ -26,12 +26,13 @@ class LeftOut:
     Attributes
     ----------
     missing : int
-        Rows whose token (or row number) the other side does not hold.
+        Rows whose token (or row number) the other side does not have.
     examples : tuple of str
-        The first few of those tokens; hostile text.
+        The first of those tokens; hostile text.
     ambiguous : int
-        Rows left out because their token stands in several rows, not the same ones on both sides.
+        Rows whose token occurs in several rows, which are not the same on both sides.
     ambiguous_examples : tuple of str
+        The first of those tokens; hostile text.
     """
 
     missing: int = 0
@@ -40,33 +41,33 @@ class LeftOut:
     ambiguous_examples: tuple[str, ...] = ()
 
 
-def _no_rows() -> npt.NDArray[np.int64]:
-    return np.zeros(0, np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which row of one matrix is which row of the other.
+    """The matched rows of two matrices.
 
     Attributes
     ----------
     by : {"token", "row"} or None
-        None where rows could not be matched.
+        None if rows could not be matched.
     reason : str
-        In words: by what rows were matched, and why; or why they could not be.
+        Why rows were matched in this way, or why they could not be.
     first, second : int arrays, shape (S,)
         Positions among the *kept* rows of either analysis (as in ``analysis.tokens`` and
-        ``points[].xy``), one pair for each shared token, in the order of the first's rows.
+        ``points[].xy``), one pair for each shared token, in the order of rows of the first.
     left_out : tuple of two LeftOut
-        Of the first and of the second.
+        Rows of the first and of the second that are left out.
     shared : int
         S, the number of shared tokens.
     """
 
     by: Literal["token", "row"] | None
     reason: str
-    first: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("first"))
-    second: npt.NDArray[np.int64] = field(default_factory=_no_rows, metadata=in_archive("second"))
+    first: npt.NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(0, np.int64), metadata=in_archive("first")
+    )
+    second: npt.NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(0, np.int64), metadata=in_archive("second")
+    )
     left_out: tuple[LeftOut, LeftOut] = (LeftOut(), LeftOut())
     shared: int = field(init=False)
 
@@ -77,24 +78,28 @@ class Matching:
 def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matching:
     """Match the kept rows of two analyses.
 
-    Tokens are matched by their string where both sides have them. A string that stands in several
-    rows says nothing about which of them is which: such rows are matched where they are the same
-    row numbers on both sides, and left out otherwise. Without tokens rows are matched by their
-    number in the file, if both matrices are cut alike.
+    Tokens are matched by their string if both sides have them. A string in several rows is
+    ambiguous: such rows are matched if they have the same row numbers on both sides, and left out
+    otherwise. Without tokens, rows are matched by their number in the file, if both matrices are
+    cut in the same way.
 
     Parameters
     ----------
     asked : {"token", "row"}, optional
-        What the user chose; by default what the analyses allow.
+        The choice of the user; by default what the analyses allow.
     """
+    cuts = [(offset(a), a.provenance.get("n", len(a.rows))) for a in (first, second)]
     if "listed" in first.provenance or "listed" in second.provenance:
-        return match_listed(first, second, asked)
+        # Equal row numbers of very large matrices are equal tokens if both are cut alike.
+        reason = f"analyses of more than {EVERY:,} rows list some of them, by their numbers"
+        if asked == "token" or (asked is None and cuts[0] != cuts[1]):
+            return Matching(None, f"{reason}: --match row pairs those that both list")
+        return by_row(first, second, reason)
     if first.tokens is not None and second.tokens is not None and asked != "row":
         return by_token(first, second)
     if asked == "token":
         return Matching(None, f"{without_tokens(first, second)}, so none can be matched by token")
     reason = "asked for" if asked == "row" else without_tokens(first, second)
-    cuts = [(offset(a), a.provenance.get("n", len(a.rows))) for a in (first, second)]
     if asked is None and cuts[0] != cuts[1]:
         return Matching(
             None,
@@ -104,22 +109,13 @@ def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matchin
     return by_row(first, second, reason)
 
 
-def match_listed(first: Analysis, second: Analysis, asked: By | None) -> Matching:
-    """Some rows of very large matrices, which are the same where equal numbers are equal tokens."""
-    reason = f"analyses of more than {EVERY:,} rows list some of them, by their numbers"
-    cuts = [(offset(a), a.provenance.get("n", len(a.rows))) for a in (first, second)]
-    if asked == "token" or (asked is None and cuts[0] != cuts[1]):
-        return Matching(None, f"{reason}: --match row pairs those that both list")
-    return by_row(first, second, reason)
-
-
 def without_tokens(first: Analysis, second: Analysis) -> str:
     missing = [a.tokens is None for a in (first, second)]
     return "neither side has tokens" if all(missing) else "one side has no tokens"
 
 
 def offset(analysis: Analysis) -> int:
-    """Row number in the file of the first row analyzed."""
+    """Row number in the file of the first analyzed row."""
     cut = analysis.provenance.get("row_range")
     return int(cut[0]) if cut else 0
 

@@ -1,4 +1,4 @@
-"""Tokens whose neighborhood changed most, with their neighbors before and after."""
+"""Tokens whose neighborhoods changed most, with their neighbors before and after."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = compare.MOVED.name
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A neighbor as the page shows it: whether it is rare, and whether it was there before."""
+    """A neighbor ready to print: whether it is rare, and whether both sides have it."""
 
     text: str
     rare: bool
@@ -28,7 +28,7 @@ class Neighbor:
 
 @dataclass(frozen=True, slots=True)
 class MovedToken:
-    """One line: the token, the share of neighbors it kept, and who they were and are."""
+    """A token, the share of neighbors that it keeps, and its neighbors before and after."""
 
     token: str
     rare: bool
@@ -38,7 +38,7 @@ class MovedToken:
 
 
 def find_moved_table(pair: Pair) -> Table | None:
-    """The table of tokens that moved most without those that did not move; None if missing."""
+    """The table of tokens that moved most, without tokens that did not move; None if missing."""
     table = next((t for t in pair.tables if t.name == NAME), None)
     if table is None:
         return None
@@ -47,7 +47,7 @@ def find_moved_table(pair: Pair) -> Table | None:
 
 
 def list_moved_tokens(comparison: Comparison, pair: Pair) -> tuple[MovedToken, ...]:
-    """Every line of the pair's table, ready to print."""
+    """Every line of the table of a pair, ready to print."""
     table = find_moved_table(pair)
     if table is None:
         return ()
@@ -66,7 +66,7 @@ def _line(cells: tuple[Cell, Cell, list[Cell], list[Cell]], rare: frozenset[Cell
 
 
 def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
-    """The rare tokens of the first member that knows which are; empty if nobody does."""
+    """The rare tokens of the first member with frequencies; may be empty."""
     for member in comparison.members:
         analysis = member.analysis
         if analysis.popular is not None and analysis.tokens is not None:
@@ -79,13 +79,13 @@ def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
 
 
 def map_moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """For the page's script: by member and line, where token and neighbors stand in its data.
+    """For the script of a page: by member and line, the places of the token and its neighbors.
 
-    `rows`: positions among the baseline's kept rows of the tokens that the page holds.
+    `rows` are positions among the kept rows of the baseline of the tokens on the page.
     """
     analysis = comparison.baseline.analysis
     if analysis.tokens is None:
-        # Rows that nobody has named stand in the table by their number.
+        # The table names unlabeled rows by their number.
         names = [f"row {number}" for number in analysis.rows[rows].tolist()]
     else:
         names = [analysis.tokens[row] for row in rows.tolist()]

@@ -1,4 +1,4 @@
-"""Short names that tell compared files apart, and what a page calls the members."""
+"""Short unique names of compared files, and the names of members on a page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.core.visible import drawable, visible
 
-#: Characters that the head of a column holds.
+#: Longest head of a column, in characters.
 HEAD = 18
 
 
 def distinguish_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Equal names with the file's ending, then with the folders around them, else with a number.
+    """Make equal names unique: by the ending of the file, then by its folders, else by a number.
 
     >>> distinguish_names(["model", "model"], [Path("a/run/model.pt"), Path("b/run/model.pt")])
     ['a/run/model', 'b/run/model']
@@ -27,7 +27,7 @@ def distinguish_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
         twins = [j for j in equal(names) if names[j] == names[i] and j != i]
         if all(paths[i].name != paths[j].name for j in twins):
             out[i] = paths[i].name
-    # The same file twice has the same folders: only a number distinguishes it.
+    # The same file twice has the same folders: only a number distinguishes the two.
     folders = [
         [] if paths.count(path) > 1 else [p for p in path.parent.parts if p not in ("/", ".", "..")]
         for path in paths
@@ -42,19 +42,19 @@ def distinguish_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 
 
 def equal(names: Sequence[str]) -> list[int]:
-    """Places of names that others have too."""
+    """Places of names that occur several times."""
     return [i for i, name in enumerate(names) if names.count(name) > 1]
 
 
 def name_of(member: Member, track: bool) -> str:
-    """What a legend calls a member."""
+    """The name of a member in a legend."""
     if track and member.step is not None:
         return f"step {member.step:,.10g}"
     return drawable(member.name)
 
 
 def member_name(comparison: Comparison, place: int) -> str:
-    """The step in a track, else the member's name with its hidden characters spelled out."""
+    """The step in a track, else the name with hidden characters spelled out."""
     member = comparison.members[place]
     if comparison.track is not None and member.step is not None:
         return name_of(member, True)
@@ -62,7 +62,7 @@ def member_name(comparison: Comparison, place: int) -> str:
 
 
 def short_name(comparison: Comparison, place: int) -> str:
-    """The same, cut in the middle so that it fits the head of a column."""
+    """The name cut in the middle, so that it fits the head of a column."""
     name = member_name(comparison, place)
     if len(name) <= HEAD:
         return name

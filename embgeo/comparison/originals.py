@@ -1,4 +1,4 @@
-"""The checkpoint that a saved analysis was made of, if it is still there and still the same."""
+"""The checkpoint of a saved analysis, if it still exists unchanged."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from embgeo.result.saved import JSON_NAME
 
 
 def saved_folder(path: Path) -> Path | None:
-    """The folder of a saved analysis, where `path` names one (or its ``analysis.json``)."""
+    """The folder of a saved analysis, if `path` is one (or its ``analysis.json``)."""
     if path.name == JSON_NAME and path.is_file():
         return path.parent
     return path if path.is_dir() and (path / JSON_NAME).is_file() else None
 
 
 def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
-    """The matrix that was analyzed, or why it cannot be read.
+    """The analyzed matrix, or why it cannot be read.
 
-    `folder`: where it was saved: a relative path in its provenance is looked for from the present
-    folder, then from the one around `folder`.
+    A relative path in the provenance is resolved from the working directory, then from the parent
+    of `folder`, the folder of the analysis.
     """
     p = analysis.provenance
     given, digest = str(p.get("file") or ""), str(p.get("sha256") or "")
@@ -49,7 +49,7 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
 
 
 def locate(given: str, folder: Path) -> str | None:
-    """The path under which the file is there; a member of an archive keeps its name."""
+    """The path of the existing file; a member of an archive keeps its name."""
     if is_remote(given):
         hub = read_hub_name(given)
         found = None if hub is None else find_cached(hub, Source())
@@ -65,12 +65,12 @@ def locate(given: str, folder: Path) -> str | None:
 
 
 def loaded(path: str, provenance: dict[str, Any]) -> Matrix:
-    """The same tensor, cut and turned as it was for the analysis; without labels and counts."""
+    """The same tensor, rows and orientation as in the analysis; without labels and counts."""
     from embgeo.io import load
 
     rows = provenance.get("row_range")
     named = str(provenance.get("tensor") or "")
-    # A file that is one array has no name for it: the analysis calls it by the file's.
+    # The array of a file with a single array has no name: the analysis names it after the file.
     nameless = named == Path(path.partition("::")[2] or path).name
     return load(
         path,

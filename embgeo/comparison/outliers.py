@@ -1,10 +1,9 @@
-"""Checkpoints of a run that do not fit their neighbors: another run's, or another step's.
+"""Checkpoints that do not fit their neighbors: of another run, or of another step.
 
-Numbers over training move from step to step, and most of them keep their direction: a value lies
-between those of its neighbors, or outside by about as much as neighbors differ. The measure of
-that is robust, because outliers are part of it: the median over the run of how far a value lies
-from the middle of its neighbors. A checkpoint is an outlier if it lies further outside than six
-times this in the median of all curves.
+Most numbers keep their direction over training: a value lies between its neighbors, or outside by
+about as much as neighbors differ. The scale is the median over the run of the distance of a value
+from the middle of its neighbors, which is robust against outliers. A checkpoint is an outlier if,
+in the median of all curves, it lies further outside than six times this scale.
 """
 
 from __future__ import annotations
@@ -15,20 +14,17 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 
-#: Fewer points than nine have too few residuals to stay robust: one outlier touches three.
+#: Fewer than nine points have too few residuals to be robust: one outlier affects three.
 LEAST_POINTS = 9
 MOST_DEVIATIONS = 6.0
-#: At most one checkpoint in this many is taken for an outlier.
+#: At most one checkpoint in this many is an outlier.
 LEAST_TO_ONE = 5
 
 
 def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
-    """Places of the points that do not fit their neighbors, in most of the curves.
+    """Places of points that do not fit their neighbors in most curves.
 
-    Parameters
-    ----------
-    curves : sequence of sequence of float or None
-        Values in the order of their steps. Curves with gaps take no part.
+    `curves` have their values in the order of steps; curves with gaps are ignored.
     """
     whole = [values for values in curves if all(value is not None for value in values)]
     if not whole:
@@ -36,7 +32,7 @@ def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
     table = np.array(whole, dtype=np.float64)
     left = list(range(table.shape[1]))
     found: list[int] = []
-    # An outlier makes its neighbors look like some: the worst is taken out before the next.
+    # An outlier makes its neighbors look like outliers: the worst is removed before the next test.
     while len(left) >= LEAST_POINTS and len(found) < table.shape[1] // LEAST_TO_ONE:
         scores = score_points(table[:, left])
         worst = int(scores.argmax())
@@ -47,15 +43,9 @@ def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
 
 
 def score_points(table: FloatArray) -> FloatArray:
-    """How far each inner point lies outside of its neighbors' range; the median of all curves.
+    """How far each inner point lies outside the range of its neighbors, in the median of curves.
 
-    Parameters
-    ----------
-    table : float64 array, shape (curves, m)
-
-    Returns
-    -------
-    float64 array, shape (m − 2,)
+    `table` has one row per curve; the result has two entries fewer than a row.
     """
     before, value, after = table[:, :-2], table[:, 1:-1], table[:, 2:]
     usual = np.median(np.abs(value - (before + after) / 2), axis=1)

@@ -1,4 +1,4 @@
-"""Do tokens keep their neighbors? Mean Jaccard index of the nearest ones, and who moved most."""
+"""Do tokens keep their neighbors? Mean Jaccard index of the nearest, and tokens that moved most."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embgeo.comparison.bootstrap import mean_interval
 from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import compare as q
-from embgeo.core.values import Cell, Column, Histogram, Scalar, Table
+from embgeo.core.values import Cell, Column, Histogram, Quantity, Scalar, Table
 from embgeo.numerics.sampling import sample_rows
 from embgeo.stats import TopNeighbors
 from embgeo.stats.block import Block
@@ -21,10 +21,10 @@ from embgeo.stats.resources import MOST_ROWS
 
 #: k of the definition.
 NEIGHBORS = 10
-#: Up to this many shared tokens all of them are asked; of more, a sample.
+#: Up to this many shared tokens are all queries; of more, a sample.
 ASK_ALL = 5_000
 QUERIES = 1_000
-#: Tokens that one pass asks, at least and at most: their cosines with a block are held at a time.
+#: Queries of one pass, at least and at most: their cosines with a block are in memory together.
 LEAST_CHUNK, MOST_CHUNK = 256, 4_096
 #: Tokens in the table of those that moved most.
 SHOWN = 30
@@ -32,7 +32,7 @@ SHOWN = 30
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What was found for the tokens that were asked.
+    """The nearest neighbors of some shared tokens in both matrices.
 
     Attributes
     ----------
@@ -41,6 +41,7 @@ class Overlap:
     before, after : int arrays, shape (m, k)
         Numbers of their nearest shared tokens in either matrix, the nearest first.
     shared : int
+        The number of shared tokens.
     """
 
     queries: IntArray
@@ -49,21 +50,29 @@ class Overlap:
     shared: int
 
     @property
-    def jaccard(self) -> FloatArray:
-        """|A ∩ B| / |A ∪ B| for each query, shape (m,)."""
-        k = self.before.shape[1]
-        common = (self.before[:, :, None] == self.after[:, None, :]).sum(axis=(1, 2))
-        return np.asarray(common / (2.0 * k - common))
+    def k(self) -> int:
+        return int(self.before.shape[1])
 
     @property
-    def looked_at(self) -> str:
-        if len(self.queries) == self.shared:
+    def jaccard(self) -> FloatArray:
+        """|A ∩ B| / |A ∪ B| for each query, shape (m,)."""
+        common = (self.before[:, :, None] == self.after[:, None, :]).sum(axis=(1, 2))
+        return np.asarray(common / (2.0 * self.k - common))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all shared tokens are queries."""
+        return len(self.queries) == self.shared
+
+    @property
+    def sample(self) -> str:
+        if self.is_exact:
             return f"all {self.shared:,} shared tokens"
         return f"{len(self.queries):,} of {self.shared:,} shared tokens"
 
 
 def draw_queries(shared: int, wanted: int | None, seed: int) -> IntArray:
-    """Shared tokens to ask: the number wanted, drawn uniformly; None: what is sensible."""
+    """Uniformly drawn shared tokens: the requested number, or a default."""
     if wanted is None:
         wanted = shared if shared <= ASK_ALL else QUERIES
     rng = np.random.default_rng([seed, zlib.crc32(b"compare queries")])
@@ -71,13 +80,13 @@ def draw_queries(shared: int, wanted: int | None, seed: int) -> IntArray:
 
 
 def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:
-    """As many queries in each as one pass can ask within about an eighth of the memory."""
+    """Queries by pass, so that a pass needs about an eighth of the memory."""
     most = max(LEAST_CHUNK, min(MOST_CHUNK, memory // (64 * MOST_ROWS)))
     return np.array_split(queries, -(-len(queries) // most)) if len(queries) else []
 
 
 def searches(shared: Shared, queries: IntArray) -> tuple[TopNeighbors, TopNeighbors]:
-    """For the neighbors of some tokens in either matrix, over rows ``[x | y]``."""
+    """Searches for the neighbors of some tokens in either matrix, over rows ``[x | y]``."""
     x, y = shared.rows(queries)
     before, after = (
         TopNeighbors(name, queries, Block(queries, rows).unit, NEIGHBORS, columns)
@@ -90,7 +99,7 @@ def searches(shared: Shared, queries: IntArray) -> tuple[TopNeighbors, TopNeighb
 
 
 def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
-    """Of all chunks of the queries."""
+    """The overlap of all chunks of the queries."""
     queries, before, after = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("queries", "before", "after")
@@ -99,24 +108,20 @@ def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
 
 
 def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram]:
+    """Mean Jaccard index, mutual neighbors (Huh et al. 2024), and the histogram of the former."""
     jaccard = found.jaccard
-    k = found.before.shape[1]
-    exact = len(found.queries) == found.shared
-    error, sample = None, ""
-    if not exact and len(jaccard) > 1:
-        error = float(jaccard.std(ddof=1) / np.sqrt(len(jaccard)))
+    sample = ""
+    if not found.is_exact and len(jaccard) > 1:
         low, high = mean_interval(jaccard, seed)
-        sample = f"{found.looked_at}; 95 % bootstrap interval {low:.4g} to {high:.4g}"
-    scalar = q.NEIGHBOR_OVERLAP.measured(
-        float(jaccard.mean()),
-        standard_error=error,
-        error_kind="monte_carlo",
-        sample=sample if not exact else "",
-        convention=f"k = {k}, cosine, among the shared tokens, the token itself left out",
-        reference=expected_jaccard(found.shared - 1, k),
-        reference_kind="chance",
-        reference_note=f"chance: two random sets of {k} of {found.shared - 1:,} tokens",
+        sample = f"{found.sample}; 95 % bootstrap interval {low:.4g} to {high:.4g}"
+    others = found.shared - 1
+    overlap = measure_mean(
+        q.NEIGHBOR_OVERLAP, found, jaccard, sample, expected_jaccard(others, found.k)
     )
+    # The mean share of the k nearest that both matrices have in common.
+    shares = 2.0 * jaccard / (1.0 + jaccard)
+    sample = "" if found.is_exact else found.sample
+    mutual = measure_mean(q.MUTUAL_NEIGHBORS, found, shares, sample, found.k / others)
     counts, edges = np.histogram(jaccard, bins=20, range=(0.0, 1.0))
     histogram = Histogram(
         q.OVERLAP_HISTOGRAM,
@@ -124,39 +129,37 @@ def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram
         counts.astype(np.float64),
         "Jaccard index",
         "tokens",
-        note=found.looked_at,
+        note=found.sample,
     )
-    return scalar, mutual_neighbors(found), histogram
+    return overlap, mutual, histogram
 
 
-def mutual_neighbors(found: Overlap) -> Scalar:
-    """Mean share of the k nearest that both matrices have in common (Huh et al. 2024)."""
-    k = found.before.shape[1]
-    jaccard = found.jaccard
-    shares = 2.0 * jaccard / (1.0 + jaccard)
-    exact = len(shares) == found.shared
-    error = float(shares.std(ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else None
-    return q.MUTUAL_NEIGHBORS.measured(
-        float(shares.mean()),
-        standard_error=None if exact else error,
+def measure_mean(
+    quantity: Quantity, found: Overlap, values: FloatArray, sample: str, chance: float
+) -> Scalar:
+    """The mean of a number of each query."""
+    error = None
+    if not found.is_exact and len(values) > 1:
+        error = float(values.std(ddof=1) / np.sqrt(len(values)))
+    return quantity.measured(
+        float(values.mean()),
+        standard_error=error,
         error_kind="monte_carlo",
-        sample="" if exact else found.looked_at,
-        convention=f"k = {k}, cosine, among the shared tokens, the token itself left out",
-        reference=k / (found.shared - 1.0),
+        sample=sample,
+        convention=f"k = {found.k}, cosine, among the shared tokens, the token itself left out",
+        reference=chance,
         reference_kind="chance",
-        reference_note=f"chance: two random sets of {k} of {found.shared - 1:,} tokens",
+        reference_note=f"chance: two random sets of {found.k} of {found.shared - 1:,} tokens",
     )
 
 
 def token_overlap(found: Overlap) -> Column | None:
-    """The overlap of every shared token; None where only some were asked."""
-    if len(found.queries) < found.shared:
-        return None
-    return Column(q.TOKEN_OVERLAP, found.jaccard, "neighbor overlap")
+    """The overlap of every shared token; None if only some are queries."""
+    return Column(q.TOKEN_OVERLAP, found.jaccard, "neighbor overlap") if found.is_exact else None
 
 
 def expected_jaccard(n: int, k: int) -> float:
-    """Mean Jaccard index of two independent random sets of k of n things."""
+    """Mean Jaccard index of two independent random sets of k of n tokens."""
     ways = comb(n, k)
     return sum(
         comb(k, i) * comb(n - k, k - i) / ways * i / (2 * k - i)
@@ -165,21 +168,14 @@ def expected_jaccard(n: int, k: int) -> float:
 
 
 def build_moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray | None) -> Table:
-    """The tokens that were asked and keep least, of equals the most frequent first.
+    """The queries that keep the fewest neighbors, but not all; ties by descending count.
 
-    Tokens that keep all their neighbors are not among them.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        Of the shared tokens.
-    counts : float64 array, shape (S,), or None
+    `labels` and `counts` are those of the shared tokens.
     """
     jaccard = found.jaccard
     frequent = np.zeros(len(jaccard)) if counts is None else counts[found.queries]
     order = np.lexsort((found.queries, -frequent, jaccard))[:SHOWN]
     order = order[jaccard[order] < 1.0]
-    k = found.before.shape[1]
     rows: list[tuple[Cell, ...]] = []
     for at in order.tolist():
         near = [labels[i] for side in (found.before, found.after) for i in side[at].tolist()]
@@ -187,7 +183,7 @@ def build_moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray 
     columns = (
         "token",
         "overlap",
-        *(f"{side} {i}" for side in ("before", "after") for i in range(1, k + 1)),
+        *(f"{side} {i}" for side in ("before", "after") for i in range(1, found.k + 1)),
     )
     first = "" if counts is None else "; of equals, the most frequent first"
-    return Table(q.MOVED, columns, tuple(rows), note=f"{found.looked_at}{first}")
+    return Table(q.MOVED, columns, tuple(rows), note=f"{found.sample}{first}")

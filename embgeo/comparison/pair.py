@@ -1,4 +1,4 @@
-"""What takes two matrices, and what one number has next to that of the baseline."""
+"""Values of two matrices, and differences of numbers from the baseline."""
 
 from __future__ import annotations
 
@@ -20,42 +20,40 @@ from embgeo.core.values import (
     format_number,
 )
 
-#: What is known of a difference. "beyond error": other tokens of the same population would hardly
-#: ever make it that large (by its error over tokens, after Holm's correction over all differences
-#: that are judged); "within error": they may; "not judged": sampled, and its error over tokens is
-#: not known; "exact": not sampled, its error over tokens not known; "equal": exact, and equal
-#: but for rounding; "undefined": one side has no value, or the two are not measurements of the same
-#: thing.
+#: What is known about a difference. "beyond error": other tokens of the same population would
+#: hardly ever make it that large (by its error over tokens, after Holm's correction for all judged
+#: differences); "within error": they may; "not judged": sampled, and its error over tokens is not
+#: known; "exact": not sampled, and its error over tokens is not known; "equal": exact, and equal up
+#: to rounding; "undefined": one side has no value, or the measurements are not comparable.
 Change = Literal["beyond error", "within error", "not judged", "exact", "equal", "undefined"]
 Direction = Literal["better", "worse"] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What takes two matrices, over their shared tokens.
+    """Values of two matrices, over their shared tokens.
 
     Attributes
     ----------
     first, second : int
-        Places of the two among the members; `first` is the baseline, or in a track also the
-        member before.
+        Places among the members; `first` is the baseline, or in a track also the previous member.
     matching : Matching
     scalars : tuple of Scalar
         ``compare.subspace_distance``, ``compare.cka``, ``compare.cka_debiased``,
         ``compare.cka_p``, ``compare.procrustes``, ``compare.neighbor_overlap``,
-        ``compare.mutual_neighbors`` and those of the change; all of them, undefined with the
-        reason where a matrix is not available. `reference` is the chance level.
+        ``compare.mutual_neighbors`` and the scalars of the change; undefined with the reason if a
+        matrix is not available. `reference` is the chance level.
     series : tuple of Series
         ``compare.principal_angles`` (degrees, smallest first).
     histograms : tuple of Histogram
         ``compare.overlap_histogram``: how many queries keep which share of their neighbors.
     columns : tuple of Column
         One number for each shared token, shape (S,), in the order of `matching`:
-        ``compare.token_overlap`` where all of them were asked for their neighbors.
+        ``compare.token_overlap`` if all of them are queries.
     tables : tuple of Table
         ``compare.moved``: tokens whose neighborhood changed most, the most changed first.
         Columns: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in
-        `first`), ``after 1`` … ``after k`` (nearest in `second`); a cell is None where there are
+        `first`), ``after 1`` … ``after k`` (nearest in `second`); a cell is None if there are
         fewer than k neighbors.
     """
 
@@ -74,17 +72,14 @@ class Pair:
         return f"{self.first}-{self.second}"
 
     def __getitem__(self, name: str) -> Value:
-        """The value called ``compare.…``; KeyError if this pair does not hold it."""
-        for value in self.values():
-            if value.name == name:
-                return value
-        raise KeyError(name)
+        """The value with this name; KeyError if there is none."""
+        return {value.name: value for value in self.values()}[name]
 
     def __contains__(self, name: object) -> bool:
         return any(value.name == name for value in self.values())
 
     def scalar(self, quantity: Quantity) -> Scalar | None:
-        """The scalar of a quantity; None where it was left out."""
+        """The scalar of a quantity, or None."""
         return next((one for one in self.scalars if one.name == quantity.name), None)
 
     def values(self) -> tuple[Value, ...]:
@@ -93,7 +88,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Difference:
-    """One scalar of the analyses: what a member has beside what the baseline has.
+    """The difference of a scalar of a member from that of the baseline.
 
     Attributes
     ----------
@@ -104,23 +99,23 @@ class Difference:
     difference : float or None
         ``value − baseline``; None exactly if `undefined` gives a reason.
     standard_error : float or None
-        One standard error of the difference, where it is known.
+        One standard error of the difference, if known.
     error_kind : {"monte_carlo", "population"} or None
-        What the standard error is about; "monte_carlo" where that over tokens is not known.
+        What the standard error is about; "monte_carlo" if the error over tokens is not known.
     interval : tuple of two floats or None
-        95 % interval of the difference, where its standard error is known.
+        95 % interval of the difference, if its standard error is known.
     p_value, p_adjusted : float or None
-        Chance of a difference of this size at least, if the populations have none; and after Holm's
-        correction. Of differences that are judged.
+        The probability of a difference of at least this size if the populations do not differ; and
+        after Holm's correction. Only for judged differences.
     error_note : str
-        How error and interval were found; empty where there is neither.
+        How error and interval were computed; empty without them.
     change : Change
     direction : {"better", "worse"} or None
-        None where neither direction is good in itself (nearly everywhere), or nothing changed.
+        None if neither direction is good in itself (nearly always), or nothing changed.
     undefined : str
         Why there is no difference.
     note : str
-        What keeps the two from being the same measurement (other conventions, other options).
+        How the two measurements differ (other conventions, other options).
     """
 
     quantity: Quantity = field(metadata=INLINE)

@@ -1,4 +1,4 @@
-"""What takes two matrices: the values of a pair, or why there are none."""
+"""The values of a pair of matrices, or why there are none."""
 
 from __future__ import annotations
 
@@ -36,17 +36,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
-    """What the user may choose about a comparison.
+    """Options of a comparison.
 
     Attributes
     ----------
-    seed : int
     match : {"token", "row"} or None
-        How rows are matched; None: by token where all have tokens, else by row.
+        How rows are matched; None: by token if all have tokens, else by row.
     queries : int or None
         Tokens whose neighbors are compared; None: all up to 5,000, else 1,000; 0: none.
-    resources : Resources
-        Memory and threads.
     """
 
     seed: int = 0
@@ -57,7 +54,7 @@ class ComparisonOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonInput:
-    """A member of a comparison, with its matrix where that can be read."""
+    """A member of a comparison, with its matrix if it can be read."""
 
     member: Member
     matrix: Matrix | None = None
@@ -70,7 +67,7 @@ def compared(
     options: ComparisonOptions,
     progress: Progress,
 ) -> Pair:
-    """Everything about two of the inputs."""
+    """All values of two of the inputs."""
     one, other = inputs[first], inputs[second]
     matching = match(one.member.analysis, other.member.analysis, options.match)
     reason = explain_undefined(one, other, matching)
@@ -83,7 +80,7 @@ def compared(
         other.member.analysis.rows[matching.second],
         options.resources,
     )
-    # Not by name: what draws the bar reads markup in it.
+    # Not by name: the progress bar would read markup in it.
     progress.start(f"matrices {first + 1} and {second + 1}", shared.n)
     reason = no_neighbors(shared.n, options)
     queries = draw_queries(shared.n, 0 if reason else options.queries, options.seed)
@@ -122,9 +119,9 @@ def compared(
 def read_both(
     shared: Shared, queries: IntArray, advance: Callable[[int], None]
 ) -> tuple[Joint, Overlap | None]:
-    """One pass for the neighbors and all sums, a second for what needs the means.
+    """One pass for neighbors and sums, a second that needs the means.
 
-    Very many queries are asked in further passes.
+    Very many queries need further passes.
     """
     chunks = in_chunks(queries, shared.resources.memory)
     if not chunks:
@@ -140,7 +137,7 @@ def read_both(
 
 
 def explain_undefined(one: ComparisonInput, other: ComparisonInput, matching: Matching) -> str:
-    """Why nothing that takes both matrices can be said; empty if it can."""
+    """Why values of two matrices are undefined; empty if they are not."""
     if matching.by is None:
         return matching.reason
     if matching.shared < 2:
@@ -163,7 +160,7 @@ def no_neighbors(shared: int, options: ComparisonOptions) -> str:
 
 
 def labels(member: Member, matching: Matching) -> list[str]:
-    """Tokens of the shared rows, or their numbers."""
+    """Tokens of the shared rows, or their row numbers."""
     analysis = member.analysis
     if analysis.tokens is None:
         return [f"row {row}" for row in analysis.rows[matching.first].tolist()]

@@ -1,8 +1,8 @@
-"""The content of ``comparison.json``: what is saved of a comparison next to the analyses.
+"""The content of ``comparison.json``, which is saved next to the analyses.
 
 Format history
 --------------
-1 : first version (embgeo 0.1). Facts of scalars stood in prose, and the arrays of a matching in one
+1 : first version (embgeo 0.1), with facts of scalars in prose, and the arrays of a matching in one
     list.
 2 : typed facts of scalars.
 3 : duplicates and outliers of a track.
@@ -20,13 +20,13 @@ from embgeo.io.bounded.records import Json, RecordFormat
 from embgeo.result.saved import read_typed_facts
 
 COMPARISON_NAME = "comparison.json"
-#: What a folder of a member may be called: its place, a hyphen, something plain.
+#: Names of folders of members: place, hyphen, plain characters.
 MEMBER_FOLDER = re.compile(r"\d{1,4}-[A-Za-z0-9._-]{0,60}")
 
 
 @dataclass(frozen=True, slots=True)
 class SavedMember:
-    """A member without its analysis, which lies in `folder`."""
+    """A member without its analysis, which is in `folder`."""
 
     name: str
     given: str
@@ -51,7 +51,7 @@ class SavedComparison:
 
 
 def _check(saved: SavedComparison) -> None:
-    """ValueError unless places and lengths fit the members, whose folders lie in this one."""
+    """Raise ValueError unless places and lengths fit the members."""
     check_folders([member.folder for member in saved.members])
     count = len(saved.members)
     for pair in saved.pairs:

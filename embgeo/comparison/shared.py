@@ -11,21 +11,20 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.stats.block import Block
-from embgeo.stats.resources import PassPlan, Resources, shared_fold
+from embgeo.stats.resources import Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """X and Y side by side: row i of ``[X | Y]`` is that of shared token i.
+    """X and Y side by side: row i of ``[X | Y]`` belongs to shared token i.
 
     Attributes
     ----------
     first, second : Matrix
-        Of p and of q columns.
+        With p and with q columns.
     first_rows, second_rows : int arrays, shape (S,)
         Row numbers of the shared tokens in either matrix.
-    resources : Resources
     """
 
     first: Matrix
@@ -57,16 +56,13 @@ class Shared:
         plan = self.resources.plan(self.n, self.p + self.q)
 
         def blocks(start: int, stop: int) -> Iterator[Block]:
-            return self._blocks(start, stop, plan)
+            for first in range(start, stop, plan.block_rows):
+                index = np.arange(first, min(first + plan.block_rows, stop), dtype=np.int64)
+                x = self.first.stored(self.first_rows[index])
+                y = self.second.stored(self.second_rows[index])
+                yield Block(index, np.hstack([x, y]))
 
         shared_fold(plan, self.n, blocks, statistics, advance)
-
-    def _blocks(self, start: int, stop: int, plan: PassPlan) -> Iterator[Block]:
-        for first in range(start, stop, plan.block_rows):
-            index = np.arange(first, min(first + plan.block_rows, stop), dtype=np.int64)
-            x = self.first.stored(self.first_rows[index])
-            y = self.second.stored(self.second_rows[index])
-            yield Block(index, np.hstack([x, y]))
 
     def fold_sides(self, first: Sequence[Statistic], second: Sequence[Statistic]) -> None:
         """One pass over either matrix: rows x to the first statistics, rows y to the second."""

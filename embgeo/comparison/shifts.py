@@ -1,16 +1,27 @@
-"""How each finding about the baseline changes in another matrix, in words and numbers."""
+"""How each finding changes from the baseline to another matrix, in words and numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from embgeo.comparison.change import median_norms
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.pair import Change, Difference
+from embgeo.comparison.pair import Change
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
-from embgeo.core.values import Scalar, format_number
-from embgeo.diagnosis.finding import Finding, Part, Quote, format_percent
+from embgeo.core.values import Quantity, format_number
+from embgeo.core.words import capital
+from embgeo.diagnosis.finding import (
+    Finding,
+    Part,
+    Quote,
+    find_scalar,
+    join_parts,
+    join_text,
+    quote,
+    quote_percent,
+)
+from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.verdict import judge
 
 #: What is known of a difference, inside a sentence.
@@ -31,7 +42,7 @@ class Shift:
     Attributes
     ----------
     key, title : str
-        Of the finding; "tokens" for what takes both matrices.
+        Of the finding; "tokens" for numbers of two matrices.
     before, after : Finding or None
         None for "tokens", which has no state.
     parts : tuple of str and Quote
@@ -46,11 +57,11 @@ class Shift:
 
     @property
     def sentence(self) -> str:
-        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+        return join_text(self.parts)
 
 
 class _Sides:
-    """Two analyses and the differences of their numbers."""
+    """The baseline, a member, and the differences of their numbers."""
 
     def __init__(self, comparison: Comparison, place: int) -> None:
         self.comparison, self.place = comparison, place
@@ -58,47 +69,40 @@ class _Sides:
         self.new = comparison.members[place].analysis
         self.differences = {d.name: d for d in comparison.differences_of(place)}
 
-    def both(self, name: str) -> tuple[Scalar, Scalar, Difference] | None:
-        """The number on both sides, where both have a value and may be compared."""
-        old, new = self.old.scalar(name), self.new.scalar(name)
-        difference = self.differences.get(name)
+    def describe_move(self, quantity: Quantity, share: bool = False) -> list[Part]:
+        """``"0.4673 → 0.004687"``, each number linked; empty unless both sides have a number."""
+        old, new = find_scalar(self.old, quantity), find_scalar(self.new, quantity)
+        difference = self.differences.get(quantity.name)
         if old is None or new is None or difference is None or difference.difference is None:
-            return None
-        return None if old.value is None or new.value is None else (old, new, difference)
-
-    def describe_move(self, name: str, share: bool = False) -> list[Part]:
-        """``"0.4673 → 0.004687"``, each number linked; empty where there are not two."""
-        found = self.both(name)
-        if found is None:
             return []
-        old, new, _ = found
-        text = (lambda s: format_percent(s.value or 0.0)) if share else (lambda s: s.text)
-        return [Quote(name, text(old)), " → ", Quote(name, text(new))]
+        write = quote_percent if share else quote
+        return [write(old), " → ", write(new)]
 
-    def sure(self, *names: str) -> str:
-        """What is known of these differences, as the end of a clause in brackets."""
-        said = [SURENESS[found[2].change] for name in names if (found := self.both(name))]
-        return f" ({'; '.join(dict.fromkeys(said))})" if said else ""
+    def describe_change(self, *quantities: Quantity) -> str:
+        """What is known of these differences, in brackets; may be empty."""
+        changes = [
+            SURENESS[self.differences[q.name].change] for q in quantities if self.describe_move(q)
+        ]
+        return f" ({'; '.join(dict.fromkeys(changes))})" if changes else ""
 
 
 def shifts(comparison: Comparison, place: int) -> tuple[Shift, ...]:
-    """Every question that both analyses answer, and how the tokens' neighbors changed."""
+    """Every question that both analyses answer, and how the neighbors of tokens changed."""
     sides = _Sides(comparison, place)
     old, new = judge(sides.old), judge(sides.new)
-    found = []
-    for key, title, tell in _QUESTIONS:
-        parts = tell(sides)
-        if parts:
-            found.append(Shift(key, title, old.finding(key), new.finding(key), tuple(parts)))
-    kept = _tokens(sides)
-    if kept:
+    found = [
+        Shift(key, _TITLES[key], old.finding(key), new.finding(key), tuple(parts))
+        for key, describe in _QUESTIONS.items()
+        if (parts := describe(sides))
+    ]
+    if kept := _tokens(sides):
         found.append(Shift("tokens", "Do tokens keep their neighbors?", None, None, tuple(kept)))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """One question and how each of several matrices answers it; None where one does not."""
+    """One question, and how each of several matrices answers it; None if one does not."""
 
     title: str
     findings: tuple[Finding | None, ...]
@@ -107,64 +111,77 @@ class StateRow:
 def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow, ...]:
     """The questions, answered for the members at these places."""
     judged = [judge(comparison.members[place].analysis) for place in places]
-    rows = (StateRow(title, tuple(v.finding(key) for v in judged)) for key, title, _ in _QUESTIONS)
+    rows = (StateRow(_TITLES[key], tuple(v.finding(key) for v in judged)) for key in _QUESTIONS)
     return tuple(row for row in rows if any(row.findings))
 
 
+def _join_moves(moves: Iterable[tuple[str, list[Part]]]) -> list[Part]:
+    """``Lead 1 → 2; other lead 3 → 4``, without what did not move; empty if nothing did."""
+    parts = join_parts("; ", [[lead, *move] for lead, move in moves if move])
+    if parts and isinstance(parts[0], str):
+        parts[0] = capital(parts[0])
+    return parts
+
+
 def _rows(sides: _Sides) -> list[Part]:
-    """Only where a row is damaged on either side."""
-    found = sides.both(tokens.DAMAGED_ROWS.name)
-    if found is None or not (found[0].value or found[1].value):
+    """Only if a row is damaged on either side."""
+    if not any(find_scalar(a, tokens.DAMAGED_ROWS) for a in (sides.old, sides.new)):
         return []
-    return ["Damaged rows ", *sides.describe_move(tokens.DAMAGED_ROWS.name), "."]
+    move = sides.describe_move(tokens.DAMAGED_ROWS)
+    return ["Damaged rows ", *move, "."] if move else []
 
 
 def _cone(sides: _Sides) -> list[Part]:
-    mean = sides.describe_move(cosine.MEAN.name)
+    mean = sides.describe_move(cosine.MEAN)
     if not mean:
         return []
-    parts: list[Part] = ["Mean cosine of two rows ", *mean, sides.sure(cosine.MEAN.name)]
-    angle = sides.describe_move(cosine.CONE_HALF_ANGLE_MEDIAN.name)
-    if angle:
-        parts += ["; median angle to the mean direction ", *angle]
+    parts = _join_moves(
+        [
+            ("Mean cosine of two rows ", [*mean, sides.describe_change(cosine.MEAN)]),
+            (
+                "median angle to the mean direction ",
+                sides.describe_move(cosine.CONE_HALF_ANGLE_MEDIAN),
+            ),
+        ]
+    )
     return [*parts, ". Isotropic rows: about 0 and 90°."]
 
 
 def _spectrum(sides: _Sides) -> list[Part]:
-    top = sides.describe_move(spectrum.TOP_SHARE.name, share=True)
-    rank = sides.describe_move(spectrum.EFFECTIVE_RANK.name)
-    parts: list[Part] = []
-    if top:
-        parts += ["Energy of the strongest direction ", *top]
-    if rank:
-        parts += ["; effective rank " if top else "Effective rank ", *rank]
-    if not parts:
-        return []
-    return [*parts, f"{sides.sure(spectrum.TOP_SHARE.name, spectrum.EFFECTIVE_RANK.name)}."]
+    parts = _join_moves(
+        [
+            (
+                "energy of the strongest direction ",
+                sides.describe_move(spectrum.TOP_SHARE, share=True),
+            ),
+            ("effective rank ", sides.describe_move(spectrum.EFFECTIVE_RANK)),
+        ]
+    )
+    change = sides.describe_change(spectrum.TOP_SHARE, spectrum.EFFECTIVE_RANK)
+    return [*parts, f"{change}."] if parts else []
 
 
 def _isotropy(sides: _Sides) -> list[Part]:
-    unit, raw = sides.describe_move(isotropy.I1_UNIT.name), sides.describe_move(isotropy.I1.name)
+    raw, unit = sides.describe_move(isotropy.I1), sides.describe_move(isotropy.I1_UNIT)
     if not unit and not raw:
         return []
-    each = sides.describe_move(isotropy.I1_UNIT_ROWS.name)
-    parts: list[Part] = []
-    if raw:
-        parts += ["I1 as stored ", *raw]
-    if unit:
-        parts += ["; at a mean norm of 1 " if raw else "I1 at a mean norm of 1 ", *unit]
-    if each:
-        parts += ["; with every row at norm 1 ", *each]
-    names = (isotropy.I1.name, isotropy.I1_UNIT.name, isotropy.I1_UNIT_ROWS.name)
-    parts += [f"{sides.sure(*names)}."]
-    norms = median_norms(sides.old, sides.new)
+    parts = _join_moves(
+        [
+            ("I1 as stored ", raw),
+            ("at a mean norm of 1 " if raw else "I1 at a mean norm of 1 ", unit),
+            ("with every row at norm 1 ", sides.describe_move(isotropy.I1_UNIT_ROWS)),
+        ]
+    )
+    quantities = (isotropy.I1, isotropy.I1_UNIT, isotropy.I1_UNIT_ROWS)
+    parts.append(f"{sides.describe_change(*quantities)}.")
+    norms = median_norms(sides.comparison, sides.place)
     if norms:
-        before, after = norms
+        before, after = (Quote(tokens.NORM.name, format_number(norm)) for norm in norms)
         parts += [
             " Median norm ",
-            Quote(tokens.NORM.name, format_number(before)),
+            before,
             " → ",
-            Quote(tokens.NORM.name, format_number(after)),
+            after,
             "; small norms alone raise I1 as stored, and a few long rows lower it even at a mean "
             "norm of 1.",
         ]
@@ -172,44 +189,40 @@ def _isotropy(sides: _Sides) -> list[Part]:
 
 
 def _frequency(sides: _Sides) -> list[Part]:
-    parts: list[Part] = []
-    for lead, name in (
-        ("AUC of a probe that tells rare from popular tokens ", frequency.PROBE_AUC.name),
-        ("rare among the neighbors of popular tokens ", frequency.NEIGHBOR_RARITY_POPULAR.name),
-    ):
-        moved = sides.describe_move(name)
-        if moved:
-            parts += [*(["; "] if parts else []), lead, *moved, sides.sure(name)]
-    if not parts:
-        return []
-    if isinstance(parts[0], str):
-        parts[0] = parts[0][0].upper() + parts[0][1:]
-    return [*parts, "."]
+    parts = _join_moves(
+        (lead, [*move, sides.describe_change(quantity)])
+        for lead, quantity in (
+            ("AUC of a probe that tells rare from popular tokens ", frequency.PROBE_AUC),
+            ("rare among the neighbors of popular tokens ", frequency.NEIGHBOR_RARITY_POPULAR),
+        )
+        if (move := sides.describe_move(quantity))
+    )
+    return [*parts, "."] if parts else []
 
 
 def _tokens(sides: _Sides) -> list[Part]:
     pair = sides.comparison.pair(0, sides.place)
-    scalars = {s.name: s for s in pair.scalars if s.value is not None} if pair else {}
-    parts: list[Part] = []
-    for lead, name in (
-        ("overlap of nearest neighbors (Jaccard) ", compare.NEIGHBOR_OVERLAP.name),
-        ("linear CKA ", compare.CKA.name),
-        ("subspace distance ", compare.SUBSPACE_DISTANCE.name),
-    ):
-        if name in scalars:
-            s = scalars[name]
-            chance = f" (chance: {s.reference_text})" if s.reference_text else ""
-            parts += ["; " if parts else "", lead, Quote(name, s.text), chance]
-    if not parts:
-        return []
-    lead = str(parts[1])
-    return [lead[0].upper() + lead[1:], *parts[2:], "."]
+    scalars = [
+        (lead, pair.scalar(quantity) if pair else None)
+        for lead, quantity in (
+            ("overlap of nearest neighbors (Jaccard) ", compare.NEIGHBOR_OVERLAP),
+            ("linear CKA ", compare.CKA),
+            ("subspace distance ", compare.SUBSPACE_DISTANCE),
+        )
+    ]
+    parts = _join_moves(
+        (lead, [quote(s), f" (chance: {s.reference_text})" if s.reference_text else ""])
+        for lead, s in scalars
+        if s is not None and s.value is not None
+    )
+    return [*parts, "."] if parts else []
 
 
-_QUESTIONS: tuple[tuple[str, str, Callable[[_Sides], list[Part]]], ...] = (
-    ("rows", "Are rows damaged?", _rows),
-    ("cone", "Do the rows point the same way?", _cone),
-    ("spectrum", "Do a few directions hold everything?", _spectrum),
-    ("isotropy", "Are all directions alike?", _isotropy),
-    ("frequency", "Do rare and popular tokens live apart?", _frequency),
-)
+_QUESTIONS: dict[str, Callable[[_Sides], list[Part]]] = {
+    "rows": _rows,
+    "cone": _cone,
+    "spectrum": _spectrum,
+    "isotropy": _isotropy,
+    "frequency": _frequency,
+}
+_TITLES = {f.QUESTION.key: f.QUESTION.title for f in FINDINGS}

@@ -6,27 +6,22 @@ import numpy as np
 
 from embgeo.comparison.alignment import cka_values
 from embgeo.comparison.joint import Joint
-from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
 from embgeo.numerics.spectra import compute_effective_rank
 
-#: A change smaller than this share of the matrices is of the size of rounding errors.
+#: A relative change below this limit is of the size of rounding errors.
 LEAST_CHANGE = 1e-10
 
 
 def similarities(joint: Joint) -> list[Scalar | Series]:
-    """Every number of two matrices that needs no neighbors."""
-    return [
-        *subspace_values(joint),
-        *cka_values(joint),
-        procrustes(joint),
-        *change_values(joint),
-    ]
+    """Every number of two matrices that does not need neighbors."""
+    first = [*subspace_values(joint), *cka_values(joint)]
+    return [*first, procrustes(joint), *change_values(joint)]
 
 
 def subspace_values(joint: Joint) -> list[Scalar | Series]:
-    """Distance and angles of the column spaces; sines are formed from residuals."""
+    """Distance and angles of the column spaces; sines are computed from residuals."""
     dimensions, cosines, sines = joint.angles()
     wide = max(dimensions)
     if not min(dimensions):
@@ -53,9 +48,11 @@ def subspace_values(joint: Joint) -> list[Scalar | Series]:
 
 
 def procrustes(joint: Joint) -> Scalar:
-    """min_Q ‖X/‖X‖ − (Y/‖Y‖)Q‖_F, the residual formed."""
-    x, y = same_width(joint.x, joint.y)
-    x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
+    """min_Q ‖X/‖X‖ − (Y/‖Y‖)Q‖_F, from the residual; the narrower matrix gets zero columns."""
+    width = max(joint.x.shape[1], joint.y.shape[1])
+    x, y = (
+        np.pad(a, ((0, 0), (0, width - a.shape[1]))) / np.linalg.norm(a) for a in (joint.x, joint.y)
+    )
     u, _, vt = np.linalg.svd(y.T @ x)
     padded = "" if joint.x.shape[1] == joint.y.shape[1] else "; the narrower padded with zeros"
     return q.PROCRUSTES.measured(
@@ -64,22 +61,10 @@ def procrustes(joint: Joint) -> Scalar:
     )
 
 
-def same_width(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The narrower one padded with zero columns."""
-    width = max(x.shape[1], y.shape[1])
-    padded = [np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (x, y)]
-    return padded[0], padded[1]
-
-
 def change_values(joint: Joint) -> list[Scalar | Series]:
-    """The difference Y − X itself; it takes matrices of equally many columns."""
+    """The difference Y − X, which needs matrices with the same number of columns."""
     sums = joint.sums
-    quantities = (
-        q.RELATIVE_CHANGE,
-        q.MATRIX_COSINE,
-        q.TOKEN_COSINE,
-        q.CHANGE_EFFECTIVE_RANK,
-    )
+    quantities = q.RELATIVE_CHANGE, q.MATRIX_COSINE, q.TOKEN_COSINE, q.CHANGE_EFFECTIVE_RANK
     if joint.x.shape[1] != joint.y.shape[1]:
         reason = f"{joint.x.shape[1]:,} columns are not {joint.y.shape[1]:,}"
         return [quantity.undefined(reason) for quantity in quantities]

@@ -1,4 +1,4 @@
-"""Training steps of checkpoints: from the numbers in their names, else from what they hold."""
+"""Training steps of checkpoints: from their names, else from their content."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from embgeo.core.errors import BadOption
 from embgeo.io.remote.names import as_written
 
-#: A number in a path, and the word before it; 10k and 1M are thousands and millions.
+#: A number in a path, with the word in front of it and the letter behind it, as in 10k and 1M.
 NUMBER = re.compile(r"(?:([A-Za-z_]+)[-_=.]*)?(\d+)(?:([kKmM])(?![A-Za-z0-9]))?")
 FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
-#: What steps are called, the best name first.
+#: Names of steps, the best first.
 WORDS = ("step", "steps", "iteration", "iter", "update", "updates", "batch", "epoch")
 
 ReadStep = Callable[[Path], "tuple[float, str] | None"]
@@ -21,14 +21,7 @@ ReadStep = Callable[[Path], "tuple[float, str] | None"]
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One step for each file.
-
-    Attributes
-    ----------
-    values : tuple of float
-    source : str
-        Where they come from, in words.
-    """
+    """One step for each file, and the origin of the steps in words."""
 
     values: tuple[float, ...]
     source: str
@@ -42,10 +35,7 @@ class Steps:
 def steps_of(paths: Sequence[Path], read: ReadStep) -> Steps:
     """The steps of checkpoints of one run.
 
-    Parameters
-    ----------
-    read : callable
-        Gives the step that a file itself holds and what it is called there, or None.
+    `read` returns the step in a file with the name of its entry, or None.
     """
     named = from_names([str(path) for path in paths])
     if named is not None:
@@ -80,7 +70,7 @@ def refuse_equal(paths: Sequence[Path], values: Sequence[float]) -> None:
 def from_names(names: Sequence[str]) -> Steps | None:
     """The number that distinguishes the names; None if there is none.
 
-    Where several numbers differ, one that is called a step (an iteration, …) is taken, else the
+    If several numbers differ, one that is called a step (an iteration, …) is preferred, then the
     last one.
 
     >>> from_names(["run2/ckpt-500.pt", "run2/ckpt-1000.pt"]).values
@@ -111,8 +101,6 @@ def word_of(match: re.Match[str]) -> str:
 
 
 def rank_of(word: str) -> int:
-    """Lower for better names; a word that ends in one of `WORDS` counts as it (global_step)."""
-    for rank, known in enumerate(WORDS):
-        if word == known or word.endswith(f"_{known}"):
-            return rank
-    return len(WORDS)
+    """The place in `WORDS` of a word or its ending (global_step); lower is better."""
+    ranks = (rank for rank, name in enumerate(WORDS) if f"_{word}".endswith(f"_{name}"))
+    return next(ranks, len(WORDS))

@@ -1,4 +1,4 @@
-"""Numbers over training: curves of checkpoints of one run, and where they bend."""
+"""Numbers over training: curves of checkpoints of one run, and their bends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from embgeo.core.quantities import track as q
 from embgeo.core.typed import INLINE
 from embgeo.core.values import Quantity, Scalar
+from embgeo.core.words import join_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Bend:
     step : float
         Where the two segments meet.
     slope_before, slope_after : float
-        Of the two segments, per step.
+        Slopes of the two segments, per step.
     left : float
         Sum of squared residuals of the two segments as a share of that of one straight line.
     """
@@ -39,10 +40,10 @@ class Curve:
     ----------
     quantity : Quantity
     against : {"", "first", "previous"}
-        Empty for a number of each matrix alone; otherwise with which other member the number is
-        taken: the first of the track, or the one before.
+        Empty for a number of a single matrix; else the other member of the pair: the first of the
+        track, or the previous one.
     values, standard_errors : tuple of float or None
-        One for each member of the track, None where there is none.
+        One for each member of the track, None if there is none.
     bend : Bend or None
     no_bend : str
         Why there is no bend.
@@ -65,12 +66,12 @@ class Track:
     steps : tuple of float
         Rising.
     source : str
-        Where the steps come from, in words.
+        The origin of the steps, in words.
     curves : tuple of Curve
-        Of every scalar that some member has, then of what takes two matrices.
+        One for every scalar that some member has, then for the numbers of two matrices.
     same_as : tuple of int or None
         For each member, the place of the first one that holds the same matrix, byte by byte; None
-        where that is the member itself. Duplicates take no part in bends and lines.
+        if that is the member itself. Bends and lines leave duplicates out.
     outliers : tuple of int
         Places of members that do not fit their neighbors.
     """
@@ -87,11 +88,11 @@ class Track:
         return tuple(i for i in range(len(self.steps)) if self.original_of(i) is None)
 
     def original_of(self, place: int) -> int | None:
-        """Place of the member that this one is a duplicate of."""
+        """Place of the member that this one duplicates."""
         return self.same_as[place] if self.same_as else None
 
     def scalars(self) -> tuple[Scalar, ...]:
-        """The numbers about the run as a whole, which rules of a gate may name."""
+        """Numbers about the whole run, which rules of a gate may name."""
         duplicates = len(self.steps) - len(self.distinct)
         return (q.DUPLICATES.measured(duplicates), q.OUTLIERS.measured(len(self.outliers)))
 
@@ -103,8 +104,3 @@ def name_steps(steps: Sequence[float]) -> str:
     ('step 9', 'steps 0, 1,000 and 143,000')
     """
     return f"step{'' if len(steps) == 1 else 's'} {join_words([f'{s:,.10g}' for s in steps])}"
-
-
-def join_words(words: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -13,7 +13,7 @@ from embgeo.core.matrix import BLOCK_ROWS, Matrix
 from embgeo.core.progress import Progress
 from embgeo.replacement.survey import RowSurvey, survey
 
-#: Rows that are listed at most.
+#: Listed rows, at most.
 LISTED = 200
 
 
@@ -23,12 +23,10 @@ class AddedRow:
 
     Attributes
     ----------
-    row : int
-    token : str or None
     norm : float or None
-        None where it is not finite.
+        None if it is not finite.
     percentile : float or None
-        Share of the first matrix' healthy norms that are not larger, in percent.
+        Percentage of healthy norms of the first matrix that are not larger.
     """
 
     row: int
@@ -48,18 +46,18 @@ class RowChange:
     rows : tuple of two int
         Rows before and after.
     same, changed : int
-        Rows of shared tokens with the same bits, and with others (with the same numbers, where the
-        types differ).
+        Rows of shared tokens with the same bits, and with others; with the same numbers, if the
+        types differ.
     alike : int
-        Size of the largest group of added rows that are equal; 0 without added rows.
+        Size of the largest group of equal added rows; 0 without added rows.
     damaged : int
         Added rows that are zero, non-finite or far shorter than all others.
     norms : tuple of three float or None
-        Smallest, median and largest norm of the added rows that are finite.
+        Smallest, median and largest finite norm of the added rows.
     median_before : float
         Median norm of the healthy rows of the first matrix.
     added : tuple of AddedRow
-        In row order, `LISTED` at most.
+        In row order, at most `LISTED`.
     """
 
     tensor: str
@@ -79,15 +77,12 @@ class VocabularyChange:
 
     Attributes
     ----------
-    names : tuple of two str
     added, removed, moved : int
-        Tokens of the second model only, of the first only, and of both in other rows.
-    removed_examples : tuple of str
+        Tokens of the second model only, of the first only, and of both in different rows.
     missing_rows : tuple of two int
-        Tokens of the tokenizers that the matrices have no row for, before and after.
-    input : RowChange
+        Tokens without a row, before and after.
     output : RowChange or None
-        Where both models have an output matrix of its own.
+        None unless both models have an output matrix of their own.
     """
 
     names: tuple[str, str]
@@ -115,15 +110,8 @@ def compare_rows(
 ) -> VocabularyChange:
     """Rows that were added, removed, moved and changed.
 
-    Tokens are matched by their string where both sides have them, else by their row number. Masked
-    rows, which belong to no token, take no part.
-
-    Parameters
-    ----------
-    before, after : Matrix
-    names : tuple of two str
-        What to call them.
-    progress : Progress, optional
+    Tokens are matched by their string if both sides have them, else by their row number. Masked
+    rows, which belong to no token, are ignored.
     """
     pairs = _pair_rows(before, after)
     sides = [(before, after)]
@@ -152,7 +140,7 @@ def _count_missing(matrix: Matrix) -> int:
 
 
 def _real_rows(matrix: Matrix) -> list[int]:
-    """Rows that a token belongs to."""
+    """Rows of tokens, without masked ones."""
     real = np.ones(matrix.n, dtype=bool)
     for rows in matrix.masked.values():
         real[rows] = False
@@ -160,7 +148,7 @@ def _real_rows(matrix: Matrix) -> list[int]:
 
 
 def _pair_rows(before: Matrix, after: Matrix) -> _RowPairs:
-    """A token in the same row on both sides stays there; else its first row counts."""
+    """A token in the same row on both sides is matched there; else its first row counts."""
     by_token = before.tokens is not None and after.tokens is not None
     known: dict[str | int | None, int] = {}
     for row in _real_rows(before):
@@ -202,7 +190,7 @@ def _compare_side(
 
 
 def _compare_bits(before: Matrix, after: Matrix, pairs: _RowPairs) -> Iterator[Mask]:
-    """Whether shared rows are equal, block by block; bit by bit where the types are the same."""
+    """Whether shared rows are equal, block by block; bit by bit if the types are the same."""
     for start in range(0, len(pairs.before), BLOCK_ROWS):
         part = slice(start, start + BLOCK_ROWS)
         one, other = before.data[pairs.before[part]], after.data[pairs.after[part]]

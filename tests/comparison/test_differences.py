@@ -246,7 +246,7 @@ def test_a_few_differences_within_their_error_are_named():
     assert len(inside) > MOST_NAMED
     assert made.sentences[-1].endswith(f" {len(inside)} are within it.")
     few = inside[:MOST_NAMED]
-    last = sentences(made.members, made.pairs, [*few, *beyond])[-1]
+    last = sentences(replace(made, differences=(*few, *beyond)))[-1]
     assert last.endswith(f"within it: {'; '.join(d.quantity.title for d in few)}.")
 
 
@@ -396,7 +396,14 @@ def test_sentences_name_the_member_where_there_are_several():
     )
     assert any(s.startswith("W1: I1 ") for s in made.sentences)
     assert any(s.startswith("W2: I1 ") for s in made.sentences)
-    only = sentences(made.members[:2], made.pairs[:1], made.differences_of(1))
+    only = sentences(
+        replace(
+            made,
+            members=made.members[:2],
+            pairs=made.pairs[:1],
+            differences=made.differences_of(1),
+        )
+    )
     assert only[0].startswith("I1 ")
 
 
