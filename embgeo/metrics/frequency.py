@@ -25,7 +25,7 @@ from embgeo.core.values import Cell, Column, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import BINS, Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.ranking import spearman
+from embgeo.numerics.scores import spearman
 from embgeo.stats import GroupMoments
 from embgeo.stats.statistic import Statistic
 

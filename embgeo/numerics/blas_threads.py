@@ -1,8 +1,7 @@
-"""How many threads BLAS takes for a call: counted, and held back by several callers at a time.
+"""Limits of the number of BLAS threads.
 
-The number is one for the whole process. Each caller names a bound; the least of those that hold
-now is set, and what was there before comes back with the last of them, whatever the order in which
-they end.
+The number applies to the whole process. The smallest limit of all present callers is set; after the
+last of them ends, in any order, the number before the first is restored.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from threading import Lock
 from typing import Any
 
 _lock = Lock()
-#: The bounds that hold now, and the threads of each library before the first of them.
+#: The present limits, and the threads of each library before the first of them.
 _bounds: list[int] = []
 _before: list[int] = []
 
 
 @cache
 def _libraries() -> list[Any]:
-    import numpy.linalg  # noqa: F401  (its BLAS must be there to be found)
+    import numpy.linalg  # noqa: F401  (its BLAS has to be loaded to be found)
     import scipy.linalg.blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
@@ -30,7 +29,7 @@ def _libraries() -> list[Any]:
 
 
 def blas_threads() -> int:
-    """Threads that BLAS takes where nobody holds it back: what the environment says."""
+    """Threads of BLAS without limits, as the environment sets them."""
     with _lock:
         counts = _before if _bounds else _counts()
         return max(1, min(counts)) if counts else (os.cpu_count() or 1)
@@ -38,7 +37,7 @@ def blas_threads() -> int:
 
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """BLAS with at most this many threads a call, in the whole process."""
+    """Limit BLAS to this many threads for each call, in the whole process."""
     with _lock:
         if not _bounds:
             _before[:] = _counts()

@@ -1,11 +1,12 @@
-"""An orthogonal matrix that is almost block diagonal, applied for a fraction of a full product.
+"""Fast products with an orthogonal matrix that is almost block diagonal.
 
-Each block of columns of Q is its diagonal block and the rest, whose best approximation of rank r
-leaves out an energy of the smaller eigenvalues of (rest)ᵀ(rest) (Eckart & Young 1936).
+Each block of columns of Q is split into its diagonal block and the rest. The best approximation of
+rank r of the rest omits the energy of the smaller eigenvalues of (rest)ᵀ(rest) (Eckart & Young
+1936).
 
-The eigenvectors of WᵀW differ from those of the centered matrix by the eigenvectors of a diagonal
-matrix plus one outer product. Their entries fall off as one over the distance of the eigenvalues,
-so that what lies outside the diagonal blocks has a rank of about twenty, whatever the size.
+The eigenvectors of WᵀW are those of the centered matrix times the eigenvectors of a diagonal matrix
+plus one outer product. Entries of the latter fall off as one over the distance of the eigenvalues,
+so that the rest has a rank of about twenty at any size.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, WorkingArray
 
-#: What may be left out of a block of columns, as a spectral norm: below the rounding of float32.
+#: Largest spectral norm of the omitted part of a block, below the rounding of float32.
 TOLERANCE = 3e-8
-#: Above this share of the work of a full product there is nothing to be gained.
+#: Largest share of the work of a full product.
 WORTHWHILE = 0.6
 
 
@@ -31,8 +32,8 @@ class BlockRotation:
     ----------
     left : float32 array, shape (d, R)
     blocks : list of (slice, slice, float32 array)
-        Columns (and rows) of a diagonal block, the columns of `left` that serve it, and the
-        block above their factor, shape (width + r, width).
+        Columns (and rows) of a diagonal block, its columns of `left`, and the block stacked on
+        their factor, shape (width + r, width).
     """
 
     left: npt.NDArray[np.float32]
@@ -48,7 +49,7 @@ class BlockRotation:
 
 
 def block_rotation(q: FloatArray) -> BlockRotation | None:
-    """Q cut into blocks; None where it is not of this kind, or too small to be worth while.
+    """Q in blocks; None if this would save too little work.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Which rows lie together, apart from all others? By second modes of angles and of norms.
+"""Clumps: rows that lie together and apart from all others, by second modes of angles and norms.
 
-Rows that training hardly touches gather around the mean direction, with norms of their own (Gao et
-al. 2019, §4), and are a second mode of both. Rows that gather elsewhere, with whatever norms, are a
-second mode of the angles to a direction that many rows are near to and few opposite to.
+Rows that training hardly touches gather around the mean direction with norms of their own (Gao et
+al. 2019, §4), and form a second mode of both. Rows that gather elsewhere, with any norms, form a
+second mode of the angles to a dense direction: many rows are near it, and few opposite to it.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, Mask
 from embgeo.numerics.excess_mass import LEAST, Modes, find_critical_excess, find_modes
 
-#: Rows that both groups of short angle and of unlike norm share, of those in one of them.
+#: Least Jaccard index of the groups by angle and by norm.
 AGREEMENT = 0.5
-#: Cosines, after the mean row is subtracted, from which two rows are near each other: each is for
-#: looser or larger clumps, where those before it find none.
+#: Least cosines of near rows, after the mean row is subtracted; the next is tried for looser or
+#: larger clumps if the one before finds none.
 NEAR = (0.7, 0.5, 0.25)
-#: As many more rows of a sample have to be near a row than opposite to it.
+#: Least number of rows of a sample near a row, minus the rows opposite to it.
 LEAST_NEAR = 5
-#: Times √(2p/M), for a group with the share p of M rows: the chance level of the angles to a
-#: direction that is searched for. Gaussian, elliptic, heavy-tailed and coned rows of 2 to 64
-#: dimensions stay below 1.9 (docs/verdict.md).
+#: The chance level of angles to a searched direction is this times √(2p/M), for a group with the
+#: share p of M rows. Gaussian, elliptic, heavy-tailed and coned rows of 2 to 64 dimensions stay
+#: below 1.9 (docs/verdict.md).
 SEARCHED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Clump:
-    """Modes of angle and log norm over different rows, and which of the rows lie together.
+    """Modes of angle and log norm over distinct rows, and the rows that lie together.
 
     Attributes
     ----------
     angles, norms : Modes
-        Angles to the mean direction in radians, logarithms of norms.
+        Modes of angles to the mean direction in radians, and of logarithms of norms.
     own : Modes or None
-        Angles to the direction that was searched for.
+        Modes of angles to the dense direction.
     own_share : float
-        Share of the different rows on the near side of that.
+        Share of the distinct rows on its near side.
     distinct : int
-        Rows that differ from each other.
+        Number of distinct rows.
     rows : bool array, shape (M,)
     scattered : bool array, shape (M,)
-        The rows that lie apart where it is the others that lie together.
+        Rows that lie apart if most rows lie together.
     is_own : bool
-        Whether the rows gather around the direction that was searched for.
+        Whether the rows gather around the dense direction.
     """
 
     angles: Modes
@@ -59,20 +59,20 @@ class Clump:
 
     @property
     def limit(self) -> float:
-        """Angle around the direction of the clump within which its rows lie."""
+        """Largest angle of the clump's rows to its direction."""
         return self.own.valley if self.is_own and self.own is not None else self.angles.valley
 
 
 def find_dense_direction(unit: FloatArray) -> FloatArray | None:
-    """Where most rows are near each other, less those on the opposite side; None for few.
+    """The direction with most near rows minus opposite rows; None if these are few.
 
     The mean row is subtracted first, because in a cone all rows are near each other. Ellipsoids and
-    lines, whose dense directions are not clumps, have as many rows on the opposite side.
+    lines have dense directions without clumps, but as many rows on the opposite side.
 
     Parameters
     ----------
     unit : float64 array, shape (n, d)
-        Different unit rows.
+        Distinct unit rows.
     """
     rest = unit - unit.mean(axis=0)
     lengths = np.linalg.norm(rest, axis=1)
@@ -98,16 +98,16 @@ def find_clump(
     hashes: np.ndarray[tuple[int], np.dtype[np.uint64]],
     own_angles: FloatArray | None = None,
 ) -> Clump | None:
-    """Rows around the mean direction with norms of their own, else rows around a direction apart.
+    """Rows around the mean direction with norms of their own, or else around a dense direction.
 
-    The former are those on the near side of the valley of angles and on one side of that of norms.
-    Where those are most rows, the others on the far sides of both are scattered. Equal rows count
-    once in all tests. None for fewer than `LEAST` different rows.
+    The former lie on the near side of the valley of angles, and on one side of the valley of norms.
+    If these are most rows, the rows on the far sides of both valleys are scattered. Equal rows
+    count once in all tests. None for fewer than `LEAST` distinct rows.
 
     Parameters
     ----------
     angles, norms : float64 array, shape (M,)
-        Angles to the mean direction.
+        Angles to the mean direction, and norms.
     hashes : uint64 array, shape (M,)
     own_angles : float64 array, shape (M,), optional
         Angles to the direction of `find_dense_direction`.
@@ -123,7 +123,7 @@ def find_clump(
     none = np.zeros(len(angles), dtype=bool)
 
     def group(first: Mask, second: Mask) -> Mask:
-        """The rows in both, if these are two views of one small group."""
+        """The rows in both groups, if these agree and are small."""
         apart = (
             min(of_angles.excess, of_norms.excess) >= critical
             and measure_agreement(first, second) >= AGREEMENT
@@ -144,10 +144,10 @@ def find_clump(
 
 
 def measure_agreement(first: Mask, second: Mask) -> float:
-    """Rows in both groups, as a share of those in either (Jaccard)."""
+    """Jaccard index of two groups."""
     return float((first & second).sum() / max(1, int((first | second).sum())))
 
 
 def find_critical_excess_of_group(count: int, share: float) -> float:
-    """The excess mass that a group with this share of the rows stays below by chance."""
+    """Chance level of the excess mass of a group with this share of the rows."""
     return float(SEARCHED * np.sqrt(2.0 * share / count))

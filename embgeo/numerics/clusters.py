@@ -1,4 +1,4 @@
-"""Clusters of unit rows: spherical k-means, and the silhouette that says whether they are any."""
+"""Clusters of unit rows: spherical k-means and silhouettes."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 
-#: Starts of each k-means, of which the best is kept, and steps of each at most.
+#: Number of starts of k-means, of which the best is kept, and most steps of each.
 STARTS = 3
 STEPS = 15
-#: Squared length up to which a sum of unit rows is rounding.
+#: Largest squared length of a sum of unit rows that is due to rounding.
 CANCELLED = 1e-12
 
 
 def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Labels 0 … k − 1 of spherical k-means (Dhillon & Modha 2001), the best of some starts.
+    """Labels 0 … k − 1 of spherical k-means (Dhillon & Modha 2001), the best of several starts.
 
-    A center is the sum s of its rows, scaled: ⟨u, s⟩ and ‖s‖² are sums of cosines between rows.
+    A center is the scaled sum s of its rows: ⟨u, s⟩ and ‖s‖² are sums of cosines between rows.
 
     Parameters
     ----------
     cosines : float64 array, shape (n, n)
-        Between all rows.
+        Cosines between all rows.
     k : int
         At most n.
     rng : numpy.random.Generator
-        Draws the first centers as k-means++ does (Arthur & Vassilvitskii 2007).
+        Draws the first centers as in k-means++ (Arthur & Vassilvitskii 2007).
     """
     n = len(cosines)
-    # Of each row with the centers of each start.
+    # Cosines of each row with the centers of each start.
     near = cosines[:, np.concatenate([draw_centers(cosines, k, rng) for _ in range(STARTS)])]
     labels = np.full((n, STARTS), -1)
     for _ in range(STEPS):
@@ -39,7 +39,7 @@ def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntA
         belongs = members(labels, k).reshape(n, -1)
         sums = cosines @ belongs
         squares = np.einsum("ij,ij->j", belongs, sums)
-        # A center that lost its rows, or whose rows cancel, stays where it was.
+        # A center without rows, or whose rows cancel, stays unchanged.
         moved = squares > CANCELLED
         near[:, moved] = sums[:, moved] / np.sqrt(squares[moved])
     best = int(np.argmax(near.reshape(n, STARTS, k).max(axis=2).sum(axis=0)))
@@ -47,7 +47,7 @@ def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntA
 
 
 def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
-    """Rows far from each other: each with a probability ∝ its squared distance to the others."""
+    """Rows far from each other, drawn with probability ∝ squared distance to those before."""
     n = len(cosines)
     centers = [int(rng.integers(n))]
     nearest = np.full(n, -np.inf)
@@ -59,7 +59,7 @@ def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[
 
 
 def measure_distances(cosines: FloatArray) -> FloatArray:
-    """Euclidean distances between unit rows of these cosines, shape (n, n)."""
+    """Euclidean distances between unit rows from their cosines, shape (n, n)."""
     distances = np.sqrt(np.maximum(2.0 - 2.0 * cosines, 0.0))
     np.fill_diagonal(distances, 0.0)
     return distances
@@ -68,13 +68,12 @@ def measure_distances(cosines: FloatArray) -> FloatArray:
 def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
     """(b − a)/max(a, b) of each row (Rousseeuw 1987), shape (n,).
 
-    a is the mean distance to the other rows of its cluster, b that to the rows of the nearest other
-    one; 0 for a cluster of one row.
+    a is the mean distance to the other rows of the cluster, b the mean distance to the rows of the
+    nearest other cluster; 0 for a cluster of one row.
 
     Parameters
     ----------
     distances : float64 array, shape (n, n)
-        Between all rows.
     labels : int array, shape (n,)
     """
     labels = np.unique(labels, return_inverse=True)[1]
@@ -93,5 +92,5 @@ def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def members(labels: IntArray, k: int) -> FloatArray:
-    """1 where a row is in a cluster: the shape of the labels and k."""
+    """1 if a row is in a cluster, else 0; with the shape of the labels and k."""
     return np.asarray(labels[..., None] == np.arange(k), dtype=np.float64)

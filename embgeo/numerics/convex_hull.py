@@ -1,17 +1,16 @@
 """Distance from the origin to the convex hull of many points, with a certificate either way.
 
-Column generation: let x be the point nearest to the origin in the hull of a few of the points
+Column generation: let x be the point nearest to the origin in the hull of some of the points
 (`nearest_point`). Every h of the whole hull satisfies ‖h‖ ≥ min_i ⟨h_i, x⟩/‖x‖, so that
 
     min_i ⟨h_i, x/‖x‖⟩ ≤ distance ≤ ‖x‖,
 
 with equality exactly if no point lies on the origin's side of the plane through x normal to x
-(Wolfe 1976). One pass over all points evaluates the lower bound and adds the points farthest on the
-origin's side; the upper bound falls from pass to pass, and the passes end where it does not.
+(Wolfe 1976). A pass over all points evaluates the lower bound and adds the points farthest on the
+origin's side. The search ends when the upper bound no longer falls.
 
-Both findings carry a certificate that needs no trust in the search: a direction v with
-max_i ⟨h_i, v⟩ < 0 separates the origin from the hull, convex weights with Σ λ_i h_i = 0 put it
-inside.
+A certificate verifies the result independently of the search: a direction v with max_i ⟨h_i, v⟩ < 0
+separates the origin from the hull; convex weights with Σ λ_i h_i = 0 show that it is inside.
 """
 
 from __future__ import annotations
@@ -26,33 +25,33 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.numerics.nearest_point import EPS, NearestPoint
 
-#: Row numbers and those rows of all points, block by block; gives them each time it is called.
+#: An iterator over all points in blocks, with their row numbers, at each call.
 Blocks = Callable[[], Iterator[tuple[IntArray, FloatArray]]]
 
-#: Relative gap between the bounds at which the distance counts as known.
+#: Largest relative gap between the bounds of a known distance.
 GAP = 1e-6
-#: The same where the rounding of the stored points makes the finer one meaningless.
+#: The same for points of coarse rounding.
 COARSE_GAP = 1e-3
-#: A combination this short, relative to the longest point, is the origin but for rounding.
+#: A combination of this length, relative to the longest point, is the origin up to rounding.
 ZERO = 1e-12
 MAX_PASSES = 200
-#: Points kept from pass to pass, in multiples of d + 1: those without weight may be wanted again.
+#: Most points kept between passes, in multiples of d + 1: points without weight may enter again.
 POOL = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Hull:
-    """What was found, with its certificate.
+    """Position and distance of the origin, with a certificate.
 
     Attributes
     ----------
     side : {"outside", "inside", "undecided"}
-        Where the origin lies. "outside": every point has ⟨direction, h⟩ ≤ −margin < 0.
+        Position of the origin. "outside": every point has ⟨direction, h⟩ ≤ −margin < 0.
         "inside": the convex weights combine the points to (numerically) the origin.
     lower, upper : float
         Bounds of the distance from the origin to the hull.
     direction : float64 array, shape (d,)
-        A unit vector; the uniformly negative direction where the origin is outside.
+        A unit vector; the uniformly negative direction if the origin is outside.
     margin : float
         −max⟨direction, h_i⟩: positive exactly if the direction is uniformly negative.
     rows : int array, shape (s,)
@@ -60,12 +59,12 @@ class Hull:
     weights : float64 array, shape (s,)
         Convex weights: positive, sum 1.
     residual : float
-        Length of the combination of those points.
+        Length of the convex combination.
     longest : float
         Length of the longest point.
     passes : int
     origin : int or None
-        A point that is the origin itself.
+        Number of a point that is the origin.
     """
 
     side: Literal["outside", "inside", "undecided"]
@@ -87,19 +86,18 @@ def distance_to_hull(
     rounding: float = EPS,
     repeated: npt.NDArray[np.bool_] | None = None,
 ) -> Hull:
-    """The hull's point nearest to the origin, from row blocks of finite points.
+    """The point of the hull nearest to the origin, from blocks of finite points.
 
     Parameters
     ----------
     blocks : callable
-        ``blocks()`` gives all points. At least one; their squares have to be floating-point
-        numbers.
+        ``blocks()`` gives all points, at least one; their squares must not overflow.
     d : int
     rounding : float
-        Relative rounding of the stored entries. Points that fill a plane but for their rounding
-        have countless faces as near as one another; they are not searched to the last.
+        Relative rounding of the stored entries. Points that fill a plane up to rounding have
+        countless faces at nearly the same distance, which are not all searched.
     repeated : bool array, optional
-        By row number: points that equal an earlier one, which need no second look.
+        By row number, whether a point equals an earlier one and is skipped.
 
     Examples
     --------
@@ -123,7 +121,7 @@ def distance_to_hull(
         if len(rows) > POOL * (d + 1):
             rows = rows[search.keep_active()]
         shorter = float(np.linalg.norm(search.weights @ search.points[search.active]))
-        # Exact arithmetic never lengthens it; where rounding does, nothing is left to gain.
+        # Exact arithmetic never lengthens it; if rounding does, the search has converged.
         if shorter >= upper:
             break
         upper = shorter
@@ -154,10 +152,10 @@ def _certified(
     seen: _Overview,
     passes: int,
 ) -> Hull:
-    """The finding, decided by its certificate and nothing else."""
+    """The result, decided by its certificate only."""
     residual = float(np.linalg.norm(weights @ points))
     highest = max(float((block @ direction).max()) for _, block in blocks())
-    # The products' own rounding: no margin below it certifies anything.
+    # Rounding of the products: a smaller margin is not a certificate.
     doubt = 4.0 * points.shape[1] * EPS * seen.longest
     side: Literal["outside", "inside", "undecided"] = "undecided"
     if -highest > doubt:
@@ -181,7 +179,7 @@ def _certified(
 
 @dataclass(frozen=True, slots=True)
 class _Overview:
-    """Mean point, length of the longest, which points repeat earlier ones, which is the origin."""
+    """Mean point, length of the longest, repeated points, and the number of a zero point."""
 
     mean: FloatArray
     longest: float
@@ -209,7 +207,7 @@ def _lowest(
     count: int,
     repeated: npt.NDArray[np.bool_],
 ) -> tuple[IntArray, FloatArray]:
-    """The `count` points of smallest ⟨h, direction⟩, each place in space once."""
+    """The `count` distinct points of smallest ⟨h, direction⟩."""
     values: list[FloatArray] = []
     index: list[IntArray] = []
     points: list[FloatArray] = []

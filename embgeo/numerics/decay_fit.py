@@ -1,9 +1,9 @@
 """Least-squares fits of the decays c₁·exp(−c₂·k^γ) and c₁·k^(−γ) to a falling sequence.
 
-The factor c₁ is linear and is eliminated: for the shape φ(p) of the other parameters p the best
-factor is c = ⟨φ, y⟩/‖φ‖², and what is left to minimize is ½‖c·φ(p) − y‖² over p alone (variable
-projection, Golub & Pereyra 1973). The derivative of its residual is taken in the form of Kaufman
-(1975), c·(I − φφᵀ/‖φ‖²)·∂φ/∂p, which leaves out a term that does not change the gradient.
+The linear factor c₁ is eliminated: for the shape φ(p) of the other parameters p, the best factor is
+c = ⟨φ, y⟩/‖φ‖², and ½‖c·φ(p) − y‖² is minimized over p only (variable projection, Golub & Pereyra
+1973). The derivative of the residual has the form of Kaufman (1975), c·(I − φφᵀ/‖φ‖²)·∂φ/∂p, which
+omits a term without effect on the gradient.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from embgeo.core.arrays import FloatArray
 #: φ and its derivatives by the parameters, shapes (n,) and (n, parameters).
 Shape = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
-#: With c₂ → ∞ and γ → 0 the exponential becomes the polynomial decay: the best fit then lies at
-#: infinity, and its parameters mean nothing.
+#: With c₂ → ∞ and γ → 0 the exponential becomes the polynomial decay: the best fit is at infinity,
+#: and its parameters have no meaning.
 LARGEST_C2 = 20.0
 SMALLEST_C2 = 1e-260
 EXPONENTIAL_GAMMA = (1e-3, 20.0)
-#: σ₂ = 1e-18·σ₁, which a narrow cone comes near.
+#: σ₂ = 1e-18·σ₁, similar to a narrow cone.
 LARGEST_GAMMA = 60.0
-#: The valley of the exponential fit is long and bent: the best few starts are all followed.
+#: The valley of the exponential fit is long and curved: the search runs from several best starts.
 STARTS = 3
-#: Relative change of parameters and loss below which a search ends.
+#: Tolerance of relative changes of parameters and loss.
 SETTLED = 1e-14
-#: A parameter this near to a bound lies at it: the search keeps a little inside.
+#: A parameter this near to a bound is at the bound: the search stays slightly inside.
 AT_BOUND = 1e-6
 
 
@@ -47,8 +47,8 @@ class Decay:
     residual : float
         Root mean square of the curve minus the sequence.
     bound : str
-        The bound at which the best fit lies, as in ``c₂ = 20``; its parameters are then not
-        identifiable. Empty where the fit lies between the bounds.
+        The bound at which the best fit lies, such as ``c₂ = 20``: its parameters are not
+        identifiable. Empty if the fit lies between the bounds.
     """
 
     c1: float
@@ -101,7 +101,7 @@ def fit_exponential(y: FloatArray) -> Decay:
     log_k = np.log(np.arange(1.0, n + 1))
 
     def shape(p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """exp(−c₂·(k^γ − 1)), which is 1 at k = 1: exp(−c₂) goes into the factor."""
+        """exp(−c₂·(k^γ − 1)), which is 1 at k = 1; exp(−c₂) is in the factor."""
         gamma = np.exp(p[1])
         with np.errstate(under="ignore"):
             grown = np.exp(p[0]) * np.expm1(gamma * log_k)
@@ -147,7 +147,7 @@ def _decay(
 
 
 def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
-    """The best c for a given shape, and the sum of squares that is left."""
+    """The best c for a shape, and the sum of squared residuals."""
     weight = float(shape @ shape)
     c = float(shape @ y) / weight if weight > 0 else 0.0
     rest = y - c * shape
@@ -158,7 +158,6 @@ def _minimize(
     shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float]:
     """Parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
-    # 0.15 s to import, which a search of our own would save; a well-kept library is worth it.
     from scipy.optimize import least_squares
 
     def residuals(p: FloatArray) -> FloatArray:
@@ -182,7 +181,7 @@ def _minimize(
             ftol=SETTLED,
             gtol=SETTLED,
         )
-    # The search stays a little inside its bounds.
+    # The search stays slightly inside its bounds.
     edge = np.where(
         found.x - low < AT_BOUND, low, np.where(high - found.x < AT_BOUND, high, found.x)
     )

@@ -1,4 +1,10 @@
-"""Eigenpairs of a symmetric matrix, in falling order and with a stated sign for each vector."""
+"""Eigenpairs of symmetric matrices, in falling order and with a fixed sign of each vector.
+
+A Gram matrix of fewer rows than half its dimensions takes less than d³ operations: a pivoted
+Cholesky factorization WᵀW = LLᵀ stops after as many columns as there are rows (Higham 1990). L has
+shape (d, rank) and its singular vectors are eigenvectors; the others are orthogonal to them, with
+eigenvalue 0.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.numerics.low_rank import low_rank_eigh, low_rank_eigvalsh
 
-#: Rising eigenvalues and eigenvectors of a symmetric matrix; None where it cannot be done.
+#: Rising eigenvalues and eigenvectors of a symmetric matrix; None if that fails.
 Eigh = Callable[[FloatArray], tuple[FloatArray, FloatArray] | None]
 
-#: Up to this size eigenvectors come from numpy, beyond it from scipy, which needs less memory.
+#: Largest size for numpy's `eigh`; scipy's needs less memory.
 NUMPY_EIGH = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Eigen:
-    """Eigenvalues, falling, and their vectors as columns.
+    """Falling eigenvalues and their vectors as columns.
 
-    `scale` is what the rounding of the values is relative to: the largest one by default.
+    Rounding errors of the values are relative to `scale`, by default the largest value.
     """
 
     values: FloatArray
@@ -29,7 +34,7 @@ class Eigen:
     scale: float | None = None
 
     def rank(self, rows: int) -> int:
-        """Numerical rank: eigenvalues above their rounding error."""
+        """Numerical rank: the number of eigenvalues above their rounding error."""
         if not len(self.values) or self.values[0] <= 0:
             return 0
         scale = self.values[0] if self.scale is None else self.scale
@@ -42,18 +47,16 @@ def signed_eigen(
 ) -> Eigen:
     """Eigenpairs of a positive semidefinite matrix in falling order.
 
-    An eigenvector is determined up to its sign; the sign is fixed so that results repeat.
-
     Parameters
     ----------
     gram : float64 array, shape (d, d)
-        Overwritten where it is large.
+        Overwritten if it is large.
     mean : float64 array, shape (d,), or None
-        Each vector v gets ⟨mean, v⟩ ≥ 0; without it, its entry of largest magnitude is positive.
+        Each vector v gets ⟨mean, v⟩ ≥ 0; by default its entry of largest magnitude is positive.
     eigh : callable, optional
-        Decomposes on a device, or returns None where that fails.
+        Decomposes on a device, or returns None if that fails.
     rows : int, optional
-        How many rows `gram` is the Gram matrix of: few of them need less work.
+        Number of rows of the Gram matrix; few rows need less work.
 
     Examples
     --------
@@ -76,17 +79,54 @@ def signed_eigen(
 
 
 def eigenvalues(gram: FloatArray, rows: float) -> FloatArray:
-    """Of a Gram matrix of `rows` rows, falling, none below 0."""
-    few = 2 * rows <= len(gram)
-    values = low_rank_eigvalsh(gram) if few else np.linalg.eigvalsh(gram)
-    return np.asarray(np.maximum(values[::-1], 0.0))
+    """Falling, non-negative eigenvalues of a Gram matrix of `rows` rows."""
+    if 2 * rows > len(gram):
+        return np.asarray(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0))
+    sigma = np.linalg.svd(_factorize(gram), compute_uv=False)
+    return np.pad(np.square(sigma), (0, len(gram) - len(sigma)))
+
+
+def low_rank_eigh(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rising eigenvalues and eigenvectors of a positive semidefinite matrix of low rank.
+
+    Parameters
+    ----------
+    gram : float64 array, shape (d, d)
+
+    Returns
+    -------
+    values : float64 array, shape (d,)
+        Accurate to about ε·d times the largest.
+    vectors : float64 array, shape (d, d)
+        Orthonormal columns.
+
+    Examples
+    --------
+    >>> W = np.array([[3.0, 4.0, 0.0, 0.0, 0.0]])
+    >>> low_rank_eigh(W.T @ W)[0].round(12).tolist()
+    [0.0, 0.0, 0.0, 0.0, 25.0]
+    """
+    vectors, sigma, _ = np.linalg.svd(_factorize(gram), full_matrices=False)
+    whole = np.linalg.qr(vectors, mode="complete")[0]
+    whole[:, : len(sigma)] = vectors
+    return np.pad(sigma**2, (0, len(gram) - len(sigma)))[::-1], whole[:, ::-1]
+
+
+def _factorize(gram: FloatArray) -> FloatArray:
+    """L of `gram` = LLᵀ, shape (d, rank)."""
+    from scipy.linalg.lapack import dpstrf
+
+    factor, order, rank, _ = dpstrf(gram, lower=1)
+    lower = np.empty((len(gram), rank))
+    lower[order - 1] = np.tril(factor[:, :rank])
+    return lower
 
 
 def _decompose(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rising eigenvalues and their vectors; a large `gram` is overwritten.
 
-    scipy brings a BLAS of its own, whose threads stay awake for a while after a call and keep
-    those of numpy's BLAS from working. But numpy needs five matrices where scipy needs three.
+    The threads of scipy's BLAS stay awake for a while after a call and slow those of numpy's. But
+    numpy needs memory for five matrices, scipy for three.
     """
     if len(gram) <= NUMPY_EIGH:
         values, vectors = np.linalg.eigh(gram)

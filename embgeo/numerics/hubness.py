@@ -1,8 +1,7 @@
-"""How often rows are among the nearest neighbors of others, and how unevenly.
+"""How often rows are nearest neighbors of others, and how unevenly.
 
-N_k(i) counts the rows that have row i among their k nearest by cosine; its mean is k. Where
-several rows are equally near and not all of them fit, they share the places left, so that rounding
-does not choose between them.
+N_k(i) is the number of rows that have row i among their k nearest by cosine; its mean is k. Equally
+near rows that do not all fit share the remaining places, so that rounding does not choose.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 
-#: Cosines nearer than this are equal.
+#: Cosines with a smaller difference are equal.
 TIE = 1e-12
-#: Cosines that are held at a time.
+#: Cosines in memory at a time.
 HELD = 2**22
 
 
 def count_places(cosines: FloatArray, k: int) -> FloatArray:
-    """Places among the k largest of each row of cosines that each column takes, summed.
+    """Sum over rows of the places of each column among the k largest cosines.
 
     Examples
     --------
@@ -66,7 +65,7 @@ def count_occurrences(unit: FloatArray, k: int) -> tuple[FloatArray, IntArray, F
 
 
 def skewness(values: FloatArray) -> float | None:
-    """Third standardized moment; None where all values are equal but for rounding."""
+    """Third standardized moment; None if all values are equal up to rounding."""
     centered = values - values.mean()
     spread = float(np.sqrt(np.mean(centered**2)))
     if spread <= 1e-9 * abs(float(values.mean())):
@@ -75,7 +74,7 @@ def skewness(values: FloatArray) -> float | None:
 
 
 def robin_hood(values: FloatArray) -> float:
-    """Half the mean distance from the mean, relative to the mean (Hoover's index).
+    """Half the mean absolute deviation, relative to the mean (Hoover index).
 
     Examples
     --------
@@ -87,22 +86,22 @@ def robin_hood(values: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SampledPlaces:
-    """Places that some of the rows, the queries, give to others.
+    """Places of rows among the nearest neighbors of a sample of rows, the queries.
 
-    A place is given to a group of equal rows, which share it; most groups have one row.
+    A group of equal rows shares a place; most groups have one row.
 
     Attributes
     ----------
     query : int array, shape (p,)
-        Number of the query, ascending from 0.
+        Numbers of queries, ascending from 0.
     group : int array, shape (p,)
-        That has a place; no pair of query and group occurs twice.
+        Groups with a place; each pair of query and group is unique.
     share : float64 array, shape (p,)
-        Of a row of the group, the query itself excepted.
+        Share of each row of the group, except the query itself.
     own : int array, shape (queries,)
-        The row of each query.
+        Row of each query.
     group_of : int array, shape (m,)
-        Of each row.
+        Group of each row.
     """
 
     query: IntArray
@@ -112,7 +111,7 @@ class SampledPlaces:
     group_of: IntArray
 
     def sums(self, used: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """For each row the sums of its shares, of their squares and cubes over the used queries."""
+        """Sums of the shares of each row, their squares and cubes over the used queries."""
         chosen = used[self.query]
         group, share, query = self.group[chosen], self.share[chosen], self.query[chosen]
         inside = self.group_of[self.own[query]] == group
@@ -128,12 +127,12 @@ class SampledPlaces:
         return found[0], found[1], found[2]
 
     def skewness(self, used: npt.NDArray[np.bool_], k: int) -> float | None:
-        """Estimate of the skewness of N_k, as it is with all rows for queries.
+        """Estimate of the skewness of N_k with all rows as queries; None without a spread.
 
-        A row's N is a sum over m queries, of which n are used. Products of the shares of two and of
-        three unlike queries are sums over the used ones times m(m − 1)/(n(n − 1)), and so on: the
-        second and third moments of N are estimated without bias, however few are used (factorial
-        moments under sampling without replacement). None where no spread is left.
+        N of a row is a sum over m queries, of which n are used. Sums over products of shares of two
+        different used queries are scaled by m(m − 1)/(n(n − 1)), of three accordingly: second and
+        third moments of N are unbiased for any n (factorial moments under sampling without
+        replacement).
         """
         m, n = len(self.group_of), int(used.sum())
         first, second, third = self.sums(used)
@@ -150,12 +149,12 @@ class SampledPlaces:
 
 
 def share_among_equals(neighbors: IntArray, own: IntArray, group_of: IntArray) -> SampledPlaces:
-    """Places of groups of equal rows among the k nearest of some queries.
+    """Places of groups of equal rows among the k nearest rows of queries.
 
     Parameters
     ----------
     neighbors : int array, shape (queries, k)
-        Rows; of equal rows, any that fit.
+        Nearest rows; any of equal rows.
     own : int array, shape (queries,)
     group_of : int array, shape (m,)
     """
@@ -168,11 +167,11 @@ def share_among_equals(neighbors: IntArray, own: IntArray, group_of: IntArray) -
 
 
 def jackknife_error(places: SampledPlaces, k: int, parts: int) -> float | None:
-    """Standard error of the estimated skewness, from leaving out a part of the queries at a time.
+    """Standard error of the estimated skewness, from leaving out one part of the queries at a time.
 
-    Queries are a sample without replacement, all of which would leave no error. Where there are
-    hardly any hubs, the estimate rests on products of three queries, and the error comes out up to
-    1.7 times too large (Efron & Stein 1981: never too small on average).
+    Queries are drawn without replacement; with all rows as queries there is no error. With hardly
+    any hubs, the estimate depends on products of three queries and the error is up to 1.7 times too
+    large (Efron & Stein 1981: never too small on average).
     """
     n = len(places.own)
     part = np.arange(n) % parts

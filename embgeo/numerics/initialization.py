@@ -1,4 +1,4 @@
-"""Which rows are as long as a known initialization makes them?
+"""Rows with the norm of a known initialization.
 
 word2vec draws every entry uniformly from ±1/(2d) (Mikolov et al. 2013, ``InitNet`` of word2vec.c),
 fastText from ±1/d (Bojanowski et al. 2017, ``uniform`` of its input matrix), as newer gensim does.
@@ -14,24 +14,24 @@ from embgeo.core.arrays import FloatArray, Mask
 
 #: Half widths of the uniform distributions, times d.
 HALF_WIDTHS = (0.5, 1.0)
-#: Standard deviations that a norm may be away from its expectation.
+#: Largest distance of a norm from its expectation, in standard deviations.
 DEVIATIONS = 6.0
-#: Standard errors that the mean of the norms may be away from it.
+#: Largest distance of the mean norm from its expectation, in standard errors.
 ERRORS = 3.0
-#: Relative width up to which that says more than that norms are of this order.
+#: Largest relative width of that interval at which the match is certain.
 NARROW = 0.1
-#: Chance of the spread of the norms on either side beyond which it is another one.
+#: Smallest probability of a spread of the norms as small or as large.
 SPREAD_CHANCE = 1e-3
 
 
 class InitialRows(NamedTuple):
-    """Rows as long as an initialization makes them.
+    """Rows with the norm of an initialization.
 
     Attributes
     ----------
     rows : bool array
     is_certain : bool
-        False where a few rows of few dimensions could as well have any norm of this order.
+        False for so few rows of few dimensions that any norm of this order would match.
     """
 
     rows: Mask
@@ -39,16 +39,16 @@ class InitialRows(NamedTuple):
 
 
 def find_initial_rows(norms: FloatArray, d: int) -> InitialRows:
-    """Which norms are those of d uniform entries, by their mean and spread together.
+    """Norms of rows of d uniform entries, by their mean and spread.
 
     The squared norm of entries from ±a has mean d·a²/3 and variance d·a⁴·4/45, so that the norm is
-    about a·√(d/3), with a relative standard deviation of √(1/(5d)), and the mean of k of them
-    one of √(1/(5dk)).
+    about a·√(d/3) with a relative standard deviation of √(1/(5d)), or √(1/(5dk)) for the mean of k
+    norms.
 
     Parameters
     ----------
     norms : float64 array, shape (k,)
-        Of rows far shorter than all others.
+        Norms of rows far shorter than all others.
     d : int
     """
     from scipy.special import chdtr

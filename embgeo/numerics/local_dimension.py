@@ -1,4 +1,4 @@
-"""Intrinsic dimensions from the distances to nearest points."""
+"""Intrinsic dimensions from distances to nearest points."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 
-#: Share of the smallest ratios that the fitted form of TwoNN uses.
+#: Share of the smallest ratios in the fitted form of TwoNN.
 USED = 0.9
 
 
 def fit_two_nn(log_ratios: FloatArray) -> float:
-    """Slope of −ln(1 − F) on ln(r₂/r₁) through the origin, the largest tenth left out.
+    """Slope of −ln(1 − F) on ln(r₂/r₁) through the origin, without the largest tenth.
 
     Facco et al. 2017, §Methods: the empirical F of the sorted ratios is i/n.
 
@@ -23,7 +23,7 @@ def fit_two_nn(log_ratios: FloatArray) -> float:
     Returns
     -------
     float
-        Infinite where all ratios that are used are 1.
+        Infinite if all ratios in use are 1.
 
     Examples
     --------
@@ -41,8 +41,8 @@ def fit_two_nn(log_ratios: FloatArray) -> float:
 def compute_inverse_dimensions(distances: FloatArray) -> FloatArray:
     """1/m of each point: the mean of ln(T_k/T_j) over its k − 1 nearer neighbors.
 
-    Levina & Bickel 2005, Eq. 8; inverse values are what is averaged over points (MacKay &
-    Ghahramani 2005).
+    Levina & Bickel 2005, Eq. 8. Inverse values are to be averaged over points (MacKay & Ghahramani
+    2005).
 
     Parameters
     ----------

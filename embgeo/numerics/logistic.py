@@ -2,11 +2,12 @@
 
 With labels y = ±1 and log-odds s = Xw + b the loss is ½‖w‖² + Σ c_i·log(1 + exp(−y_i s_i)). For
 p_i = 1/(1 + exp(y_i s_i)), the probability of the wrong class, its gradient is w − Xᵀ(c·y·p) and
-its second derivative I + Xᵀ diag(c·p·(1 − p)) X: positive definite, so that every Newton step
-leads down and a line search ends at the one minimum (Hastie, Tibshirani & Friedman 2009, §4.4.1).
+its second derivative I + Xᵀ diag(c·p·(1 − p)) X. That is positive definite, so that every Newton
+step descends and a line search ends at the only minimum (Hastie, Tibshirani & Friedman 2009,
+§4.4.1).
 
-The second derivative is computed in float32, and again only where a step no longer shrinks the rest
-quickly: the gradient, in float64, decides where the search ends.
+The second derivative is computed in float32, and again only if convergence slows down: the
+gradient, in float64, decides when the search ends.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from embgeo.numerics.rank_update import add_gram
 from embgeo.numerics.row_space import standardized
 
 MAX_STEPS = 100
-#: A step that promises to lower the loss by less than this share of it is the last.
+#: The search ends if a step promises to lower the loss by less than this share of it.
 TOLERANCE = 1e-17
-#: Where a step promises more than this share of what the one before it did, the curvature is
-#: computed anew.
+#: The curvature is recomputed if a step promises more than this share of the previous promise.
 QUICK = 0.2
 
 BoolArray = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[Fl
     """log-odds of `new` rows from a logistic regression with balanced classes.
 
     Minimizes ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardized columns, where c_i
-    gives both classes the same weight and the intercept b is free (scikit-learn's
+    gives both classes the same weight and the intercept b has no penalty (scikit-learn's
     ``LogisticRegression(C=1, class_weight="balanced")``).
 
     Parameters
@@ -44,7 +44,7 @@ def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[Fl
 
     Returns
     -------
-    tuple of a float64 array, shape (m,), and whether the search settled
+    tuple of a float64 array, shape (m,), and whether the search converged
     """
     x, x_new = standardized(rows, new)
     weights, bias, settled = _newton(x, positive)
@@ -66,7 +66,7 @@ def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool
         pull = cost * sign * wrong
         gradient = np.append(beta[:-1] - x.T @ pull, -pull.sum())
         step = None if factor is None else cho_solve((factor, False), -gradient)
-        # A curvature that still brings the end closer quickly is used again.
+        # Reuse the curvature while it converges quickly.
         if step is None or -float(gradient @ step) > QUICK * promised:
             factor = _curvature(single, cost * wrong * (1.0 - wrong))
             step = cho_solve((factor, False), -gradient)
@@ -79,7 +79,7 @@ def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool
                 loss - 1e-4 * length * promised
             ):
                 length *= 0.5
-                if length < 1e-10:  # rounding is all that is left
+                if length < 1e-10:  # only rounding is left
                     return beta[:-1], float(beta[-1]), True
         beta, score = beta + length * step, score + length * along
         if promised <= TOLERANCE * loss:
@@ -89,7 +89,7 @@ def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool
 
 
 def _curvature(x: npt.NDArray[np.float32], weight: FloatArray) -> FloatArray:
-    """Cholesky factor of the second derivative, in float32: it steers, the gradient decides."""
+    """Cholesky factor of the second derivative, in float32."""
     from scipy.linalg import cho_factor
 
     d = x.shape[1]

@@ -1,4 +1,4 @@
-"""p-values of one test, and of several at once."""
+"""p-values of one or several tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def two_sided(z: float) -> float:
-    """Chance that a standard normal deviate is at least as far from 0 as `z`.
+    """Probability that a standard normal deviate is at least as far from 0 as `z`.
 
     Examples
     --------
@@ -20,12 +20,12 @@ def two_sided(z: float) -> float:
 
 
 def mcnemar(first: int, second: int) -> float:
-    """Exact two-sided p-value of McNemar's test: whether two classifiers are right equally often.
+    """Exact two-sided p-value of McNemar's test that two classifiers are right equally often.
 
     Parameters
     ----------
     first, second : int
-        Cases that only the one and only the other classifies rightly.
+        Cases that only the first and only the second classifier get right.
 
     Examples
     --------
@@ -40,8 +40,8 @@ def mcnemar(first: int, second: int) -> float:
 def adjust_holm(p_values: Sequence[float]) -> list[float]:
     """p-values after Holm's step-down correction (Holm 1979).
 
-    Rejecting those below α rejects a true null hypothesis at all with probability α at most,
-    whatever the dependence between the tests.
+    Rejecting p-values below α rejects any true null hypothesis with probability at most α, for any
+    dependence between the tests.
 
     Examples
     --------

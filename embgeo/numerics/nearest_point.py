@@ -1,11 +1,10 @@
 """The convex combination of a few points that is nearest to the origin.
 
-The problem min ‖Pᵀu‖, u ≥ 0, Σu = 1 is a non-negative least-squares problem in disguise (Wolfe
-1976): min ‖Aw − b‖ over w ≥ 0, with columns (p_i, 1) and b = (0, 1), has the solution w = s·u for
-some s > 0: scaled to Σu = 1, its optimality conditions Aᵀ(b − Aw) ≤ 0 say that no point lies below
-the plane through the nearest one. It is solved with the active set of Lawson & Hanson (1974,
-chapter 23) and an updated QR factorization: the Gram matrix would lose half the digits just where
-the origin is near.
+The problem min ‖Pᵀu‖, u ≥ 0, Σu = 1 is equivalent to non-negative least squares (Wolfe 1976): min
+‖Aw − b‖ over w ≥ 0, with columns (p_i, 1) and b = (0, 1), has the solution w = s·u for some s > 0.
+Scaled to Σu = 1, its optimality conditions Aᵀ(b − Aw) ≤ 0 mean that no point lies below the plane
+through the nearest one. It is solved with the active set of Lawson & Hanson (1974, chapter 23) and
+an updated QR factorization: a Gram matrix would lose half the digits if the origin is near.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 
 EPS = float(np.finfo(float).eps)
-#: A point enters if it lies below the supporting plane by this share of the plane's distance.
+#: A point enters if it is below the supporting plane by this share of the plane's distance.
 TOLERANCE = 1e-9
 
 
@@ -33,14 +32,10 @@ class _State(NamedTuple):
 
 
 class NearestPoint:
-    """Active points among those given so far, and their weights.
+    """The active points among the `points` so far, shape (m, d), and their weights.
 
-    Points should be of length 1 at most. Every step shortens the residual or is undone, and the
-    least-squares weights depend on the active points alone: no active set comes twice.
-
-    Attributes
-    ----------
-    points : float64 array, shape (m, d)
+    Points should have a length of at most 1. Every step shortens the residual or is undone, and the
+    least-squares weights depend on the active points only: no active set occurs twice.
     """
 
     def __init__(self, d: int) -> None:
@@ -56,7 +51,7 @@ class NearestPoint:
         self._columns = np.vstack([self._columns, np.c_[points, np.ones(len(points))]])
 
     def keep_active(self) -> IntArray:
-        """Drop the points without weight; the places of those kept, in their new order."""
+        """Drop points without weight; return the former positions of the others."""
         at = self._state.at
         self.points, self._columns = self.points[at], self._columns[at]
         self._state = self._state._replace(at=np.arange(len(at)))
@@ -64,7 +59,7 @@ class NearestPoint:
 
     @property
     def active(self) -> IntArray:
-        """Places of the points of positive weight."""
+        """Positions of the points of positive weight."""
         return self._state.at
 
     @property
@@ -74,15 +69,15 @@ class NearestPoint:
 
     @property
     def direction(self) -> FloatArray:
-        """Towards the nearest point: the normal of the plane that supports it, not scaled.
+        """Towards the nearest point: the normal of its supporting plane, not scaled.
 
-        From the residual, which is orthogonal to the active columns to all digits however short
-        it is. The sum of weighted points is not.
+        From the residual, which is orthogonal to the active columns to all digits at any length.
+        The sum of weighted points is not.
         """
         return -self._state.residual[:-1]
 
     def solve(self) -> None:
-        """Let points in until none lies below the supporting plane."""
+        """Add points until none is below the supporting plane."""
         banned = np.zeros(len(self.points), dtype=bool)
         for _ in range(20 * len(self.points) + 100):
             state = self._state
@@ -97,12 +92,12 @@ class NearestPoint:
             if changed is not None and np.linalg.norm(changed.residual) < length:
                 self._state = changed
                 banned[:] = False
-            else:  # rounding made it look useful
+            else:  # useful only because of rounding
                 banned[entering] = True
 
 
 def entered(state: _State, place: int, column: FloatArray) -> _State | None:
-    """The state with one more point, made feasible; None if the point depends on the others."""
+    """The feasible state with one more point; None if the point depends on the others."""
     from scipy.linalg import qr_delete, qr_insert, solve_triangular
 
     size = len(state.at)
@@ -128,13 +123,13 @@ def entered(state: _State, place: int, column: FloatArray) -> _State | None:
 
 
 def narrowed(q: npt.NDArray[Any], r: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """As many columns of Q, and rows of R, as R has columns."""
+    """Q and R cut to the number of columns of R."""
     size = r.shape[1]
     return np.asarray(q[:, :size], np.float64), np.asarray(r[:size], np.float64)
 
 
 def towards(solution: FloatArray, weights: FloatArray) -> tuple[FloatArray, int]:
-    """Weights moved towards the solution until the first turns zero, and which one that is."""
+    """Weights moved towards the solution until the first is zero, and its position."""
     negative = solution <= 0
     steps = np.full(len(weights), np.inf)
     np.divide(weights, weights - solution, out=steps, where=negative & (weights > solution))
@@ -145,13 +140,13 @@ def towards(solution: FloatArray, weights: FloatArray) -> tuple[FloatArray, int]
 
 
 def residual(q: FloatArray) -> FloatArray:
-    """b without what lies in the span of Q."""
+    """The part of b orthogonal to the columns of Q."""
     target = np.zeros(len(q))
     target[-1] = 1.0
     return away_from(q, target)
 
 
 def away_from(q: FloatArray, vector: FloatArray) -> FloatArray:
-    """The part orthogonal to the columns of Q; projected twice, which is orthogonal enough."""
+    """The part orthogonal to the columns of Q, by two projections."""
     once = vector - q @ (vector @ q)
     return np.asarray(once - q @ (once @ q))

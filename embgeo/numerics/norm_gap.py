@@ -1,4 +1,4 @@
-"""The widest gap among the smallest norms: what separates damaged rows from the others."""
+"""The widest gap among the smallest norms, which separates damaged rows from the others."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 
-#: The group below a gap has at most one row of this many.
+#: At most one row of this many is below the gap.
 ONE_OF = 20
-#: Short rows are fewer than one of this many.
+#: At most one row of this many is short.
 HALF = 2
-#: A gap separates damaged rows from this many decades on.
+#: Least width of a gap between damaged and other rows, in decades.
 WIDE = 1.0
 
 
 class NormGap(NamedTuple):
-    """Two neighbors in the order of norms, and how far they are apart.
+    """A gap in the order of norms.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
 
 
 def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
-    """The norm below which rows are damaged; 0 where none is.
+    """The norm below which rows are damaged; 0 if none are.
 
     Parameters
     ----------
     norms : float64 array, shape (M,)
-        Zero and non-finite ones are not looked at.
+        Zero and non-finite norms are ignored.
     given : float, optional
-        Taken as it is. By default the upper end of the gap, where that is at least one decade wide.
+        The limit itself. By default the upper end of the gap, if that is at least one decade wide.
     """
     if given is not None:
         return given
@@ -73,17 +73,17 @@ def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
 
 
 def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:
-    """Rows too many to be damaged: below a gap of at least one decade, up to half of all rows.
+    """Short rows, too many to be damaged: at most half of all rows, a decade below the others.
 
     Parameters
     ----------
     norms : float64 array, shape (M,)
-        Of rows that are not damaged.
+        Norms of rows that are not damaged.
 
     Returns
     -------
     (int, NormGap) or None
-        How many rows are below the gap. None where no gap is that wide, and for fewer than 20 rows.
+        The number of rows below the gap; None without such a gap, and for fewer than 20 rows.
     """
     gap = find_norm_gap(norms, HALF) if len(norms) >= ONE_OF else None
     if gap is None or gap.decades < WIDE:

@@ -1,4 +1,4 @@
-"""Power laws of a spectrum: the slope over its ranks, and the exponent of its tail."""
+"""Power laws of a spectrum: the slope over ranks, and the exponent of the tail."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 
-#: Values that a tail holds at least; with fewer of them any law fits.
+#: Least size of a tail; any law fits fewer values.
 LEAST_TAIL = 10
-#: Lower ends of the tail that are tried: all values, or this many of them evenly by rank.
+#: Most candidates for the lower end of the tail, evenly by rank.
 ENDS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class TailFit:
-    """The tail of largest values that is nearest to a power law.
+    """The tail of the largest values that is nearest to a power law.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class TailFit:
     distance : float
         Kolmogorov–Smirnov distance of the tail from that law.
     size : int
-        Values in the tail.
+        Number of values in the tail.
     """
 
     alpha: float
@@ -36,8 +36,7 @@ class TailFit:
 def fit_slope(values: FloatArray) -> float:
     """α of λ_k ∝ k^(−α): least squares of ln λ_k on ln k, each rank k weighted by 1/k.
 
-    The weights are even over ln k, as Stringer et al. 2019 and, after them, α-ReQ (Agrawal et al.
-    2022) fit it.
+    The weights are even over ln k, as in Stringer et al. 2019 and α-ReQ (Agrawal et al. 2022).
 
     Parameters
     ----------
@@ -56,10 +55,9 @@ def fit_slope(values: FloatArray) -> float:
 
 
 def fit_tail(values: FloatArray) -> TailFit | None:
-    """Maximum likelihood for each lower end; of these the one of least distance.
+    """Maximum-likelihood fits for several lower ends, and the one of least distance.
 
-    Clauset, Shalizi & Newman 2009, §3.1 (Eq. 3.1) and §3.3; the tail has at least `LEAST_TAIL`
-    values.
+    Clauset, Shalizi & Newman 2009, §3.1 (Eq. 3.1) and §3.3.
 
     Parameters
     ----------
@@ -69,7 +67,7 @@ def fit_tail(values: FloatArray) -> TailFit | None:
     Returns
     -------
     TailFit or None
-        None for fewer than `LEAST_TAIL` values, or where they are all equal.
+        None for fewer than `LEAST_TAIL` values, or if all are equal.
     """
     d = len(values)
     if d < LEAST_TAIL:
@@ -82,7 +80,7 @@ def fit_tail(values: FloatArray) -> TailFit | None:
         if not above[0] > 0:
             continue
         rate = size / float(above.sum())
-        # Of a falling tail, the share above its j-th value is between (j − 1)/n and j/n.
+        # The share of a falling tail above its j-th value is between (j − 1)/n and j/n.
         survival = np.exp(-rate * above)
         steps = np.arange(size + 1) / size
         distance = float(
@@ -94,10 +92,10 @@ def fit_tail(values: FloatArray) -> TailFit | None:
 
 
 def compute_tail_p(values: FloatArray, fit: TailFit, draws: int, rng: np.random.Generator) -> float:
-    """Share of samples of the fitted law whose own fit lies farther off.
+    """Share of samples of the fitted law that are farther from their own fit.
 
-    Clauset, Shalizi & Newman 2009, §4.1: values below the tail are drawn from the data, those in
-    it from the law. Small values speak against a power law.
+    Clauset, Shalizi & Newman 2009, §4.1: values below the tail are drawn from the data, values of
+    the tail from the law. A small share is evidence against a power law.
     """
     d, lowest = len(values), float(values[fit.size - 1])
     body, farther = values[fit.size :], 0

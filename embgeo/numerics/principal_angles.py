@@ -1,8 +1,8 @@
 """Angles between two subspaces.
 
-With orthonormal bases X and Y the cosines of the principal angles are the singular values of XᵀY
-and the sines those of Y − X(XᵀY), the part of Y off the other space (Björck & Golub 1973). Small
-angles are lost in their cosines, 1 − θ²/2, and large ones in their sines: both are needed.
+With orthonormal bases X and Y, the cosines of the principal angles are the singular values of XᵀY
+and the sines those of Y − X(XᵀY), the part of Y outside the other space (Björck & Golub 1973).
+Cosines, 1 − θ²/2, lose small angles and sines lose large ones: both are needed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from embgeo.core.arrays import FloatArray
 def column_basis(a: FloatArray, rows: int) -> FloatArray:
     """Orthonormal basis of the column space, by numerical rank.
 
-    Columns are scaled to length 1 first, so that a column of small norm counts as a dimension.
+    Columns are scaled to length 1 first, so that columns of small norm count as dimensions.
 
     Parameters
     ----------
     a : float64 array, shape (r, q)
         The matrix, or the triangular factor of a taller one.
     rows : int
-        Rows of the taller matrix, which the rounding of its rank depends on.
+        Rows of the taller matrix, for the tolerance of its rank.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def column_basis(a: FloatArray, rows: int) -> FloatArray:
 def principal_cosines_and_sines(
     larger: FloatArray, smaller: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """cos θ_i falling and sin θ_i rising, each to full relative accuracy where it is small.
+    """cos θ_i falling and sin θ_i rising, both accurate to all digits if they are small.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def principal_cosines_and_sines(
     """
     inside = larger.T @ smaller
     residual = smaller - larger @ inside
-    # Once more: the first projection leaves a rounding error inside the larger space.
+    # Project twice: the first projection leaves a rounding error inside the larger space.
     residual -= larger @ (larger.T @ residual)
     return cosines_and_sines(inside, residual)
 
 
 def cosines_and_sines(inside: FloatArray, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same from the parts of the smaller basis inside the larger space and off it."""
+    """The same from the parts of the smaller basis inside and outside the larger space."""
     cosines = np.linalg.svd(inside, compute_uv=False)
     sines = np.linalg.svd(residual, compute_uv=False)[::-1]
     return np.minimum(cosines, 1.0), np.minimum(sines, 1.0)

@@ -1,8 +1,8 @@
-"""What eigenvalues the scatter of isotropic Gaussian rows has: its edge and its largest one.
+"""Eigenvalues of the scatter of isotropic Gaussian rows: their edge and the largest one.
 
-Of n independent rows of p coordinates, each of variance v, the eigenvalues of XᵀX fill the interval
+For n independent rows of p coordinates of variance v, the eigenvalues of XᵀX fill the interval
 v(√n ± √p)² (Marchenko & Pastur 1967), and the largest one, centered and scaled, follows the law of
-Tracy & Widom (Johnstone 2001). Both are symmetric in n and p but for what is 0.
+Tracy & Widom (Johnstone 2001). Except for zero eigenvalues, both are symmetric in n and p.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ POINTS = 4001
 
 
 def find_edge(n: int, p: int) -> float:
-    """The largest eigenvalue that rows of unit variance have in the limit: (√n + √p)²."""
+    """The largest eigenvalue of rows of unit variance in the limit: (√n + √p)²."""
     return float((np.sqrt(n) + np.sqrt(p)) ** 2)
 
 
 def find_median(n: int, p: int) -> float:
-    """Median of the eigenvalues of rows of unit variance that are not 0, in the limit.
+    """Median of the nonzero eigenvalues of rows of unit variance in the limit.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def find_median(n: int, p: int) -> float:
     1.0
     """
     low, high = float((np.sqrt(n) - np.sqrt(p)) ** 2), find_edge(n, p)
-    # With x = center − half·cos t, the density √((high − x)(x − low))/x has no steep ends.
+    # In t, with x = center − half·cos t, the density √((high − x)(x − low))/x has no steep ends.
     t = np.linspace(0.0, np.pi, POINTS)
     x = (low + high) / 2.0 - (high - low) / 2.0 * np.cos(t)
     density = np.sin(t) ** 2 / np.maximum(x, np.finfo(float).tiny)
@@ -41,11 +41,11 @@ def find_median(n: int, p: int) -> float:
 
 
 def compute_largest_p(largest: float, n: int, p: int) -> float:
-    """Probability that rows of unit variance have an eigenvalue as large as this one.
+    """Probability that rows of unit variance have an eigenvalue this large.
 
-    Centering and scale after Johnstone 2001, Theorem 1.1, where n + 1 rows were centered; the law
-    of Tracy & Widom by a shifted gamma distribution of the same three moments (Chiani 2014), which
-    errs by less than 0.01 of the probability for those from 1e-3 on.
+    Centering and scale after Johnstone 2001, Theorem 1.1, for n + 1 centered rows. The law of Tracy
+    & Widom is approximated by a shifted gamma distribution with the same three moments (Chiani
+    2014), with a relative error of less than 0.01 for probabilities of at least 1e-3.
 
     Examples
     --------
@@ -69,8 +69,8 @@ def estimate_level(eigenvalues: FloatArray, n: int, d: int) -> float:
     Parameters
     ----------
     eigenvalues : float64 array, shape (d,)
-        Of the centered scatter, falling.
+        Eigenvalues of the centered scatter, falling.
     n : int
-        Degrees of freedom: rows less one.
+        Degrees of freedom: the number of rows minus one.
     """
     return float(np.median(eigenvalues[: min(n, d)])) / find_median(max(n, d), min(n, d))

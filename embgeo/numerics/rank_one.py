@@ -1,11 +1,11 @@
-"""Eigenpairs of a symmetric matrix after one outer product is added, without another `eigh`.
+"""Eigenpairs of a symmetric matrix plus an outer product, without another `eigh`.
 
-WᵀW is the centered scatter plus N·μμᵀ, and both decompositions are needed: the second costs a
+WᵀW is the centered scatter plus N·μμᵀ, and both decompositions are needed: the second takes a
 product instead of a decomposition. The eigenvalues of D + zzᵀ are the roots of the secular equation
-1 + Σ z_i²/(d_i − λ) = 0, one between each two neighbors of D, and the eigenvector of a root is
+1 + Σ z_i²/(d_i − λ) = 0, one between any two neighbors of D, and the eigenvector of a root is
 proportional to (D − λ)⁻¹z (Bunch, Nielsen & Sorensen 1978). With the z for which the computed roots
-are exact, the vectors are orthogonal to rounding, however near the roots (Gu & Eisenstat 1994).
-Directions that z does not touch, or that share an eigenvalue, are set aside before.
+are exact, the vectors are orthogonal up to rounding, however close the roots (Gu & Eisenstat 1994).
+Directions that are orthogonal to z or share an eigenvalue are deflated first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def add_rank_one(values: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatAr
     True
     """
     lam, z = values[::-1].copy(), z[::-1].copy()
-    # In units of the largest entry: no square overflows, and rounding has one size.
+    # In units of the largest entry, so that no square overflows and rounding has one size.
     unit = max(float(lam[-1]), float(z @ z), np.finfo(float).tiny)
     lam, z = lam / unit, z / np.sqrt(unit)
     moved, rotations = _deflate(lam, z)
@@ -54,13 +54,13 @@ def add_rank_one(values: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def _deflate(lam: FloatArray, z: FloatArray) -> tuple[IntArray, list[tuple[int, int, FloatArray]]]:
-    """Turn equal eigenvalues so that one of them carries z alone.
+    """Rotate equal eigenvalues so that z has a single entry for them.
 
-    Returns the directions that z still moves, and the rotations, pairwise, in order. `lam`
-    (rising) and `z` are changed in place.
+    Returns the directions that z still changes, and the pairwise rotations in order. `lam` (rising)
+    and `z` are changed in place.
     """
     size = float(np.linalg.norm(z))
-    # Relative to the values, which stay as exact as they are next to an outer product of any size.
+    # Relative to the values, which stay as accurate next to an outer product of any size.
     tolerance = 8.0 * np.finfo(float).eps * float(lam[-1])
     kept: list[int] = []
     rotations: list[tuple[int, int, FloatArray]] = []
@@ -89,7 +89,7 @@ def _secular(lam: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     k = len(lam)
     if k == 1:
         return lam + z * z, np.ones((1, 1))
-    # LAPACK solves for singular values: with their squares' differences, which do not cancel.
+    # LAPACK solves for singular values, whose squares have differences without cancellation.
     root = np.sqrt(lam)
     length = float(np.linalg.norm(z))
     direction = z / length
@@ -108,7 +108,7 @@ def _secular(lam: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _squares(root: FloatArray, apart: FloatArray) -> FloatArray:
-    """Squares of the z for which the roots found are exact: with it the vectors are orthogonal."""
+    """Squares of the z for which the computed roots are exact, so that vectors are orthogonal."""
     k = len(root)
     squares = np.empty(k)
     step = max(1, 2**20 // k)

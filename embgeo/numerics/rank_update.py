@@ -1,7 +1,6 @@
-"""XᵀX added to a triangle in place, by BLAS, while other threads go on.
+"""Symmetric rank-k update C ← C + XᵀX of one triangle by BLAS, without Python's lock.
 
-The symmetric rank-k update C ← C + XᵀX computes one triangle only, which is half the work of a
-product (Dongarra et al. 1990, routine SYRK).
+One triangle takes half the work of a product (Dongarra et al. 1990, routine SYRK).
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ import numpy as np
 
 from embgeo.core.arrays import WorkingArray
 
-#: Routine and the C type of its two factors.
+#: Routine, and C type of its two factors.
 ROUTINES = {
     np.dtype(np.float32): ("ssyrk", ctypes.c_float),
     np.dtype(np.float64): ("dsyrk", ctypes.c_double),
 }
-#: Types of the arguments, as scipy declares them, up to what it calls its real numbers.
+#: Types of the arguments as scipy declares them, with "real" for its names of real types.
 ARGUMENTS = ("char", "char", "int", "int", "real", "real", "int", "real", "real", "int")
 
 
 def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
-    """Add ``rowsᵀ rows`` to the upper triangle of `into`: half the work of a product.
+    """Add ``rowsᵀ rows`` to the upper triangle of `into`.
 
     Parameters
     ----------
     rows : float32 or float64 array, shape (b, d)
-        In the order of C.
+        In C order.
     into : array of the same type, shape (d, d)
-        In the column order of BLAS; below the diagonal it is left as it is.
+        In Fortran order; unchanged below the diagonal.
 
     Raises
     ------
@@ -56,10 +55,9 @@ def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
 
 @cache
 def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
-    """The routine as scipy offers it to compiled code; where that fails, scipy's wrapper of it.
+    """The routine that scipy exports to compiled code, or else scipy's wrapper.
 
-    The wrapper holds Python's lock during the call, so that threads wait for one another; a call
-    through ctypes releases it.
+    A call through ctypes releases Python's lock; the wrapper holds it, so that threads wait.
     """
     try:
         return _compiled_update(dtype)
@@ -68,7 +66,7 @@ def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray],
 
 
 def _compiled_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
-    """Raises one of several errors where Python or scipy is not built as expected."""
+    """Raises one of several errors if Python or scipy is not built as expected."""
     from scipy.linalg import cython_blas
 
     name, real = ROUTINES[dtype]
@@ -91,7 +89,7 @@ def _compiled_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArr
 
     def update(rows: WorkingArray, into: WorkingArray) -> None:
         b, d = map(ctypes.c_int, rows.shape)
-        # To BLAS, which counts by columns, rows in the order of C are their own transpose.
+        # BLAS, which uses Fortran order, sees rows in C order as their transpose.
         routine(b"U", b"N", d, b, one, rows.ctypes.data, d, one, into.ctypes.data, d)
 
     return update

@@ -1,9 +1,9 @@
-"""Ridge regression whose penalty is chosen by leaving one row out, from one decomposition.
+"""Ridge regression with a penalty chosen by leave-one-out errors, from one decomposition.
 
 With XᵀX = V diag(λ) Vᵀ the fit for any penalty α is w = V diag(1/(λ + α)) Vᵀ Xᵀy, and the leverage
-of row i is h_i = Σ_j (XV)_ij²/(λ_j + α), plus 1/n for the mean that is removed. The error of the
-fit that does not see row i is (y_i − ŷ_i)/(1 − h_i) by the formula of Sherman & Morrison, so that
-all penalties and all rows left out share one decomposition (Golub, Heath & Wahba 1979).
+of row i is h_i = Σ_j (XV)_ij²/(λ_j + α), plus 1/n for the subtracted mean. The error of the fit
+without row i is (y_i − ŷ_i)/(1 − h_i) by the formula of Sherman & Morrison, so that all penalties
+and all rows share one decomposition (Golub, Heath & Wahba 1979).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, WorkingArray
 from embgeo.numerics.row_space import standardized
 
-#: Rows with more leverage than this have their errors computed in float64.
+#: Errors of rows with more leverage than this are computed in float64.
 HIGH = 0.5
 
 
@@ -28,7 +28,7 @@ def ridge_prediction(
     target : float64 array, shape (n,)
     new : float64 array, shape (m, d)
     penalties : float64 array
-        Positive; the one of least leave-one-out error is taken, the first where several tie.
+        Positive; the one of least leave-one-out error is used, the first of several.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def _leave_one_out_errors(
 
     single = np.float32
     leverage, squares = errors(x.astype(single) @ vectors.astype(single), y)
-    # float32 is enough to choose, but where 1 − h cancels.
+    # float32 is enough for the choice, except where 1 − h cancels.
     near = leverage.max(axis=1) > HIGH
     if near.any():
         squares[near] = errors(x[near] @ vectors, y[near])[1]

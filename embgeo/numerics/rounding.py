@@ -1,6 +1,6 @@
-"""Float64 numbers rounded once, to the nearest number of a narrower type, ties to even.
+"""Rounding of float64 to narrower types, ties to even.
 
-The conversions of ml_dtypes go through float32 or float16 and round twice.
+Conversions of ml_dtypes go through float32 or float16 and round twice.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray
 
-#: numpy rounds once. A type of ml_dtypes may have the kind "f", too.
+#: numpy rounds once. Types of ml_dtypes may have the kind "f", too.
 _OF_NUMPY = (np.float16, np.float32, np.float64)
 
 
 def round_to(values: FloatArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The nearest numbers of `dtype`; what is too large is infinite or NaN.
+    """The nearest numbers of `dtype`; numbers that are too large become infinite or NaN.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def round_to(values: FloatArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 @cache
 def _list_numbers(dtype: np.dtype[Any]) -> tuple[FloatArray, npt.NDArray[Any]]:
-    """All finite numbers of a type, ascending and each once, and their bits."""
+    """All finite numbers of a type, ascending, and their bits."""
     unsigned = np.dtype(f"u{dtype.itemsize}")
     patterns = np.arange(2 ** (8 * dtype.itemsize), dtype=np.int64).astype(unsigned)
     with np.errstate(invalid="ignore"):

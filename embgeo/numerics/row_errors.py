@@ -1,10 +1,10 @@
-"""How far a number would move with other rows, from its derivatives by their weights.
+"""Standard errors over rows, from derivatives of a number by the weights of rows.
 
-A number f of a matrix moves with the weight of row i by q_i, and with those of rows i and j by
-h_ij. Of m independent rows its variance is Σq² (the infinitesimal jackknife, Efron 1982, §6). As q
-is taken at the rows themselves, pairs of them count twice in it; their part is ½Σh² (Hoeffding
-1948; :mod:`embgeo.numerics.pair_errors` is about f that are means over pairs). What f loses without
-row i is q_i − ½h_ii.
+Let q_i be the derivative of a number f by the weight of row i, and h_ij the second derivative by
+the weights of rows i and j. For m independent rows the variance of f is Σq² (the infinitesimal
+jackknife, Efron 1982, §6). Because q is evaluated at the rows themselves, it counts pairs twice;
+their part is ½Σh² (Hoeffding 1948; :mod:`embgeo.numerics.pair_errors` is for means over pairs).
+Without row i, f is smaller by q_i − ½h_ii.
 
 For a function of the eigenvalues λ of a scatter matrix Σxxᵀ with first and second derivatives g and
 H, and the row's coordinates p = Vᵀx, q = Σ_k g_k p_k² and h = p²ᵀ(B + H)p², where
@@ -23,28 +23,28 @@ from embgeo.core.arrays import FloatArray
 from embgeo.numerics.scores import widen
 from embgeo.numerics.spectra import compute_entropy
 
-#: Eigenvalues nearer than this share of the largest have a derivative for a divided difference.
+#: Between eigenvalues nearer than this share of the largest, a derivative replaces the divided
+#: difference.
 NEAR = 1e-6
-#: Fewer rows than hold the variance of a number (the squared sum of squares over the sum of fourth
-#: powers) say little of how far it moves.
+#: Least effective number of rows of a variance (squared sum of squares over sum of fourth powers).
 LEAST_EFFECTIVE = 4.0
-#: Standard errors between the first eigenvalue and the second, from which on they keep their order.
+#: Least distance of the first eigenvalue from the second in standard errors, to keep their order.
 APART = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """Standard error over rows, and the part of each row that was looked at.
+    """Standard error over rows, and the influence of each sampled row.
 
     Attributes
     ----------
     error : float
     influence : float64 array, shape (r,)
-        Of r of m rows, so that the squares sum up to the variance but for what pairs of rows add.
+        The squares sum to the variance, plus a contribution of pairs of rows.
     conservative : bool
-        Whether no part of single rows is seen; then the error is rather too large.
+        Whether single rows have no visible influence, so that the error tends to be too large.
     noise : float64 array, shape (r,), or None
-        Its sum of squares is what pairs of rows add to that of `influence`.
+        The squares sum to the contribution of pairs of rows to `influence`.
     """
 
     error: float
@@ -53,13 +53,13 @@ class RowError:
     noise: FloatArray | None = None
 
     def times(self, factor: float) -> RowError:
-        """Of the number times a constant."""
+        """The error of the number times a constant."""
         noise = None if self.noise is None else factor * self.noise
         return RowError(abs(factor) * self.error, factor * self.influence, self.conservative, noise)
 
 
 def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
-    """The error from the parts of some rows, all of m or a uniform sample.
+    """The error from the influences of all m rows or a uniform sample.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
     Returns
     -------
     RowError or None
-        None where a few rows hold the variance.
+        None if a few rows hold the variance.
     """
     away = (parts - parts.mean()) * np.sqrt(m / len(parts))
     squares = np.square(away)
@@ -95,24 +95,23 @@ class SpectralFunction:
 class RowsOfSpectrum:
     """Some rows along the eigenvectors of a scatter matrix, in units of its largest eigenvalue.
 
-    Functions of the eigenvalues are those of their shares: the scale, which may be far from 1, does
-    not matter.
+    The unit, because the scale may be far from 1, has no effect on functions of eigenvalue shares.
 
     Parameters
     ----------
     values : float64 array, shape (k,)
-        Eigenvalues that differ from 0, falling.
+        Nonzero eigenvalues, falling.
     along : float64 array, shape (r, k)
         Coordinates p of the rows.
     m : int
-        Rows of the matrix.
+        Number of rows of the matrix.
     """
 
     def __init__(self, values: FloatArray, along: FloatArray, m: int) -> None:
         self.values, self.m = values / values[0], m
         self.squares = np.square(along / np.sqrt(values[0]))
         self.signs = np.where(np.arange(len(along)) % 2 == 0, 1.0, -1.0)
-        # Of the noise two digits are enough.
+        # Two digits are enough for the noise.
         self.single = (along / np.sqrt(values[0])).astype(np.float32)
         self.signed = self.single.T @ (self.signs[:, None].astype(np.float32) * self.single)
         apart = self.values[:, None] - self.values
@@ -121,11 +120,11 @@ class RowsOfSpectrum:
         self._inverse = np.divide(1.0, apart, out=apart)
 
     def find_error(self, derive: Callable[[FloatArray], SpectralFunction]) -> RowError | None:
-        """The error of a function of the eigenvalues, which `derive` gives the derivatives of.
+        """The error of a function of the eigenvalues with the derivatives of `derive`.
 
-        What pairs of rows add is that of normal rows with variances λ/m along the eigenvectors:
-        Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry. Where each row has a sign s, the
-        squares of Σ_j s_j h_ij hold those of h_ij, and products of unlike rows cancel: they are the
+        The contribution of pairs is that of normal rows with variances λ/m along the eigenvectors:
+        Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry. With a sign s for each row, the squares
+        of Σ_j s_j h_ij contain those of h_ij while products of different rows cancel: this is the
         noise of differences.
         """
         of = derive(self.values)
@@ -187,13 +186,13 @@ def participation_ratio(values: FloatArray) -> SpectralFunction:
 
 
 def subtract_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """The matrix less a diagonal one, in place."""
+    """Subtract a diagonal matrix in place."""
     matrix[np.diag_indices(len(matrix))] -= diagonal
     return matrix
 
 
 def top_share(values: FloatArray) -> SpectralFunction:
-    """λ₁/Σλ, where no other eigenvalue comes near the first."""
+    """λ₁/Σλ, if no other eigenvalue is near the first."""
     total, top = float(values.sum()), np.eye(1, len(values))[0]
     g = (top - values[0] / total) / total
     second = (2.0 * values[0] / total - top[:, None] - top) / total**2

@@ -1,7 +1,7 @@
-"""Rows standardized, in no more coordinates than there are rows.
+"""Standardized rows in the coordinates of their row space.
 
-A linear fit with an L2 penalty has its weights in the span of the rows (the representer theorem):
-with n < d rows its predictions are the same in an orthonormal basis of that span.
+The weights of a linear fit with an L2 penalty are in the span of the rows (representer theorem).
+With n < d rows, predictions are the same in an orthonormal basis of that span.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from embgeo.core.arrays import FloatArray
 
 
 def standardized(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both with columns of mean 0 and standard deviation 1 in `rows`, then in its row space.
+    """Both in units of mean 0 and standard deviation 1 of the columns of `rows`, in its row space.
 
-    A column that is constant but for rounding is centered alone.
+    Columns that are constant up to rounding are centered only.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Random numbers that repeat: a generator for each purpose, samples of rows, folds."""
+"""Reproducible random numbers, samples of rows and folds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from embgeo.core.arrays import IntArray
 
 FOLDS = 5
 
-#: Positions to fit on, and positions to predict.
+#: Positions for the fit, and positions to predict.
 Fold = tuple[IntArray, IntArray]
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
-    """A generator of its own for each purpose: no draw depends on what was drawn before.
+    """A generator for one purpose, independent of draws for others.
 
     Examples
     --------
@@ -38,14 +38,7 @@ def sample_rows(rows: IntArray, count: int, rng: np.random.Generator) -> IntArra
 
 
 def deal_folds(rng: np.random.Generator, classes: npt.NDArray[np.bool_]) -> Iterator[Fold]:
-    """Positions to fit on and positions to predict, `FOLDS` times.
-
-    Parameters
-    ----------
-    rng : numpy Generator
-    classes : bool array, shape (n,)
-        Both values are spread evenly over the folds.
-    """
+    """`FOLDS` folds with both classes (bool array, shape (n,)) spread evenly over them."""
     fold = np.empty(len(classes), dtype=np.int64)
     start = 0
     for value in (False, True):

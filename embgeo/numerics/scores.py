@@ -1,9 +1,9 @@
-"""How well scores separate two classes, or predict a target: each with its error over rows.
+"""Scores of classifiers, regressions and ranks, with errors over rows.
 
-The observations are taken as a sample, the classifier as given: an error says how far the number
-would move with other observations, not with another fit. Each function returns the number and the
-part of each observation in its deviation (its influence): the root of the sum of their squares is
-the standard error, and that of the squares of differences is the error of a paired difference.
+The observations are a sample and the classifier is fixed: an error is about other observations, not
+about another fit. Each score function returns the number and the influence of each observation on
+its deviation. The root of the sum of squared influences is the standard error; with differences of
+influences it is the error of a paired difference.
 """
 
 from __future__ import annotations
@@ -13,22 +13,46 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.reach import REACH, student_reach
-from embgeo.numerics.ranking import average_ranks
 
 BoolArray = npt.NDArray[np.bool_]
 Judged = tuple[float, FloatArray]
 
 
+def average_ranks(values: FloatArray) -> FloatArray:
+    """Ranks from 1; equal values share the mean of their ranks.
+
+    Examples
+    --------
+    >>> average_ranks(np.array([3.0, 1.0, 3.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2.0)[inverse])
+
+
+def spearman(a: FloatArray, b: FloatArray) -> float:
+    """Spearman's ρ: the correlation of the ranks.
+
+    Examples
+    --------
+    >>> round(spearman(np.array([1.0, 2.0, 9.0]), np.array([5.0, 6.0, 7.0])), 12)
+    1.0
+    """
+    x, y = (average_ranks(v) - (len(v) + 1) / 2.0 for v in (a, b))
+    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+
+
 def error_of(influence: FloatArray) -> float:
-    """The standard error that the parts of all observations make."""
+    """The standard error from the influences of all observations."""
     return float(np.sqrt(influence @ influence))
 
 
 def widen(error: float, influence: FloatArray) -> float:
-    """The error, such that 1.96 of it hold what Student's t says where few parts decide it.
+    """The error widened so that ±1.96 errors are an interval of Student's t.
 
-    Of n parts with the squares s the sum is known as well as from ν = 2(Σs)²/(Σs² − (Σs)²/n)
-    normal draws (Satterthwaite 1946): n of equal weight, few where the largest hold most of it.
+    With squared influences s of n observations, the degrees of freedom are
+    ν = 2(Σs)²/(Σs² − (Σs)²/n) (Satterthwaite 1946): few if a few observations hold most of the sum.
 
     Examples
     --------
@@ -45,7 +69,7 @@ def widen(error: float, influence: FloatArray) -> float:
 
 
 def mean_influence(values: FloatArray) -> FloatArray:
-    """Of each of n ≥ 2 values on their mean; the squares sum to s²/n.
+    """Influence of each of n ≥ 2 values on their mean; the squares sum to s²/n.
 
     Examples
     --------
@@ -57,12 +81,12 @@ def mean_influence(values: FloatArray) -> FloatArray:
 
 
 def auc(score: FloatArray, positive: BoolArray) -> Judged:
-    """Area under the ROC curve: the chance that a positive scores above a negative.
+    """Area under the ROC curve: the probability that a positive scores above a negative.
 
     The area is the mean over positives of the share of negatives below them, V₁₀(i), and the mean
     over negatives of the share of positives above them, V₀₁(j); ties count one half. Its variance
-    is var(V₁₀)/n₁ + var(V₀₁)/n₀ (DeLong, DeLong & Clarke-Pearson 1988). Both are read off ranks,
-    in n·log n (Sun & Xu 2014). Both classes have two rows at least.
+    is var(V₁₀)/n₁ + var(V₀₁)/n₀ (DeLong, DeLong & Clarke-Pearson 1988). Both come from ranks in
+    n·log n time (Sun & Xu 2014). Each class needs at least two rows.
 
     Examples
     --------
@@ -81,7 +105,7 @@ def auc(score: FloatArray, positive: BoolArray) -> Judged:
 
 
 def balanced_accuracy(score: FloatArray, positive: BoolArray) -> Judged:
-    """Mean of both recalls of the rule score > 0, with the binomial error ½√(Σ r(1 − r)/n)."""
+    """Mean of the recalls r of both classes at score > 0, with the error ½√(Σ r(1 − r)/n)."""
     right = ((score > 0) == positive).astype(np.float64)
     influence = np.empty(len(score))
     recalls = []
@@ -92,7 +116,7 @@ def balanced_accuracy(score: FloatArray, positive: BoolArray) -> Judged:
 
 
 def balanced_loss(score: FloatArray, positive: BoolArray) -> Judged:
-    """−mean log P(own class) summed over both classes, from log-odds."""
+    """−mean log P(own class), summed over both classes, from log-odds."""
     loss = np.logaddexp(0.0, np.where(positive, -score, score))
     influence = np.empty(len(score))
     for members in (positive, ~positive):
@@ -103,30 +127,25 @@ def balanced_loss(score: FloatArray, positive: BoolArray) -> Judged:
 def r_squared(target: FloatArray, predicted: FloatArray) -> Judged:
     """Share of the target's variance that is predicted, 1 − Σ(y − ŷ)²/Σ(y − ȳ)².
 
-    A ratio of two sums over the same observations. The part of an observation is how far R² falls
-    without it (the jackknife, Efron 1982, §3): with n, s and e for their number, the squares of the
-    spread and of the errors, what is left of the sums is Σs − n·s_i/(n − 1) and Σe − e_i.
-
-    Raises
-    ------
-    ZeroDivisionError
-        If the target does not vary.
+    The influence of an observation is the change of R² without it (jackknife, Efron 1982, §3). With
+    squared deviations s and squared errors e of n observations, the sums without observation i are
+    Σs − n·s_i/(n − 1) and Σe − e_i. Raises ZeroDivisionError if the target does not vary.
     """
     wrong = np.square(target - predicted)
     spread = np.square(target - target.mean())
     n, total, errors = len(target), float(spread.sum()), float(wrong.sum())
     left = total - spread * n / (n - 1.0)
-    # Where one observation holds all of the spread there is no R² without it.
+    # If one observation holds all of the spread, there is no R² without it.
     without = np.divide(errors - wrong, left, out=np.zeros(n), where=left > total * 1e-12)
     return 1.0 - errors / total, np.asarray((without - without.mean()) * np.sqrt((n - 1.0) / n))
 
 
 def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
-    """Share of the squared length of a fitted linear classifier that is noise of its fit.
+    """Share of the squared length of a fitted linear classifier that is noise.
 
-    Of two normal classes at a distance Δ (in deviations within them), n₁ and n₀ observations to
-    learn from in d dimensions: Δ̂² is Δ² + b with b = d(1/n₁ + 1/n₀), and new observations are at a
-    distance of Δ²/√(Δ² + b) along the fit, which an area A = Φ(distance/√2) shows (the asymptotics
+    For two normal classes at a distance Δ (in standard deviations within them) with n₁ and n₀
+    observations in d dimensions, Δ̂² is Δ² + b with b = d(1/n₁ + 1/n₀). Along the fit, new
+    observations are Δ²/√(Δ² + b) apart, which follows from the area A = Φ(distance/√2) (asymptotics
     of the linear discriminant, Raudys & Young 2004).
 
     Examples
@@ -141,7 +160,7 @@ def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
 
 
 def share_of_noise(seen: float, noise: float) -> float:
-    """Share b/(s + b) of a fit that is noise b, where s²/(s + b) of the signal s is seen.
+    """Share b/(s + b) of noise b in a fit, from the visible part s²/(s + b) of the signal s.
 
     Examples
     --------
@@ -153,7 +172,7 @@ def share_of_noise(seen: float, noise: float) -> float:
 
 
 def share_error(share: float, n: int) -> float:
-    """Standard error of a sampled share: not 0 where all n agree (Agresti & Coull 1998)."""
+    """Standard error of a sampled share, not 0 if all n agree (Agresti & Coull 1998)."""
     near = (share * n + 2.0) / (n + 4.0)
     return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))
 
@@ -162,7 +181,7 @@ def quantile_error(values: FloatArray, q: float) -> float:
     """Standard error of a sample quantile.
 
     Half the distance between the order statistics one binomial deviation √(q(1 − q)/n) to either
-    side: an estimate that needs no density (Maritz & Jarrett 1978).
+    side, which needs no density (Maritz & Jarrett 1978).
     """
     n = len(values)
     deviation = np.sqrt(q * (1 - q) / n)

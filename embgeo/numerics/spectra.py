@@ -1,4 +1,4 @@
-"""Single numbers that sum up a spectrum."""
+"""Scalar summaries of a spectrum."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from embgeo.core.arrays import FloatArray
 
 
 def compute_effective_rank(sigma: FloatArray) -> float:
-    """exp of the entropy of σ/Σσ, zeros left out (Roy & Vetterli 2007)."""
+    """exp of the entropy of σ/Σσ (Roy & Vetterli 2007)."""
     return float(np.exp(compute_entropy(sigma)))
 
 
@@ -30,10 +30,10 @@ def compute_isoscore(variances: FloatArray) -> float:
     Returns
     -------
     float
-        In [0, 1]: 0 where one direction holds all the variance, 1 where all hold the same.
+        In [0, 1]: 0 if one direction holds all the variance, 1 if all hold the same.
     """
     d = len(variances)
-    # By the largest first: squares of eigenvalues overflow where the entries do not yet.
+    # Relative to the largest: squares of eigenvalues could overflow.
     relative = variances / variances[0]
     scaled = np.sqrt(d) * relative / np.linalg.norm(relative)
     defect = np.linalg.norm(scaled - 1.0) / np.sqrt(2.0 * (d - np.sqrt(d)))
@@ -58,10 +58,10 @@ def compute_symmetry(
     Returns
     -------
     first : float
-        1 − ‖E w‖/E ‖w‖: 1 where the rows are centered, 0 where they are equal.
+        1 − ‖E w‖/E ‖w‖: 1 if the rows are centered, 0 if they are equal.
     second : float or None
-        Entropy of the eigenvalues' shares over ln d: 1 where all are equal; None for one
-        dimension, or no variance.
+        Entropy of the eigenvalues' shares over ln d: 1 if all are equal; None for one dimension or
+        without variance.
     """
     first = 1.0 - float(np.linalg.norm(mean)) / mean_norm
     if len(variances) < 2 or not variances.sum() > 0:

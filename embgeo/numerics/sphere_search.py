@@ -1,10 +1,10 @@
 """Extremes of a smooth function over the unit sphere.
 
-Projected gradient steps a ← (a − t·g)/‖a − t·g‖, where g is the gradient's part tangent to the
-sphere and t the step of Barzilai & Borwein (1988), t = ⟨s, s⟩/|⟨s, y⟩| for the last change s of the
-point and y of g: the inverse curvature along the last step, which a quasi-Newton method would keep
-as a matrix. Such steps are not monotone; one that is worse than the last few values is shortened
-instead (Grippo, Lampariello & Lucidi 1986). All directions share each evaluation.
+Projected gradient steps a ← (a − t·g)/‖a − t·g‖, where g is the part of the gradient tangent to the
+sphere and t the step of Barzilai & Borwein (1988), t = ⟨s, s⟩/|⟨s, y⟩| for the last changes s of
+the point and y of g. It is the inverse curvature along the last step, for which a quasi-Newton
+method would store a matrix. Such steps are not monotone; a step to a value worse than the last few
+is shortened (Grippo, Lampariello & Lucidi 1986). All directions share each evaluation.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from embgeo.core.arrays import FloatArray, Mask
 Evaluate = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 MAX_PASSES = 200
-#: A direction has settled when its next step promises less than this.
+#: A direction has converged if its next step promises less than this.
 TOLERANCE = 1e-8
-#: Values that a step is compared with.
+#: Number of last values that a step is compared with.
 MEMORY = 5
 
 
@@ -39,7 +39,7 @@ def find_extremes(
     Returns
     -------
     best : float64 array, shape (d, 2s)
-        The local extremes that the columns of `low`, then those of `high`, led to.
+        The local extremes from the columns of `low`, then from those of `high`.
     values : float64 array, shape (2s,)
     settled : bool array, shape (2s,)
         Whether the search ended before `MAX_PASSES` evaluations.
@@ -82,12 +82,12 @@ def find_extremes(
 
 
 def _promise(step: FloatArray, slope: FloatArray) -> FloatArray:
-    """What a step along the slope promises to change."""
+    """The change that a step along the slope promises."""
     return np.asarray(step * np.square(_lengths(slope)))
 
 
 def _next_step(turn: FloatArray, change: FloatArray) -> FloatArray:
-    """Barzilai & Borwein 1988: the inverse curvature along the last step of each column."""
+    """The inverse curvature along the last step of each column (Barzilai & Borwein 1988)."""
     along = np.abs(np.einsum("ij,ij->j", turn, change))
     length = np.square(_lengths(turn))
     return np.asarray(np.clip(length / np.maximum(along, 1e-300), 1e-12, 1e12))
@@ -98,7 +98,7 @@ def _lengths(columns: FloatArray) -> FloatArray:
 
 
 def _tangent(at: FloatArray, gradient: FloatArray) -> FloatArray:
-    """The part of each gradient that lies along the sphere."""
+    """The part of each gradient tangent to the sphere."""
     return np.asarray(gradient - at * np.einsum("ij,ij->j", at, gradient))
 
 

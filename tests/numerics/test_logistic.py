@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from embgeo.numerics.logistic import log_odds
-from embgeo.numerics.ranking import average_ranks, spearman
 from embgeo.numerics.sampling import FOLDS, deal_folds
+from embgeo.numerics.scores import average_ranks, spearman
 from tests.support.matrices import rng
 
 
