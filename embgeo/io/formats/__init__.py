@@ -74,7 +74,6 @@ def find_format(path: Path, head: bytes) -> Described | None:
 
 
 def is_known_head(head: bytes) -> bool:
-    """Whether some format recognizes a file by its first bytes."""
     return (_sniff(head) or find_plugin(head)) is not None
 
 

@@ -142,12 +142,10 @@ _Stored = _Dense | QuantizedMatrix
 
 
 def sniff(head: bytes) -> bool:
-    """The magic number, or the settings, sizes and first word of an older model."""
     return head.startswith(MAGIC) or _is_old(head)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The matrices of a model, the words of its rows and their counts."""
     data = map_file(path)
     dictionary = read_dictionary(path)
     inputs, at = _read_matrix(data, dictionary.end, dictionary.has_flags, can_be_quantized=True)

@@ -67,12 +67,10 @@ def settings_fit(fields: tuple[int | float, ...]) -> bool:
 
 
 def sizes_fit(entries: int, words: int, labels: int, tokens: int) -> bool:
-    """Whether the sizes of a dictionary are plausible."""
     return words > 0 and labels >= 0 and entries == words + labels and tokens >= 0
 
 
 def read_dictionary(path: Path) -> Dictionary:
-    """Read a model up to its matrices."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at, version = 0, 0
         if has_flags := data[:4] == MAGIC:

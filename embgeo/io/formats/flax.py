@@ -156,7 +156,6 @@ _MOST_CHUNKS = 4096
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it is a map with an array among the first bytes."""
     if not head or not (_FIX_MAP <= head[0] < _FIX_LIST or head[0] in (_MAP16, _MAP32)):
         return False
     try:

@@ -42,7 +42,6 @@ _VECTORS = ("vectors", "syn0")
 
 
 def sniff(head: bytes) -> bool:
-    """A pickle that begins with the name of a class of gensim."""
     return _START.match(head) is not None
 
 
@@ -158,7 +157,6 @@ class Saved:
     attributes: dict[object, object]
 
     def path_to(self, attribute: str) -> str:
-        """The name of the tensor under `attribute`."""
         return f"{self.name}.{attribute}" if self.name else attribute
 
     def names(self, attribute: str) -> list[str]:
@@ -202,7 +200,6 @@ def _states(stub: Stub) -> Iterator[dict[object, object]]:
 
 
 def pickled_arrays(saved: Saved) -> Iterator[tuple[str, PickledArray]]:
-    """Arrays in the pickle itself."""
     for key, value in saved.attributes.items():
         if isinstance(value, PickledArray) and isinstance(key, str) and _ATTRIBUTE.fullmatch(key):
             yield saved.path_to(key), value
@@ -231,7 +228,6 @@ def _sidecar(name: str, file: Path) -> Tensor | str:
 
 
 def find_words(saved: Saved) -> tuple[str, ...] | None:
-    """The words of the rows of an object."""
     for attribute in _WORD_LISTS:
         found = word_list(saved.attributes.get(attribute))
         if found is not None:
@@ -244,7 +240,6 @@ def find_words(saved: Saved) -> tuple[str, ...] | None:
 
 
 def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
-    """The counts of the words of `n` rows, if the file has them."""
     extra = saved.attributes.get("expandos")
     array = extra.get("count") if isinstance(extra, dict) else None
     if isinstance(array, PickledArray):
@@ -300,7 +295,6 @@ def are_placeholders(values: npt.NDArray[np.float64]) -> bool:
 
 
 def describe_missing(missing: dict[str, str], kind: str) -> Damaged:
-    """The error for a model without vectors of words."""
     for attribute in ("vectors", "syn0", "vectors_vocab", "vectors_ngrams"):
         for name, reason in missing.items():
             if name.rpartition(".")[2] == attribute:

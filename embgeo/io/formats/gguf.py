@@ -37,15 +37,9 @@ EXTRA = "gguf"
 
 #: Types that are mapped; all others are dequantized.
 PLAIN = {
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F64": "float64",
-    "I8": "int8",
-    "I16": "int16",
-    "I32": "int32",
-    "I64": "int64",
-}
+    "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64",
+    "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+}  # fmt: skip
 #: Quantized bytes that are dequantized at a time.
 _BLOCK_BYTES = 2 * 2**20
 
@@ -67,7 +61,6 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Tensors and tokens, with notes on kinds of tokens."""
     data = map_file(path)
     header = read_header(data)
     tensors = tuple(_tensor(data, info, header.big_endian) for info in header.tensors)

@@ -91,7 +91,6 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
 
 
 def read_array(data: Bytes, header: NpyHeader) -> Array:
-    """The array after `header` as a view of `data`."""
     return view(
         data[header.start :],
         header.dtype,

@@ -22,7 +22,6 @@ _SUFFIX = ".npy"
 
 
 def sniff(head: bytes) -> bool:
-    """A zip archive whose first member is an .npy file."""
     return first_name(head).endswith(_SUFFIX)
 
 

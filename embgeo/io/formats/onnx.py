@@ -43,26 +43,11 @@ _KEYS = frozenset({"location", "offset", "length"})
 
 #: Types by their number in the format; 4-bit types are packed and not read.
 _DTYPES = {
-    1: "float32",
-    2: "uint8",
-    3: "int8",
-    4: "uint16",
-    5: "int16",
-    6: "int32",
-    7: "int64",
-    9: "bool",
-    10: "float16",
-    11: "float64",
-    12: "uint32",
-    13: "uint64",
-    14: "complex64",
-    15: "complex128",
-    16: "bfloat16",
-    17: "float8_e4m3fn",
-    18: "float8_e4m3fnuz",
-    19: "float8_e5m2",
-    20: "float8_e5m2fnuz",
-}
+    1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
+    9: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64",
+    14: "complex64", 15: "complex128", 16: "bfloat16", 17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -180,7 +165,6 @@ def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tenso
 
 
 def _external(found: _Initializer, files: SideFiles, size: int) -> Bytes:
-    """The bytes of a tensor in a file next to the model."""
     label = short(found.name)
     location = found.external.get("location", "")
     offset = found.external.get("offset", "0")

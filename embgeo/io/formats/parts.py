@@ -69,7 +69,6 @@ class SideFiles:
 
     @property
     def size(self) -> int:
-        """Bytes of all files together."""
         return sum(map(len, self._maps.values()))
 
 

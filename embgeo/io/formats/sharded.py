@@ -33,7 +33,6 @@ _SHARDS = (safetensors, zip_checkpoint, legacy_checkpoint)
 
 
 def sniff(head: bytes) -> bool:
-    """JSON that begins with the weight map or with metadata before it."""
     return _START.match(head) is not None and b'"weight_map"' in head
 
 
@@ -59,7 +58,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_weight_map(path: Path) -> dict[str, str]:
-    """The name of the shard of each tensor."""
     data = map_file(path)
     if len(data) > _LONGEST_INDEX:
         raise Damaged(f"an index of {len(data):,} bytes is not an index")

@@ -20,7 +20,6 @@ ENDING = ".parquet"
 
 
 def is_dataset(files: Sequence[str]) -> bool:
-    """Whether files of these names are the parts of one table."""
     return len(files) > 1 and all(name.endswith(ENDING) for name in files)
 
 

@@ -89,22 +89,10 @@ _OBJECT_GRAPH = b"_CHECKPOINTABLE_OBJECT_GRAPH"
 
 #: Types by their number in TensorFlow; strings, handles and quantized types are left out.
 _DTYPES = {
-    1: "float32",
-    2: "float64",
-    3: "int32",
-    4: "uint8",
-    5: "int16",
-    6: "int8",
-    8: "complex64",
-    9: "int64",
-    10: "bool",
-    14: "bfloat16",
-    17: "uint16",
-    18: "complex128",
-    19: "float16",
-    22: "uint32",
-    23: "uint64",
-}
+    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8",
+    8: "complex64", 9: "int64", 10: "bool", 14: "bfloat16", 17: "uint16",
+    18: "complex128", 19: "float16", 22: "uint32", 23: "uint64",
+}  # fmt: skip
 
 
 def sniff(head: bytes) -> bool:
@@ -201,7 +189,6 @@ def _tensor(found: _Variable, file: str, files: SideFiles, swapped: bool) -> Ten
 
 
 def _join(found: _Variable, slices: list[tuple[Box, Tensor]], files: SideFiles) -> Tensor:
-    """Put a variable together from its slices."""
     label = short(found.name)
     dtype = _DTYPES[found.type]
     if any(tensor.dtype != dtype for _, tensor in slices):

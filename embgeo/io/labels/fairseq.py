@@ -29,7 +29,6 @@ def is_named(path: Path) -> bool:
 
 
 def is_dictionary(path: Path, text: str) -> bool:
-    """Whether a file has the name and its first line the form of a dictionary."""
     return is_named(path) and _LINE.fullmatch(text[:10_000].split("\n", 1)[0].rstrip()) is not None
 
 

@@ -33,23 +33,10 @@ _MODELS = (
 #: three pieces.
 _FAIRSEQ_ORDER = frozenset({"xlm-roberta", "xlm-roberta-xl"})
 #: Models that number the pieces in another order than the file.
-_OTHER_ORDER = frozenset(
-    {
-        "barthez",
-        "bigbird_pegasus",
-        "camembert",
-        "m2m_100",
-        "marian",
-        "mbart",
-        "nllb-moe",
-        "pegasus",
-        "pegasus_x",
-        "plbart",
-        "speech_to_text",
-        "xglm",
-        "xlm-prophetnet",
-    }
-)
+_OTHER_ORDER = frozenset({
+    "barthez", "bigbird_pegasus", "camembert", "m2m_100", "marian", "mbart", "nllb-moe", "pegasus",
+    "pegasus_x", "plbart", "speech_to_text", "xglm", "xlm-prophetnet",
+})  # fmt: skip
 _BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
 
 

@@ -109,7 +109,6 @@ def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> 
 
 
 def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> LabelMismatch:
-    """The error for labels or counts that do not match the number of rows."""
     rows = f"{cut.size:,} rows"
     if not cut.is_whole:
         rows += f" (cut from {cut.total:,})"

@@ -56,7 +56,6 @@ def find_columns(cells: list[str]) -> tuple[int, int | None] | None:
 
 
 def is_float(text: str | bytes) -> bool:
-    """Whether the text is a number."""
     try:
         float(text)
     except ValueError:

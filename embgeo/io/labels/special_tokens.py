@@ -15,14 +15,9 @@ from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
 #: Keys of tokenizer_config.json and special_tokens_map.json by role.
 _NAMED: dict[str, Role] = {
-    "bos_token": "bos",
-    "eos_token": "eos",
-    "pad_token": "pad",
-    "unk_token": "unk",
-    "cls_token": "cls",
-    "sep_token": "sep",
-    "mask_token": "mask",
-}
+    "bos_token": "bos", "eos_token": "eos", "pad_token": "pad", "unk_token": "unk",
+    "cls_token": "cls", "sep_token": "sep", "mask_token": "mask",
+}  # fmt: skip
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
 #: Keys of config.json, whose values are row numbers.
 _IDS: dict[str, Role] = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "pad"}

@@ -42,7 +42,6 @@ _SCHEMES: dict[str, Scheme] = {
 
 
 def is_tokenizer_json(data: Any) -> bool:
-    """Whether a JSON value is that of a tokenizer.json."""
     return isinstance(data, dict) and isinstance(data.get("model"), dict)
 
 

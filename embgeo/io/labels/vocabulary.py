@@ -25,7 +25,6 @@ class TextEncoder:
 
     @property
     def package(self) -> str:
-        """The package that runs it."""
         return "sentencepiece" if self.kind == "SentencePiece" else "tokenizers"
 
 

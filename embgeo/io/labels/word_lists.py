@@ -68,7 +68,6 @@ def find_fitting(
 
 
 def in_the_file(name: str) -> str:
-    """Where tokens come from, for the user."""
     return f"{name} in the file"
 
 

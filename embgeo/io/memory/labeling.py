@@ -97,7 +97,6 @@ def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Mat
 
 
 def find_added(tokenizer: Any) -> dict[str, int]:
-    """Added tokens and their rows."""
     if callable(getattr(tokenizer, "get_added_vocab", None)):
         found = tokenizer.get_added_vocab()
     elif callable(getattr(tokenizer, "get_added_tokens_decoder", None)):
@@ -121,7 +120,6 @@ def find_roles(tokenizer: Any) -> dict[str, Any]:
 
 
 def list_templates(templates: Any) -> Iterator[str]:
-    """Chat templates of a tokenizer: one, or several by name."""
     several = templates.values() if isinstance(templates, Mapping) else [templates]
     yield from (text for text in several if isinstance(text, str))
 

@@ -241,6 +241,5 @@ def layer_entries(layer: Any, name: str, in_fsdp: bool = False) -> npt.NDArray[A
 
 
 def name_in(W: Any, layer: Any) -> str:
-    """The name of the weight of a layer in the module."""
     names = [prefix for prefix, module in W.named_modules() if module is layer]
     return f"{names[0]}.weight" if names and names[0] else "weight"

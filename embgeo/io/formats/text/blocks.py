@@ -37,7 +37,6 @@ def is_plain_number(cell: bytes) -> bool:
 
 
 def too_wide() -> Damaged:
-    """The error for more than `MAX_COLUMNS` numbers in a vector."""
     return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers", ONE_A_LINE)
 
 

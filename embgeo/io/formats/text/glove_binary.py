@@ -38,7 +38,6 @@ _SMALLEST, _LARGEST = 1e-6, 1e4
 
 
 def belongs(path: Path) -> bool:
-    """Whether the ``vocab.txt`` next to the file fits its size."""
     try:
         words, _ = _vocabulary(path.with_name(VOCABULARY))
         size = path.stat().st_size
@@ -48,7 +47,6 @@ def belongs(path: Path) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Word vectors, context vectors, biases, and the words with their counts."""
     data = map_file(path)
     words, counts = _vocabulary(path.with_name(VOCABULARY))
     width = _width(len(data), len(words))

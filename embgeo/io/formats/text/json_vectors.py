@@ -41,7 +41,6 @@ _CUT = "it may be cut off there; write or download it again"
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it begins with a bracket and holds a vector."""
     return _START.match(head) is not None and _VECTOR.search(head) is not None
 
 
@@ -108,7 +107,6 @@ class ValueStream:
             raise self._damaged()
 
     def decode(self) -> Any:
-        """Decode the next value."""
         self.peek()
         while True:
             try:

@@ -70,7 +70,6 @@ def belongs(path: Path) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The one matrix of the file, with labels from the metadata next to it."""
     data = map_file(path)
     is_bytes = belongs(path) and not sniff(data[:HEAD_BYTES].tobytes())
     checkpoint = _from_bytes(path, data) if is_bytes else _from_lines(path)
@@ -122,7 +121,6 @@ class ConfiguredTensor:
 
 
 def entry_for(path: Path) -> ConfiguredTensor | None:
-    """The entry of a configuration in the same folder for `path`."""
     return next((entry for entry in _entries(path.parent) if entry.tensor == path.name), None)
 
 
@@ -189,7 +187,6 @@ def _file_name(value: object) -> str:
 
 
 def _find_metadata(path: Path) -> Path | None:
-    """The metadata file of a tensor file."""
     entry = entry_for(path)
     names = [entry.metadata] if entry is not None and entry.metadata else []
     if not names:

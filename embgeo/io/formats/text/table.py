@@ -229,12 +229,10 @@ EXTRA = ""
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first lines have the same cells, at least two of them numbers at the end."""
     return b"\0" not in head and layout_of(lines_of(head)) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Labels, counts and shape of the table; its numbers are read when the tensor is opened."""
     map_file(path)  # refuses what is not a regular file
     # `sniff` may have seen a part of a line only.
     _, lines = next(line_blocks(path), (1, []))

@@ -29,7 +29,6 @@ _LONGEST_CELL = 16 * 2**20
 
 
 def sniff(head: bytes) -> bool:
-    """Whether a line of headings is followed by one with a list of numbers."""
     if b"\0" in head or b"[" not in head:
         return False
     first, _, rest = head.decode("utf-8", "replace").partition("\n")
@@ -45,7 +44,6 @@ def _separator(headings: str) -> str | None:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Labels and shape of the vectors; their numbers are read when the tensor is opened."""
     with contextlib.closing(_read_rows(path)) as rows:
         headings = [cell.strip().lower() for cell in next(rows, [])]
         first = next(rows, [])

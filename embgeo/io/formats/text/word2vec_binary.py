@@ -32,7 +32,6 @@ _HEADER = re.compile(rb"(\d{1,18})[ \t]+(\d{1,9})[ \t]*\n")
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are a header ``N d`` and what follows is not text."""
     header = _HEADER.match(head)
     if header is None or word_vectors.sniff(head):
         return False
@@ -41,7 +40,6 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Words and shape of a word2vec binary file; the vectors are copied when opened."""
     size = path.stat().st_size
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         header = _HEADER.match(data[:64])

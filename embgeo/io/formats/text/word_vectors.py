@@ -55,7 +55,6 @@ class _LineForm:
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes look like a token followed by numbers."""
     if b"\0" in head:
         return False
     head = head.removeprefix(BYTE_ORDER_MARK)
@@ -91,7 +90,6 @@ def _trailing_numbers(fields: list[bytes]) -> int:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Tokens and shape of a file of vectors; its numbers are read when the tensor is opened."""
     layout = _layout(path)
     tokens, notes = _words(path, layout).finish()
     n, d = len(tokens), layout.columns

@@ -37,12 +37,10 @@ _MOST_PIECES = 1_000_000
 
 
 def sniff(head: bytes) -> bool:
-    """A pickle whose first name is that of the module of the metadata."""
     return head[:1] == b"\x80" and any(module in head[:128] for module in _MODULES)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of the folder of a ``.metadata`` file."""
     fields = _fields(load(map_file(path).data, TORCH), "Metadata")
     places, sizes = _places(path.parent, _dict_of(fields, "storage_data"))
     tensors: list[Tensor] = []
@@ -67,8 +65,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class _PiecePlace:
-    """The place of a piece in a file."""
-
     file: Path
     start: int
     stop: int

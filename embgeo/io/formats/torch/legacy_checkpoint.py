@@ -43,12 +43,10 @@ _MOST_IN_KEYS = 1_000_000
 
 
 def sniff(head: bytes) -> bool:
-    """The magic number, after the byte of the pickle protocol."""
     return _MAGIC.match(head) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict or a whole pickled module."""
     data = map_file(path)
     storages, root = read_object(data, len(data))
     checkpoint = checkpoint_of(root, path, NAME)

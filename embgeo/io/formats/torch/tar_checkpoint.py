@@ -35,12 +35,10 @@ _FIRST = tuple(name.encode().ljust(100, b"\0") for name in ("sys_info", *_PARTS)
 
 
 def sniff(head: bytes) -> bool:
-    """A tar archive whose first member is one of torch."""
     return head.startswith(_FIRST) and tar_members.is_tar(head)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict or a whole pickled module."""
     data = map_file(path)
     parts = {m.name: data[m.start : m.start + m.size] for m in tar_members.members(data)}
     missing = next((name for name in _PARTS if name not in parts), None)

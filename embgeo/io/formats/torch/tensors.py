@@ -30,40 +30,24 @@ DTYPES = {
         *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
     )
 } | {
-    "half": "float16",
-    "float": "float32",
-    "double": "float64",
-    "short": "int16",
-    "int": "int32",
-    "long": "int64",
-    "cfloat": "complex64",
-    "cdouble": "complex128",
-}
+    "half": "float16", "float": "float32", "double": "float64",
+    "short": "int16", "int": "int32", "long": "int64",
+    "cfloat": "complex64", "cdouble": "complex128",
+}  # fmt: skip
 #: Types of storage classes.
 _STORAGES = {
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "FloatStorage": "float32",
-    "DoubleStorage": "float64",
-    "ByteStorage": "uint8",
-    "CharStorage": "int8",
-    "ShortStorage": "int16",
-    "IntStorage": "int32",
-    "LongStorage": "int64",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
-}
+    "HalfStorage": "float16", "BFloat16Storage": "bfloat16", "FloatStorage": "float32",
+    "DoubleStorage": "float64", "ByteStorage": "uint8", "CharStorage": "int8",
+    "ShortStorage": "int16", "IntStorage": "int32", "LongStorage": "int64", "BoolStorage": "bool",
+    "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
+}  # fmt: skip
 _UNTYPED = "UntypedStorage"
 
 #: Bytes of an element of storages that are not read but skipped.
 _QUANTIZED = {
-    "QInt8Storage": 1,
-    "QUInt8Storage": 1,
-    "QInt32Storage": 4,
-    "QUInt4x2Storage": 1,
-    "QUInt2x4Storage": 1,
-}
+    "QInt8Storage": 1, "QUInt8Storage": 1, "QInt32Storage": 4,
+    "QUInt4x2Storage": 1, "QUInt2x4Storage": 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,43 +79,30 @@ def storage_bytes(kind: str, elements: int) -> int | None:
 class TorchTensor(Leaf):
     """A tensor over a storage; strides and offset are counted in elements."""
 
-    __slots__ = ("_dtype", "_offset", "_shape", "_storage", "_strides")
+    __slots__ = ("dtype", "offset", "shape", "storage", "strides")
+    dtype: str
+    shape: tuple[int, ...]
 
     def __init__(
         self, storage: Storage, dtype: str, offset: object, shape: object, strides: object
     ) -> None:
-        self._storage = storage
-        self._dtype = dtype
-        self._shape = whole_numbers(shape, "a tensor's shape")
-        self._strides = whole_numbers(strides, "a tensor's strides")
-        self._offset = whole_numbers((offset,), "a tensor's offset")[0]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._shape
-
-    @property
-    def dtype(self) -> str:
-        return self._dtype
+        self.storage, self.dtype = storage, dtype
+        self.offset = whole_numbers((offset,), "a tensor's offset")[0]
+        self.shape = whole_numbers(shape, "a tensor's shape")
+        self.strides = whole_numbers(strides, "a tensor's strides")
 
     @property
     def key(self) -> tuple[str, str, int, tuple[int, ...], tuple[int, ...]]:
-        return self._storage.key, self._dtype, self._offset, self._shape, self._strides
+        return self.storage.key, self.dtype, self.offset, self.shape, self.strides
 
     def check(self) -> None:
-        elements = self._storage.size // number_type(self._dtype).itemsize
-        check_view(self._shape, self._strides, self._offset, elements)
+        elements = self.storage.size // number_type(self.dtype).itemsize
+        check_view(self.shape, self.strides, self.offset, elements)
 
     def open(self) -> Array:
-        raw = self._storage.load()[: self._storage.size]
-        return view(
-            raw,
-            number_type(self._dtype),
-            self._shape,
-            self._strides,
-            self._offset,
-            swapped=self._storage.swapped,
-        )
+        raw, dtype = self.storage.load()[: self.storage.size], number_type(self.dtype)
+        swapped = self.storage.swapped
+        return view(raw, dtype, self.shape, self.strides, self.offset, swapped=swapped)
 
 
 def _rebuild(args: tuple[object, ...], dtype: object = None, metadata: object = None) -> Leaf:

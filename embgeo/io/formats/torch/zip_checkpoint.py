@@ -88,7 +88,6 @@ def _other(rooted: list[str]) -> tuple[str, str] | None:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of a checkpoint, a state_dict, a pickled or compiled module."""
     archive = open_archive(path)
     _refuse_several(archive)
     root = find_root(archive.members)
