@@ -170,6 +170,14 @@ def test_of_a_tokenizer_of_the_package_tokenizers() -> None:
     assert as_matrix(W, tokens=fast).special == (SpecialToken("<s>", 1, ("added",)),)
 
 
+def test_a_tokenizer_with_a_huge_id() -> None:
+    vocabulary = {**WORDS, "<far>": 2**40}
+    far = SimpleNamespace(get_vocab=lambda: vocabulary, get_added_vocab=lambda: {"<far>": 2**40})
+    matrix = as_matrix(W, tokens=far)
+    assert matrix.special == (SpecialToken("<far>", None, ("added",)),)
+    assert matrix.vocabulary_size == 2**40 + 1
+
+
 def test_a_mapping_names_no_special_tokens() -> None:
     matrix = as_matrix(W, tokens=WORDS)
     assert (matrix.special, matrix.vocabulary_size) == ((), None)

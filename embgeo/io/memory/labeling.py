@@ -85,9 +85,10 @@ def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Mat
     """
     labels = {row: safe_text(token) for token, row in rows.items()}
     size = max(labels) + 1
-    vocabulary = TokenizerVocabulary(
-        tuple(labels.get(row, "") for row in range(size)), "tokenizer", added=find_added(tokenizer)
-    )
+    # A single id may be as large as 2^32.
+    listed = range(min(size, matrix.n + len(labels)))
+    tokens = tuple(labels.get(row, "") for row in listed)
+    vocabulary = TokenizerVocabulary(tokens, "tokenizer", added=find_added(tokenizer))
     template = "\n".join(list_templates(getattr(tokenizer, "chat_template", None)))
     special = collect_special(vocabulary, [find_roles(tokenizer)], template, {})
     placed = tuple(
