@@ -21,6 +21,8 @@ _WHITE = "\t\n\r "
 #: The column of the index in files of pandas.
 _INDEX = "__index_level_0__"
 _LISTED = 8
+#: Names of floating-point types in Arrow and in numpy.
+FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 class TableRefused(Exception):
@@ -252,10 +254,7 @@ def file_batches(part: Any, reader: Any) -> Iterator[Any]:
 
 def float_name(kind: Any) -> str:
     """The numpy name of a floating-point type; empty for other types."""
-    import pyarrow
-
-    names = {pyarrow.float16(): "float16", pyarrow.float32(): "float32"}
-    return "float64" if kind == pyarrow.float64() else names.get(kind, "")
+    return FLOATS.get(str(kind), "")
 
 
 def storage(kind: Any) -> Any:
@@ -322,10 +321,14 @@ def count_column(schema: Any, known: list[str]) -> int | None:
 
 def numbers(column: Any, row: int) -> Any:
     """A column of numbers; `row` is the first row, for the message."""
-    if column.null_count:
-        place = row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise TableRefused(f"row {place:,} has a missing number", "leave that row out")
+    refuse_missing(column, row, "a missing number")
     return column.to_numpy(zero_copy_only=False)
+
+
+def refuse_missing(column: Any, row: int, what: str) -> None:
+    if column.null_count:
+        place = row + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise TableRefused(f"row {place:,} has {what}", "leave that row out")
 
 
 def list_values(column: Any, width: int, row: int) -> Any:
@@ -333,9 +336,7 @@ def list_values(column: Any, width: int, row: int) -> Any:
     from pyarrow import types
 
     column = getattr(column, "storage", column)
-    if column.null_count:
-        place = row + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise TableRefused(f"row {place:,} has no vector", "leave that row out")
+    refuse_missing(column, row, "no vector")
     if not types.is_fixed_size_list(column.type):
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         odd = np.flatnonzero(lengths != width)

@@ -7,7 +7,7 @@ a type and the bytes. Arrays beyond 1 GiB are in chunks.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ _MOST_TEXT = 128 * 2**20
 
 _ARRAY_TYPE = 1
 _FIX_MAP, _FIX_LIST, _FIX_TEXT, _FIX_END = 0x80, 0x90, 0xA0, 0xC0
-_MAP16, _MAP32 = 0xDE, 0xDF
+_LIST16, _LIST32, _MAP16, _MAP32 = 0xDC, 0xDD, 0xDE, 0xDF
 _FIX_EXT, _EXT = range(0xD4, 0xD9), range(0xC7, 0xCA)
 
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
@@ -39,7 +39,7 @@ _NUMBERS = {
 #: Codes of values with a length, and its format.
 _LENGTHS = {
     0xC4: ">B", 0xC5: ">H", 0xC6: ">I", 0xC7: ">B", 0xC8: ">H", 0xC9: ">I",
-    0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xDC: ">H", 0xDD: ">I", _MAP16: ">H", _MAP32: ">I",
+    0xD9: ">B", 0xDA: ">H", 0xDB: ">I", _LIST16: ">H", _LIST32: ">I", _MAP16: ">H", _MAP32: ">I",
 }  # fmt: skip
 
 
@@ -104,10 +104,9 @@ class Walker:
             return Extension(kind, self._take(length))
         if code <= 0xC6:
             return self._take(length)
-        read: dict[int, Callable[[int, int], Any]] = {
-            0xDC: self._list, 0xDD: self._list, _MAP16: self._map, _MAP32: self._map,
-        }  # fmt: skip
-        return read[code](length, depth) if code in read else self._text(length)
+        if code in (_LIST16, _LIST32):
+            return self._list(length, depth)
+        return self._map(length, depth) if code in (_MAP16, _MAP32) else self._text(length)
 
     def _length(self, code: int) -> int:
         if code in _FIX_EXT:

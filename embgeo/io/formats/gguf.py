@@ -53,6 +53,7 @@ _SCHEMES: dict[str, Scheme] = {
     "bert": "sentencepiece",
 }
 _NORMAL = 1
+_OF_TOKENS = ("token_embd.weight", "output.weight")
 _LISTED = 6
 
 
@@ -128,16 +129,13 @@ def _dequantizer(info: TensorInfo) -> Callable[[Bytes], Array]:
 
 
 def _quantized_note(header: GGUFHeader) -> list[str]:
-    kinds = Counter(kind for info in header.tensors if (kind := TYPES[info.type][0]) not in PLAIN)
+    kinds = {info.name: TYPES[info.type][0] for info in header.tensors}
+    kinds = {name: kind for name, kind in kinds.items() if kind not in PLAIN}
     if not kinds:
         return []
-    of_tokens = [
-        f"{plain(info.name)} in {kind}"
-        for info in header.tensors
-        if info.name in ("token_embd.weight", "output.weight")
-        and (kind := TYPES[info.type][0]) not in PLAIN
-    ]
-    counted = ", ".join(f"{number:,} in {kind}" for kind, number in kinds.most_common())
+    of_tokens = [f"{name} in {kind}" for name, kind in kinds.items() if name in _OF_TOKENS]
+    by_kind = Counter(kinds.values()).most_common()
+    counted = ", ".join(f"{number:,} in {kind}" for kind, number in by_kind)
     which = f", {' and '.join(of_tokens)}" if of_tokens else ""
     return [f"quantized tensors ({counted}{which}) are given as the float32 they stand for"]
 

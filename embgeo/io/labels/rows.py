@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -85,27 +85,26 @@ def lay_given(
     be smaller. `columns` recognizes a transposed matrix.
     """
     length = len(tokens)
-    fitting = cut.fit(length)
-    if fitting is not None:
-        notes = () if cut.is_whole else (_which_rows(where.name, length, cut),)
-        first = cut.start if length == cut.size else 0
-        return RowLabels(tuple(tokens[fitting]), notes=notes, first=first)
-    if length > cut.total or padding == "auto":
+    fits = cut.fit(length) is not None
+    if not fits and (length > cut.total or padding == "auto"):
         raise mismatch("tokens", length, cut, where, columns)
-    # Fewer labels than rows in the cut start at the cut, more of them at row 0.
-    first = cut.start if length < cut.size else 0
-    return _pad(tokens, first, cut, padding, where.name)
+    # No more labels than rows in the cut start at the cut, more of them at row 0.
+    labels = _lay(tokens, cut.start if length <= cut.size else 0, cut, padding, where.name)
+    if cut.is_whole or not fits:
+        return labels
+    which = f"all {length:,} rows and was cut along with them"
+    if length == cut.size:
+        which = f"the {length:,} rows that were cut out"
+    return replace(labels, notes=(f"{where.name} labels {which}",))
 
 
 def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> RowLabels:
     """Labels that came with the model: they start at row 0, and models often pad their rows."""
-    length = len(tokens)
-    if length < cut.total:
-        return _pad(tokens, 0, cut, padding, source)
-    notes: tuple[str, ...] = ()
-    if length > cut.total:
-        notes = (f"{length - cut.total:,} tokens of {source} lie beyond the last row",)
-    return RowLabels(tuple(tokens[cut.start : cut.stop]), notes=notes)
+    labels = _lay(tokens, 0, cut, padding, source)
+    if len(tokens) <= cut.total:
+        return labels
+    beyond = len(tokens) - cut.total
+    return replace(labels, notes=(f"{beyond:,} tokens of {source} lie beyond the last row",))
 
 
 def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> LabelMismatch:
@@ -129,25 +128,19 @@ def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> 
     return LabelMismatch(f"{length:,} {what} for {rows}", where=where, way_out=way_out)
 
 
-def _pad(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: str) -> RowLabels:
+def _lay(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: str) -> RowLabels:
     """Label the rows from `first` on; the other rows of the cut are padding."""
     last = first + len(tokens)
+    rows = np.arange(cut.start, cut.stop, dtype=np.int64)
+    beyond = np.flatnonzero((rows < first) | (rows >= last)).astype(np.int64)
+    if not len(beyond):
+        return RowLabels(tuple(tokens[cut.start - first : cut.stop - first]), first=first)
     name = "row" if padding == "keep" else "padding row"
     laid = tuple(
         tokens[row - first] if first <= row < last else f"<{name} {row}>"
         for row in range(cut.start, cut.stop)
     )
-    rows = np.arange(cut.start, cut.stop, dtype=np.int64)
-    beyond = np.flatnonzero((rows < first) | (rows >= last)).astype(np.int64)
-    if not len(beyond):
-        return RowLabels(laid, first=first)
     note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {len(beyond):,} rows without "
     if padding == "keep":
         return RowLabels(laid, notes=(f"{note}a token are kept",), first=first)
     return RowLabels(laid, beyond, (f"{note}a token are masked as padding",), first)
-
-
-def _which_rows(name: str, length: int, cut: RowCut) -> str:
-    if length == cut.size:
-        return f"{name} labels the {length:,} rows that were cut out"
-    return f"{name} labels all {length:,} rows and was cut along with them"
