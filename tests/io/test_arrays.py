@@ -329,7 +329,7 @@ def test_models_that_name_their_embeddings(torch: Any) -> None:
     matrix = as_matrix(model)
     assert same(matrix, model.tokens.weight.detach().numpy())
     assert matrix.origin.tensor == "tokens.weight"
-    assert matrix.origin.reason == "what get_input_embeddings gives"
+    assert matrix.origin.reason == "returned by get_input_embeddings"
     assert matrix.output is not None
     assert same(matrix.output, model.head.weight.detach().numpy())
     analysis = embgeo.analyze(model, sections=["subspace"], reference=False)

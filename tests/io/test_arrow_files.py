@@ -580,6 +580,6 @@ def test_texts_that_are_too_long_name_no_rows(
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=10)
     matrix = embgeo.load(tmp_path / "x.parquet")
     np.testing.assert_array_equal(matrix.take(np.arange(N)), VECTORS)
-    short = "the texts of column text take more than 0.0004768 MiB and name no rows"
+    short = "the texts of column text take more than 0.0004768 MiB and do not name the rows"
     assert (short in matrix.origin.notes) is (limit == 500)
     assert (matrix.tokens is None) is (limit == 500)

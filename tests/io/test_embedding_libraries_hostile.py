@@ -167,7 +167,7 @@ def test_quantized_rows_are_those_of_their_codes(tmp_path: Path) -> None:
 def test_bytes_behind_a_current_model_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(fasttext_bytes(end=bytes(5)))
-    assert open_checkpoint(path).notes == ("5 bytes behind the model were not read",)
+    assert open_checkpoint(path).notes == ("5 bytes after the model were not read",)
 
 
 @pytest.mark.slow

@@ -197,7 +197,7 @@ def test_sidecars_with_other_than_plain_names(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: Any
 ) -> None:
     path = with_sidecar(monkeypatch, tmp_path / "a", [name])
-    check_refused(saves, path, "other than a plain name")
+    check_refused(saves, path, "a name that is not plain")
 
 
 def test_sidecars_that_are_no_list_or_implausibly_many(

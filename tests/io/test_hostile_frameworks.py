@@ -251,7 +251,7 @@ FLAX: list[tuple[Callable[[], Any], str]] = [
     (lambda: chunked(chunks={}), "damaged chunks"),
     (lambda: chunked(chunks=None), "not a list"),
     (lambda: flax_bytes({"w": flax_array(W)})[:-1], "cut off"),
-    (lambda: flax_bytes({"w": flax_array(W)}) + b"\0", "behind the end"),
+    (lambda: flax_bytes({"w": flax_array(W)}) + b"\0", "follow the end"),
     (lambda: b"\x81\xa1w" * 3000 + flax_bytes({"w": flax_array(W)}), "nested too deeply"),
     (lambda: b"\x82\xa1w" + flax_bytes({"w": flax_array(W)}) + b"\x91" * 5000, "too deeply"),
     (lambda: b"\x82" + 2 * flax_bytes({"w": flax_array(W)})[1:], "key twice"),

@@ -94,7 +94,7 @@ LEGACY: dict[str, tuple[bytes, str]] = {
     "keys missing": (legacy({"w": tensor()}, ()), "0 is missing in the file"),
     "key of nobody": (legacy({"w": tensor()}, ("1",)), "1 is listed, but"),
     "key twice": (legacy({"w": tensor()}, ("0", "0"), SIX * 2), "0 is listed twice"),
-    "keys of text": (legacy({"w": tensor()}, "0"), "list of storages is none"),
+    "keys of text": (legacy({"w": tensor()}, "0"), "list of storages is damaged"),
     "keys of numbers": (legacy({"w": tensor()}, (2.5,)), "damaged key"),
     "other version": (legacy({"w": tensor()}, version=1002), "protocol version is 1002"),
     "version of text": (legacy({"w": tensor()}, version="1\n" * 99), "protocol version is"),
@@ -106,7 +106,7 @@ LEGACY: dict[str, tuple[bytes, str]] = {
     ),
     "command as keys": (
         legacy({"w": tensor()}, Called("builtins.eval", "open('CANARY', 'w')")),
-        "list of storages is none",
+        "list of storages is damaged",
     ),
 }
 

@@ -81,7 +81,7 @@ def test_a_plugin_reads_its_files(tmp_path: Path, install: Install) -> None:
     [
         ("import a_module_that_nobody_has", "ModuleNotFoundError"),
         ("raise RuntimeError('at import')", "RuntimeError: at import"),
-        (TOY.replace("def sniff", "def sniffs"), "has not the attributes of a format"),
+        (TOY.replace("def sniff", "def sniffs"), "lacks attributes of a format"),
         (MODULE.format(sniff="1 / 0"), "ZeroDivisionError"),
         (TOY.replace("reshape(-1, 4)", "reshape(-1, 5)"), "ValueError"),
     ],

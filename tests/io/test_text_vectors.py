@@ -219,7 +219,7 @@ def test_bytes_behind_the_last_vector_are_noted(tmp_path: Path) -> None:
     content = binary([b"a", b"b", b"c"], VALUES, header="2 2\n")
     opened = open_checkpoint(written(tmp_path, content))
     assert opened.tensors[0].shape == (2, 2)
-    assert any("10 bytes behind" in note for note in opened.notes)
+    assert any("10 bytes after" in note for note in opened.notes)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not next to the checkout")

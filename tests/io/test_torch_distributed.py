@@ -201,7 +201,7 @@ def test_odd_tilings_and_compressed_pieces_get_a_note(torch: Any, tmp_path: Path
     checkpoint = open_checkpoint(folder.write())
     assert [t.name for t in checkpoint.tensors] == ["w"]
     assert checkpoint.notes == (
-        "not read, because its pieces do not fill it like the fields of a grid: pinwheel",
+        "not read, because its pieces do not fill it like the cells of a grid: pinwheel",
         "not read, because its pieces are compressed: zipped",
     )
 

@@ -153,7 +153,7 @@ def test_legacy_numbers_are_little_endian_whatever_the_machine(torch: Any, tmp_p
 def test_legacy_bytes_behind_the_last_storage_are_mentioned(tmp_path: Path) -> None:
     path = tmp_path / "a.pt"
     path.write_bytes(legacy({"w": tensor()}) + b"more")
-    assert open_checkpoint(path).notes == ("4 bytes behind the last storage were not read",)
+    assert open_checkpoint(path).notes == ("4 bytes after the last storage were not read",)
 
 
 # The tar format
@@ -259,7 +259,7 @@ def test_other_archives_of_torch_are_refused_by_name(
 def test_a_distcp_file_alone_leads_to_its_folder(torch: Any, tmp_path: Path) -> None:
     torch.save(torch.ones(2, 3), tmp_path / "a.pt")
     (tmp_path / "b.pt").write_bytes((tmp_path / "a.pt").read_bytes() * 2)
-    with pytest.raises(UnreadableFile, match=r"several archives.*\.metadata"):
+    with pytest.raises(UnreadableFile, match=r"several concatenated archives.*\.metadata"):
         open_checkpoint(tmp_path / "b.pt")
 
 

@@ -195,7 +195,7 @@ def _values(
         ),
         dtype,
         shape,
-        "it holds other than the rows that it promises",
+        "it does not hold the rows that it promises",
     )
     # Each call opens the path again.
     if FileStamp.of(path) != stamp:

@@ -84,7 +84,8 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
     with open(request["output"], "w", encoding="ascii") as out:
         if labels is not None and not write_labels(table, labels, out, request["most_bytes"]):
             limit = f"{request['most_bytes'] / 2**20:,.4g} MiB"
-            note = f"the texts of column {names[labels]} take more than {limit} and name no rows"
+            texts = f"the texts of column {names[labels]}"
+            note = f"{texts} take more than {limit} and do not name the rows"
             labels = None
             out.seek(0)
             out.truncate()

@@ -155,7 +155,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     if end < len(data):
         if not dictionary.has_flags:
             raise Damaged(f"{len(data) - end:,} bytes follow where the model should end")
-        notes += (f"{len(data) - end:,} bytes behind the model were not read",)
+        notes += (f"{len(data) - end:,} bytes after the model were not read",)
     tokens, word_notes = decode_words(dictionary.words, path)
     return Checkpoint(
         path=path,

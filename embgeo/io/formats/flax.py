@@ -69,7 +69,7 @@ class Walker:
         """The value of all bytes; long texts, bytes and extensions are views."""
         value = self._value(0)
         if self.position != len(self.data):
-            raise Damaged("something follows behind the end of the msgpack data")
+            raise Damaged("data follow the end of the msgpack value")
         return value
 
     def _value(self, depth: int) -> Any:

@@ -116,7 +116,7 @@ class PluginFormat:
         self._package = entry.dist.name if entry.dist is not None else entry.value
         found = self._call(entry.load)
         if not isinstance(found, Format):
-            raise self._error(f"{entry.value} has not the attributes of a format")
+            raise self._error(f"{entry.value} lacks attributes of a format")
         self._format = found
         self.NAME, self.RECOGNIZED = found.NAME, found.RECOGNIZED
         self.READ, self.EXTRA = found.READ, found.EXTRA

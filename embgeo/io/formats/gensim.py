@@ -49,7 +49,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """The arrays of a model, in the pickle and in files next to it, its words and counts."""
     found = find_objects(load(map_file(path).data))
     if not found:
-        raise Damaged("the pickle does not hold what its first bytes promise")
+        raise Damaged("the pickle holds no object of gensim")
     leaves = [leaf for saved in found for leaf in pickled_arrays(saved)]
     left_out = Omissions()
     by_name = {tensor.name: tensor for tensor in tensors_of(leaves, left_out)}
@@ -63,7 +63,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 by_name[name] = tensor
                 files.append(file)
         notes += _compose(saved, by_name)
-    holder = _holder(found, by_name)
+    # The object with the words and vectors of the model is ``wv``, or the only one.
+    holders = [s for s in found if any(s.path_to(name) in by_name for name in _VECTORS)]
+    holder = next((s for s in holders if s.name == "wv"), holders[0] if holders else None)
     if holder is None:
         raise describe_missing(missing, found[0].kind)
     for name, reason in missing.items():
@@ -81,13 +83,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
         counts=counts,
         counts_source="" if counts is None else "counts of the gensim model",
     )
-
-
-def _holder(found: list[Saved], tensors: dict[str, Tensor]) -> Saved | None:
-    """The object with the words and vectors of the model: ``wv``, or the first one."""
-    holders = [s for s in found if any(s.path_to(name) in tensors for name in _VECTORS)]
-    named = [s for s in holders if s.name == "wv"]
-    return next(iter(named or holders), None)
 
 
 def _counts(holder: Saved, n: int) -> tuple[npt.NDArray[np.float64] | None, tuple[str, ...]]:
@@ -166,7 +161,7 @@ class Saved:
             raise Damaged(f"its {attribute} is not a list of at most {_MOST_SIDECARS} names")
         names = [name for name in listed if isinstance(name, str) and _ATTRIBUTE.fullmatch(name)]
         if len(names) != len(listed):
-            raise Damaged(f"its {attribute} names an array by other than a plain name")
+            raise Damaged(f"its {attribute} holds a name that is not plain")
         return names
 
 

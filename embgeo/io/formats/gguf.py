@@ -137,7 +137,7 @@ def _quantized_note(header: GGUFHeader) -> list[str]:
     by_kind = Counter(kinds.values()).most_common()
     counted = ", ".join(f"{number:,} in {kind}" for kind, number in by_kind)
     which = f", {' and '.join(of_tokens)}" if of_tokens else ""
-    return [f"quantized tensors ({counted}{which}) are given as the float32 they stand for"]
+    return [f"quantized tensors ({counted}{which}) are decoded to float32"]
 
 
 def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:

@@ -113,7 +113,7 @@ def _array(
         ),
         dtype,
         shape,
-        "a dataset holds other than the numbers that it promises",
+        "a dataset does not hold the numbers that it promises",
     )
     assert not isinstance(found, dict)
     return found

@@ -56,11 +56,9 @@ def read_quantized(checkpoint: Checkpoint, settings: Mapping[str, Any] | None = 
             left_out.add(tensor.name, made)
         else:
             tensors.append(made)
-            notes.append(f"{short(made.name)} is quantized (MLX); its rows are what it stands for")
+            notes.append(f"{short(made.name)} is quantized (MLX) and decoded to float32")
     if left_out.notes() and not any(len(tensor.shape) == 2 for tensor in tensors):
-        raise refuse(
-            checkpoint.path, left_out.notes()[0], "use the weights from before they were quantized"
-        )
+        raise refuse(checkpoint.path, left_out.notes()[0], "use the weights before quantization")
     notes = [*checkpoint.notes, *notes, *left_out.notes()]
     return replace(checkpoint, tensors=tuple(tensors), notes=tuple(notes))
 

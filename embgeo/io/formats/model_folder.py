@@ -27,7 +27,7 @@ RECOGNIZED = (
     "Parquet files of one table"
 )
 READ = (
-    "the weights as their own format, matrices that MLX quantized as what they stand for; "
+    "the weights as their own format, matrices quantized by MLX decoded; "
     "config.json and the tokenizer's files are read"
 )
 EXTRA = ""
@@ -135,7 +135,11 @@ def _weights_files(
     saved_model = folder / "variables" / "variables.index"
     if "saved_model.pb" in by_name and saved_model.is_file():
         return [saved_model]
-    known = [file for file in files if _may_be_weights(file) and is_known(file)]
+    known = [
+        file
+        for file in files
+        if file.stat().st_size and not file.name.startswith((".", *NOT_WEIGHTS)) and is_known(file)
+    ]
     if len(known) > 1:
         known = [file for file in known if file.suffix != ".json" or _opens(file, open_file)]
     if len(known) == 1 or is_dataset([file.name for file in known]):
@@ -165,10 +169,6 @@ def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
     except UnreadableFile:
         return False
     return True
-
-
-def _may_be_weights(file: Path) -> bool:
-    return file.stat().st_size > 0 and not file.name.startswith((".", *NOT_WEIGHTS))
 
 
 def read_configuration(folder: Path) -> ModelConfiguration:

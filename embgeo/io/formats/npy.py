@@ -76,12 +76,16 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
     start, text = _header_text(data)
     descr, order, shape_text = (p.search(text) for p in (_DESCR, _ORDER, _SHAPE))
     if descr is None or order is None or shape_text is None:
-        raise NotNumbers(f"an array whose header describes no plain array: {short(text.strip())}")
+        raise NotNumbers(
+            f"an array whose header does not describe a plain array: {short(text.strip())}"
+        )
     rest = text
     for match in sorted((descr, order, shape_text), key=lambda m: -m.start()):
         rest = rest[: match.start()] + rest[match.end() :]
     if not _REST.fullmatch(rest):
-        raise NotNumbers(f"an array whose header describes no plain array: {short(text.strip())}")
+        raise NotNumbers(
+            f"an array whose header does not describe a plain array: {short(text.strip())}"
+        )
     dtype = _dtype(descr[2] + descr[3])
     shape = _shape(shape_text[1])
     wanted = count(shape) * dtype.itemsize
@@ -111,7 +115,7 @@ def _header_text(data: Bytes) -> tuple[int, str]:
     length = int.from_bytes(prefix[8 : 8 + size], "little")
     start = 8 + size + length
     if length > _LONGEST_HEADER:
-        raise Damaged(f"a header of {length:,} bytes describes no plain array")
+        raise Damaged(f"a header of {length:,} bytes does not describe a plain array")
     if start > len(data):
         raise Damaged("the file ends inside its header")
     encoding = "utf-8" if version == 3 else "latin-1"

@@ -67,7 +67,7 @@ def read_weight_map(path: Path) -> dict[str, str]:
         raise Damaged("the index has no weight map")
     for shard in weight_map.values():
         if not isinstance(shard, str):
-            raise Damaged("the index names a shard by other than a string")
+            raise Damaged("the index names a shard that is not a string")
     return weight_map
 
 

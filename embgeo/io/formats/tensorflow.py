@@ -133,13 +133,20 @@ def open_checkpoint(path: Path) -> Checkpoint:
         elif found.is_sliced:
             tensors.append(_join(found, slices.pop(key, []), files))
         else:
-            tensor = _tensor(found, _data_file(path, found.shard, shards), files, swapped)
+            raw = files.read(
+                _data_file(path, found.shard, shards),
+                found.start,
+                found.start + found.size,
+                short(name),
+            )
+            dtype = _DTYPES[found.type]
+            tensor = stored_tensor(name, raw, dtype, found.shape, swapped=swapped)
             if first:
                 slices.setdefault(whole, []).append(((first, tensor.shape), tensor))
             else:
                 tensors.append(tensor)
     for key in slices:
-        left_out.add(key.decode("utf-8", "backslashreplace"), "it is a slice of no variable")
+        left_out.add(key.decode("utf-8", "backslashreplace"), "its variable is missing")
     used = (path, *files.paths.values())
     return Checkpoint(path, NAME, tuple(tensors), used, notes=left_out.notes())
 
@@ -181,11 +188,6 @@ def _data_file(path: Path, shard: int, shards: int) -> str:
     if shard >= shards:
         raise Damaged("a tensor lies in a data file beyond the last")
     return f"{path.name.removesuffix(_SUFFIX)}.data-{shard:05d}-of-{shards:05d}"
-
-
-def _tensor(found: _Variable, file: str, files: SideFiles, swapped: bool) -> Tensor:
-    raw = files.read(file, found.start, found.start + found.size, short(found.name))
-    return stored_tensor(found.name, raw, _DTYPES[found.type], found.shape, swapped=swapped)
 
 
 def _join(found: _Variable, slices: list[tuple[Box, Tensor]], files: SideFiles) -> Tensor:

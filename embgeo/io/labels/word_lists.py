@@ -19,6 +19,8 @@ from embgeo.io.pickle.objects import OddKey
 #: Limits over all word lists of a file.
 MOST_WORDS = 10_000_000
 MOST_WORD_BYTES = 256 * 2**20
+#: The source of tokens in formats of words and vectors.
+WORDS_OF_FILE = "the words of the file itself"
 
 _NO_WORD = object()
 _INDEX = "(?:id|idx|ix|index)"
@@ -49,7 +51,7 @@ def tokens_for(
     for length in lengths:
         for name, words in decoded:
             if len(words) == length:
-                return words, in_the_file(name)
+                return words, f"{name} in the file"
     return None, ""
 
 
@@ -64,11 +66,7 @@ def find_fitting(
     side = parameter_names.side(tensor)
     same_side = [entry for entry in long_enough if parameter_names.side(entry[0]) == side]
     chosen = same_side or long_enough
-    return (chosen[0][1], in_the_file(chosen[0][0])) if chosen else (None, "")
-
-
-def in_the_file(name: str) -> str:
-    return f"{name} in the file"
+    return (chosen[0][1], f"{chosen[0][0]} in the file") if chosen else (None, "")
 
 
 def word_lists(
@@ -194,7 +192,15 @@ class WordList:
 
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Tokens, and notes on invalid and repeated words."""
-        return tuple(self.tokens), _notes(self.tokens, self._undecodable)
+        notes = []
+        if bad := self._undecodable:
+            notes.append(f"{bad:,} words are not valid UTF-8; their bytes are shown as \\xNN")
+        # Hashes take less memory than a set; 64-bit hashes of distinct words do not collide.
+        hashes = np.fromiter(map(hash, self.tokens), dtype=np.int64, count=len(self.tokens))
+        hashes.sort()
+        if repeated := int(np.count_nonzero(hashes[1:] == hashes[:-1])):
+            notes.append(f"{repeated:,} rows repeat the word of an earlier row")
+        return tuple(self.tokens), tuple(notes)
 
 
 def decode_words(raw_words: Iterable[bytes], path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -203,19 +209,3 @@ def decode_words(raw_words: Iterable[bytes], path: Path) -> tuple[tuple[str, ...
     for raw in raw_words:
         words.add(raw)
     return words.finish()
-
-
-def _notes(tokens: list[str], undecodable: int) -> tuple[str, ...]:
-    notes = []
-    if undecodable:
-        notes.append(f"{undecodable:,} words are not valid UTF-8; their bytes are shown as \\xNN")
-    if repeated := _count_repeated(tokens):
-        notes.append(f"{repeated:,} rows repeat the word of an earlier row")
-    return tuple(notes)
-
-
-def _count_repeated(tokens: list[str]) -> int:
-    # Hashes take less memory than a set; 64-bit hashes of distinct words do not collide.
-    hashes = np.fromiter(map(hash, tokens), dtype=np.int64, count=len(tokens))
-    hashes.sort()
-    return int(np.count_nonzero(hashes[1:] == hashes[:-1]))

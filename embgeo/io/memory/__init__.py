@@ -103,7 +103,7 @@ def from_array(W: Any) -> HeldMatrix:
     name = type(W).__name__
     if isinstance(W, str | bytes) or hasattr(W, "__fspath__"):
         raise BadOption(
-            f"{W!r} is a name and no matrix", way_out="embgeo.load(name) reads what it names"
+            f"{W!r} is a name, not a matrix", way_out="embgeo.load(name) reads what it names"
         )
     if hasattr(W, "toarray"):
         raise BadOption(f"{name} is sparse", way_out="give .toarray() of it")

@@ -165,7 +165,7 @@ def embedding_layer(W: Any) -> tuple[Any, str, Any]:
     for module in W.modules():
         layer = ask_module(module, "get_input_embeddings")
         if layer is not None:
-            return layer, "what get_input_embeddings gives", module
+            return layer, "returned by get_input_embeddings", module
     if has_matrix(W):
         return W, "", None
     layers = [m for m in W.modules() if hasattr(m, "num_embeddings") and has_matrix(m)]

@@ -75,7 +75,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
         format=NAME,
         tensors=(
             Tensor("vectors", (n, d), "float32", total),
-            *(Tensor(name, p.shape, "float64", partial(_same, p)) for name, p in parts.items()),
+            *(
+                Tensor(name, p.shape, "float64", partial(np.asarray, p))
+                for name, p in parts.items()
+            ),
         ),
         files=(path,),
         tokens=tokens,
@@ -113,10 +116,6 @@ def _are_numbers(path: Path) -> bool:
         sample = np.frombuffer(file.read(8 * _SAMPLE), dtype="<f8")
     sizes = np.abs(sample)
     return bool(np.isfinite(sample).all() and _SMALLEST < np.median(sizes) < _LARGEST)
-
-
-def _same(part: Array) -> Array:
-    return part
 
 
 def _sum(word: Array, context: Array) -> Array:

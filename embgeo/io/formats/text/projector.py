@@ -72,16 +72,15 @@ def belongs(path: Path) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     data = map_file(path)
     is_bytes = belongs(path) and not sniff(data[:HEAD_BYTES].tobytes())
-    checkpoint = _from_bytes(path, data) if is_bytes else _from_lines(path)
+    if is_bytes:
+        checkpoint = _from_bytes(path, data)
+    else:
+        _, lines = next(line_blocks(path), (1, []))
+        first = next((line for line in lines if line.strip()), b"")
+        layout = TableLayout(b"\t", False, 0, first.count(b"\t") + 1)
+        checkpoint = replace(read_table(path, layout), format="projector tsv")
     metadata = _find_metadata(path)
     return checkpoint if metadata is None else _with_metadata(checkpoint, metadata)
-
-
-def _from_lines(path: Path) -> Checkpoint:
-    _, lines = next(line_blocks(path), (1, []))
-    first = next((line for line in lines if line.strip()), b"")
-    table = read_table(path, TableLayout(b"\t", False, 0, first.count(b"\t") + 1))
-    return replace(table, format="projector tsv")
 
 
 def _from_bytes(path: Path, data: Bytes) -> Checkpoint:

@@ -33,7 +33,7 @@ from embgeo.io.formats.text.blocks import (
 )
 from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
-from embgeo.io.labels.word_lists import WordList
+from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 _SEPARATORS = (b",", b";", b"\t")
 _NUMBER = re.compile(rb" *" + NUMBER + rb" *", re.IGNORECASE)
@@ -261,14 +261,14 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     if n == 0:
         raise Damaged("it holds no vectors", "write it again")
     tokens, notes = words.finish()
-    shape = (n, layout.columns)
+    opened = partial(_numbers, path, layout, n)
     return Checkpoint(
-        path=path,
-        format=NAME,
-        tensors=(Tensor("vectors", shape, "float32", partial(_numbers, path, layout, n)),),
-        files=(path,),
-        tokens=None if layout.words is None else tokens,
-        tokens_source="" if layout.words is None else "the words of the file itself",
+        path,
+        NAME,
+        (Tensor("vectors", (n, layout.columns), "float32", opened),),
+        (path,),
+        None if layout.words is None else tokens,
+        "" if layout.words is None else WORDS_OF_FILE,
         notes=(*layout.notes, *notes),
         counts=None if counts is None else np.array(counts, dtype=np.float64),
         counts_source="" if counts is None else "counts in the file",
@@ -328,7 +328,7 @@ def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
                 f"line {number:,} has {found:,} cells where {wanted:,} are expected",
                 "every line needs the same number of them; it may be cut off there",
             )
-    return Damaged("a quoted cell goes over several lines", "write it on one")
+    return Damaged("a quoted cell spans several lines", "write it on one")
 
 
 def _more(counts: list[int], cells: Sequence[bytes | str]) -> list[int] | None:

@@ -19,7 +19,7 @@ from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.text import word_vectors
-from embgeo.io.labels.word_lists import WordList
+from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 NAME = "word2vec binary"
 RECOGNIZED = "a first line of two numbers, then a word, a space and no text"
@@ -53,17 +53,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
         words, starts, end = _scan(data, header.end(), promised, 4 * d, path)
     tokens, notes = words.finish()
     if size - end > 1:
-        notes += (f"{size - end:,} bytes behind the last promised vector were not read",)
+        notes += (f"{size - end:,} bytes after the last promised vector were not read",)
     tensor = Tensor("vectors", (promised, d), "float32", partial(_vectors, path, starts, d))
-    return Checkpoint(
-        path=path,
-        format=NAME,
-        tensors=(tensor,),
-        files=(path,),
-        tokens=tokens,
-        tokens_source="the words of the file itself",
-        notes=notes,
-    )
+    return Checkpoint(path, NAME, (tensor,), (path,), tokens, WORDS_OF_FILE, notes=notes)
 
 
 def _scan(
@@ -79,7 +71,7 @@ def _scan(
         space = data.find(b" ", position, position + MAX_WORD_BYTES)
         if space < 0 and size - position > MAX_WORD_BYTES:
             raise Damaged(
-                f"no word ends within {MAX_WORD_BYTES:,} bytes behind vector {len(words):,}",
+                f"no word ends within {MAX_WORD_BYTES:,} bytes after vector {len(words):,}",
                 "the header's dimension may be wrong; write it again",
             )
         if space < 0 or space + 1 + width > size:

@@ -31,7 +31,7 @@ from embgeo.io.formats.text.blocks import (
     too_wide,
 )
 from embgeo.io.labels.side_tables import is_float
-from embgeo.io.labels.word_lists import WordList
+from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 NAME = "text vectors"
 RECOGNIZED = "lines of a word and numbers, with or without a first line of two numbers"
@@ -96,15 +96,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
     if layout.promised is not None and n != layout.promised:
         notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
     tensor = Tensor("vectors", (n, d), "float32", partial(_read_numbers, path, layout, n))
-    return Checkpoint(
-        path=path,
-        format="GloVe text" if layout.promised is None else "word2vec text",
-        tensors=(tensor,),
-        files=(path,),
-        tokens=tokens,
-        tokens_source="the words of the file itself",
-        notes=notes,
-    )
+    name = "GloVe text" if layout.promised is None else "word2vec text"
+    return Checkpoint(path, name, (tensor,), (path,), tokens, WORDS_OF_FILE, notes=notes)
 
 
 def _layout(path: Path) -> _LineForm:

@@ -48,7 +48,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     pieces_left = _MOST_PIECES
     for name, entry in _dict_of(fields, "state_dict_metadata").items():
         if not isinstance(name, str):
-            raise Damaged("the metadata name a tensor by other than a string")
+            raise Damaged("the metadata name a tensor that is not a string")
         if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
             continue  # BytesStorageMetadata: an object of the training program
         listed = _fields(entry, "TensorStorageMetadata").get("chunks")
@@ -104,7 +104,7 @@ def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
     if len(pieces) > 1:
         _check_room(name, pieces, number_type(dtype).itemsize, room)
     if not is_grid([box for box, _ in pieces], shape):
-        return "its pieces do not fill it like the fields of a grid"
+        return "its pieces do not fill it like the cells of a grid"
     parts = [(box, partial(place.open, box[1], dtype)) for box, place in pieces]
     opened = parts[0][1] if len(parts) == 1 else partial(put_together, parts, shape, dtype)
     return Tensor(plain(name), shape, dtype, opened)

@@ -52,7 +52,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     checkpoint = checkpoint_of(root, path, NAME)
     if not storages.rest:
         return checkpoint
-    note = f"{storages.rest:,} bytes behind the last storage were not read"
+    note = f"{storages.rest:,} bytes after the last storage were not read"
     return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
@@ -119,7 +119,7 @@ class LegacyStorages:
         If `data` does not reach the element count of a storage, that of the object is used.
         """
         if not isinstance(keys, list):
-            raise Damaged("the list of storages is none")
+            raise Damaged("the list of storages is damaged")
         for entry in keys:
             key = _key(entry)
             place = self.places.get(key)

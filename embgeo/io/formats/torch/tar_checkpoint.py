@@ -93,7 +93,7 @@ def _storages(part: _ArchivePart) -> dict[int, object]:
         made[_key(key)] = _storage(str(key), kind, raw)
     views = part.next(most=_MOST_IN_VIEWS)
     if not isinstance(views, list):
-        raise Damaged("the list of parts of storages is none")
+        raise Damaged("the list of parts of storages is damaged")
     for view in views:
         if not isinstance(view, tuple) or len(view) != 4:
             raise Damaged("a part of a storage has a damaged description")

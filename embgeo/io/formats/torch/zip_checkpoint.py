@@ -40,22 +40,18 @@ _LONGEST_ORDER = 8
 _MOST_IN_CONSTANTS = 1_000_000
 
 #: Archives of torch that are not checkpoints: endings of their members, what they are, the way out.
+_EXPORTED = (
+    "an exported program (torch.export), a format that is not read",
+    "load it with torch.export.load and save its state_dict with torch.save",
+)
 _OTHERS = (
     (
         ("/.data/extern_modules",),
         "a torch.package archive, whose tensors belong to code inside it",
         "load it with torch.package and save the model's state_dict() with torch.save",
     ),
-    (
-        ("/serialized_exported_program.json",),
-        "an exported program (torch.export), a format that is not read",
-        "load it with torch.export.load and save its state_dict with torch.save",
-    ),
-    (
-        ("/archive_format", "/version"),
-        "an exported program (torch.export), a format that is not read",
-        "load it with torch.export.load and save its state_dict with torch.save",
-    ),
+    (("/serialized_exported_program.json",), *_EXPORTED),
+    (("/archive_format", "/version"), *_EXPORTED),
     (
         ("/model.json", "/version"),
         "a TorchScript archive from before torch 1.4, a format that is not read",
@@ -92,9 +88,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
     _refuse_several(archive)
     root = find_root(archive.members)
     constants = None
+    is_scripted = any(name.startswith(f"{root}code/") for name in archive.members)
     if f"{root}{_CONSTANTS}" in archive.members:
+        is_scripted = True
         constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
-    name = SCRIPT_NAME if _is_scripted(archive, root) else NAME
+    name = SCRIPT_NAME if is_scripted else NAME
     return checkpoint_of(_object(archive, root, _PICKLE), path, name, constants=constants)
 
 
@@ -103,7 +101,7 @@ def saved_tensor(data: Bytes) -> Leaf:
     archive = archive_in(data)
     leaf = _object(archive, find_root(archive.members), _PICKLE)
     if not isinstance(leaf, Leaf) or leaf.unread:
-        raise Damaged("what should be a saved tensor is none that can be read")
+        raise Damaged("a piece is not a saved tensor that can be read")
     leaf.check()
     return leaf
 
@@ -134,18 +132,12 @@ def find_root(members: Iterable[str]) -> str:
     )
 
 
-def _is_scripted(archive: Archive, root: str) -> bool:
-    return f"{root}{_CONSTANTS}" in archive.members or any(
-        name.startswith(f"{root}code/") for name in archive.members
-    )
-
-
 def _refuse_several(archive: Archive) -> None:
     """Refuse concatenated archives: the directory at the end describes only the last one."""
     starts = {member.start for member in archive.members.values()}
     if archive.data[:4].tobytes() == MAGICS[0] and first_start(archive.data) not in starts:
         raise Damaged(
-            "several archives one behind the other, as in the .distcp files of "
+            "several concatenated archives, as in the .distcp files of "
             "torch.distributed.checkpoint",
             "name the folder that holds .metadata and all of its .distcp files",
         )
