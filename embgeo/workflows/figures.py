@@ -1,4 +1,4 @@
-"""Draw figures and LaTeX tables for papers from saved results."""
+"""``embgeo.draw``: figures and LaTeX tables for papers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embgeo.charts import CHARTS
 from embgeo.charts.render.paper import VENUES, check_format
 from embgeo.charts.specification import Chart, Choices
 from embgeo.charts.subject import Subject, Unrelated
-from embgeo.core.arguments import as_path, as_texts, refuse_name, require_number
+from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, require_number
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
@@ -30,7 +30,7 @@ from embgeo.workflows.folders import check_free, write_set
 OLD_NAMES = {"scatter-centred": "scatter-centered"}
 
 SCATTERS = ("scatter", "scatter-centered", "figure1")
-#: The figures and tables that an argument concerns; those of all figures concern "figures".
+#: Argument → the figures and tables that it is about.
 CONCERNS = {
     "color": SCATTERS,
     "annotate": SCATTERS,
@@ -40,12 +40,13 @@ CONCERNS = {
     "scalar": ("sweep", "training"),
     "signs": ("isotropy",),
 }
+#: Arguments about all figures.
 OF_FIGURES = ("format", "venue", "width", "text")
 
 
 @dataclass(frozen=True, slots=True)
 class FigureSet:
-    """Figures and tables of one call.
+    """The figures and tables of one call.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class FigureSet:
     left_out : dict of str to str
         Why the others could not be made, by name.
     unrelated : frozenset of str
-        Names of those that have nothing to do with what was given.
+        Names of figures that are left out because they are about other kinds of results.
     """
 
     figures: tuple[WrittenFigure, ...]
@@ -62,7 +63,7 @@ class FigureSet:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """All files by name."""
+        """The content of all files by name."""
         return {name: content for one in self.figures for name, content in one.files.items()}
 
 
@@ -94,35 +95,36 @@ def draw(
         Analyses and comparisons, or paths of folders that ``embgeo analyze``, ``diff`` or
         ``train`` wrote, or of runs with a ``metrics.jsonl``.
     figure, table : str or sequence of str
-        Names of charts and of tables; whatever the results hold if neither is given.
+        Names of charts and of tables; by default all that can be made of the results.
     out : Path, optional
-        Folder to write to; nothing is written without it.
+        Folder to write to; without it nothing is written.
     label : sequence of str
-        What legends call the results, one for each.
+        Labels of the results in legends.
     format : str or sequence of str
         "pdf" (the default), "svg", "png" or "pgf".
     venue : {"iclr", "neurips", "icml", "acl"}, optional
-        Whose widths figures have; "iclr" by default.
+        The venue whose widths figures have; "iclr" by default.
     text : bool, optional
-        As wide as the text of the venue, not as one column of it.
+        Whether figures are as wide as the text of the venue, not as a column.
     width : float, optional
-        Width in inches, instead of a venue's; "figure1" takes the text's by default.
+        Width in inches, in place of a venue.
     color : {"class", "frequency", "none"}, optional
         What colors the points of a scatter; "class" by default.
     annotate : str or sequence of str
-        Tokens whose names stand at their points in a scatter.
+        Tokens to name in a scatter.
     free_axes : bool
-        Whether each panel of a scatter has a scale of its own, in place of one for all.
+        Whether each panel of a scatter has a scale of its own.
     x : sequence of float, or str
-        Values of the swept parameter, one for each result; ``"0,0.5,1"`` as text.
+        Values of the swept parameter, one for each result; as text ``"0,0.5,1"``.
     parameter : str, optional
-        Its name, by which values are read from paths such as ``beta=0.5``.
+        Name of the swept parameter; without `x` its values are read from paths such as
+        ``beta=0.5``.
     scalar : str or sequence of str
         What a sweep or training curves show.
     signs : {"both", "one"}, optional
-        Of the eigenvectors in the table of I1 and I2; "both" by default.
+        Signs of the eigenvectors in the table of I1 and I2; "both" by default.
     command : str
-        What the records name as the command.
+        Recorded with the figures.
 
     Returns
     -------
@@ -131,43 +133,42 @@ def draw(
     Raises
     ------
     EmbgeoError
-        If a result cannot be read, a name is not known, an argument concerns nothing that is
-        made, or files of others stand in `out`.
+        If a result cannot be read, a name is unknown, an argument is about nothing that is made,
+        or `out` holds files of these names that embgeo did not write.
     """
-    formats = tuple(dict.fromkeys(as_texts(format, "format"))) or ("pdf",)
-    scalars = tuple(dict.fromkeys(as_texts(scalar, "scalar")))
+    figures, latex = as_texts(figure, "figure"), as_texts(table, "table")
+    formats, scalars, tokens = (
+        tuple(dict.fromkeys(as_texts(value, name)))
+        for name, value in (("format", format), ("scalar", scalar), ("annotate", annotate))
+    )
     x = parse_numbers(x) if isinstance(x, str) else x
-    named = tuple(dict.fromkeys(as_texts(annotate, "annotate")))
-    asked = bool(as_texts(figure, "figure") or as_texts(table, "table"))
-    charts, tables = choose(as_texts(figure, "figure"), as_texts(table, "table"))
+    charts, tables = choose(figures, latex)
     used = {
-        "format": as_texts(format, "format"), "venue": venue, "width": width, "text": text,
-        "color": color, "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
-        "annotate": named, "free_axes": free_axes or None,
+        "format": formats, "venue": venue, "width": width, "text": text, "color": color,
+        "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
+        "annotate": tokens, "free_axes": free_axes or None,
     }  # fmt: skip
     given = [name for name, value in used.items() if value is not None and value != ()]
     check_concerns(given, charts, tables)
+    formats = formats or ("pdf",)
     request = FigureRequest(
         formats,
         choose_width(venue, text, width),
         choose_width(venue, True if width is None else None, width),
-        Choices(
-            color or "class",
-            scalars,
-            parameter or "",
-            annotate=named,
-            free_axes=free_axes,
-        ),
+        Choices(color or "class", scalars, parameter or "", annotate=tokens, free_axes=free_axes),
         signs or "both",
         command,
     )
     for form in formats if charts else ():
         check_format(form)
-    if out is not None:
-        check_target(as_path(out, "out"), charts, tables, formats)
+    endings = tuple(f".{form}" for form in formats)
+    kinds: tuple[Chart | LatexTable, ...] = (*charts, *tables)
+    for one in kinds if out is not None else ():
+        drawn = endings if isinstance(one, Chart) else (".tex",)
+        check_free(as_path(out, "out"), one.name, (*drawn, ".csv"), FORMAT)
     subjects = load_subjects(results, label, x, parameter or "")
-    check_tokens(named, subjects)
-    made = make_all(charts, tables, subjects, request, asked=asked)
+    check_tokens(tokens, subjects)
+    made = make_all(kinds, subjects, request, require_all=bool(figures or latex))
     check_use(made, given)
     if out is not None:
         write_set(Path(out), made.files)
@@ -177,15 +178,13 @@ def draw(
 def choose(
     figures: Sequence[str], tables: Sequence[str]
 ) -> tuple[tuple[Chart, ...], tuple[LatexTable, ...]]:
-    """The named charts and tables; all of both where nothing is named."""
+    """The named charts and tables; all if nothing is named."""
     figures = [OLD_NAMES.get(name, name) for name in figures]
-    for names, known, place in (
-        (figures, [chart.name for chart in CHARTS], "figure"),
-        (tables, [table.name for table in TABLES], "table"),
-    ):
+    known = {"figure": [one.name for one in CHARTS], "table": [one.name for one in TABLES]}
+    for kind, names in (("figure", figures), ("table", tables)):
         for name in names:
-            if name not in known:
-                raise refuse_name(place, name, known, argument(place))
+            if name not in known[kind]:
+                raise refuse_name(kind, name, known[kind], argument(kind))
     if not figures and not tables:
         return CHARTS, TABLES
     return (
@@ -201,26 +200,19 @@ def check_concerns(
     names = {chart.name for chart in charts} | {table.name for table in tables}
     for name in given:
         concerns = CONCERNS.get(name, ())
-        if (name in OF_FIGURES and not charts) or (concerns and not names & set(concerns)):
-            raise BadOption(
-                f"is about {' or '.join(concerns) or 'figures'}, which is not requested",
-                where=argument(name),
-                way_out="leave it out, or ask for that",
-            )
+        useless = (name in OF_FIGURES and not charts) or (concerns and not names & set(concerns))
+        cause = f"is about {' or '.join(concerns) or 'figures'}, which is not requested"
+        refuse_if(bool(useless), argument(name), cause, "leave it out, or request that")
 
 
 def parse_numbers(text: str) -> list[float]:
-    """Numbers with commas between them."""
+    """Numbers separated by commas."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = [math.nan]
-    if not all(map(math.isfinite, values)):
-        raise BadOption(
-            f"{text!r} is not a list of numbers",
-            where=argument("x"),
-            way_out=f"write {argument('x', '0,0.5,1')}",
-        )
+    wrong, cause = not all(map(math.isfinite, values)), f"{text!r} is not a list of numbers"
+    refuse_if(wrong, argument("x"), cause, f"write {argument('x', '0,0.5,1')}")
     return values
 
 
@@ -239,7 +231,7 @@ def check_tokens(tokens: Sequence[str], subjects: Sequence[Subject]) -> None:
 
 
 def check_use(made: FigureSet, given: Sequence[str]) -> None:
-    """Refuse an argument that concerns figures none of which could be made."""
+    """Refuse arguments about figures that could not be made."""
     names = {one.name for one in made.figures}
     for name in given:
         concerns = CONCERNS.get(name, ())
@@ -249,15 +241,12 @@ def check_use(made: FigureSet, given: Sequence[str]) -> None:
 
 
 def choose_width(venue: str | None, text: bool | None, width: float | None) -> float:
-    """Width in inches of a column of the venue, unless something else was asked for."""
+    """The width in inches: as given, or that of the venue's text or column."""
     if width is not None:
         require_number(width, "width")
-        if venue is not None or text is not None:
-            raise BadOption(
-                f"cannot be combined with {argument('venue')} or {argument('text')}",
-                where=argument("width"),
-                way_out="leave one of them out",
-            )
+        both = venue is not None or text is not None
+        cause = f"cannot be combined with {argument('venue')} or {argument('text')}"
+        refuse_if(both, argument("width"), cause, "leave one of them out")
         return width
     if venue is not None and venue not in VENUES:
         raise refuse_name("venue", venue, VENUES, argument("venue"))
@@ -265,58 +254,42 @@ def choose_width(venue: str | None, text: bool | None, width: float | None) -> f
     return of.text if text else of.column
 
 
-def check_target(
-    out: Path, charts: Sequence[Chart], tables: Sequence[LatexTable], formats: Sequence[str]
-) -> None:
-    """Refuse a folder with files of these names that are not ours to replace."""
-    endings = tuple(f".{form}" for form in formats)
-    for chart in charts:
-        check_free(out, chart.name, (*endings, ".csv"), FORMAT)
-    for table in tables:
-        check_free(out, table.name, (".tex", ".csv"), FORMAT)
-
-
 def make_all(
-    charts: Sequence[Chart],
-    tables: Sequence[LatexTable],
+    kinds: Sequence[Chart | LatexTable],
     subjects: Sequence[Subject],
     request: FigureRequest,
     *,
-    asked: bool,
+    require_all: bool,
 ) -> FigureSet:
-    """Whatever can be made; why the rest cannot.
-
-    `asked`: whether all of them were asked for by name.
-    """
+    """Make all figures and tables that can be made; BadOption for others with `require_all`."""
     made: list[WrittenFigure] = []
     left_out: dict[str, str] = {}
     unrelated: set[str] = set()
-    jobs: tuple[Chart | LatexTable, ...] = (*charts, *tables)
-    for one in jobs:
+    for one in kinds:
         reasons = [(subject, refuse(one, subject, request)) for subject in subjects]
         able = [subject for subject, reason in reasons if not reason]
-        without = [f"{subject.label}: {reason}" for subject, reason in reasons if reason]
+        refused = [(subject.label, reason) for subject, reason in reasons if reason]
         least = one.least if isinstance(one, Chart) else 1
         if len(able) >= least:
-            notes = [
-                f"left out {subject.label}: {reason}"
-                for subject, reason in reasons
-                if reason and not isinstance(reason, Unrelated)
-            ]
+            related = [pair for pair in refused if not isinstance(pair[1], Unrelated)]
+            notes = [f"left out {label}: {reason}" for label, reason in related]
             make = make_figure if isinstance(one, Chart) else make_table
             made.append(make(one, able, request, notes))  # type: ignore[arg-type]
-        else:
-            left_out[one.name] = without[0] if without else f"it takes {least} of them"
-            if isinstance(next((reason for _, reason in reasons if reason), ""), Unrelated):
+        elif refused:
+            label, reason = refused[0]
+            left_out[one.name] = f"{label}: {reason}"
+            if isinstance(reason, Unrelated):
                 unrelated.add(one.name)
-    if left_out and (asked or not made):
+        else:
+            left_out[one.name] = f"it takes {least} of them"
+    if left_out and (require_all or not made):
         name, reason = next(iter(left_out.items()))
         raise BadOption(f"cannot be made; {reason}", where=name)
     return FigureSet(tuple(made), left_out, frozenset(unrelated))
 
 
 def refuse(one: Chart | LatexTable, subject: Subject, request: FigureRequest) -> str:
-    """Why a subject cannot be part of a figure or table; empty if it can."""
+    """Why a subject cannot be in a figure or table; empty if it can."""
     if isinstance(one, Chart):
         return one.refuse(subject, request.choices)
     return Unrelated.NO_ANALYSIS if subject.analysis is None else one.missing(subject.analysis)

@@ -19,13 +19,7 @@ from embgeo.workflows.folders import write_file
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plot:
-    """A chart, which a notebook shows as a picture; for papers see :func:`embgeo.draw`.
-
-    Attributes
-    ----------
-    specification : Specification
-        Lines, axes, caption and alternative text.
-    """
+    """A chart, which a notebook shows as a picture; for papers see :func:`embgeo.draw`."""
 
     specification: Specification
 
@@ -35,7 +29,7 @@ class Plot:
 
     @property
     def csv(self) -> str:
-        """The numbers that are drawn."""
+        """The numbers behind the chart."""
         return render_csv(self.specification).decode()
 
     def save(self, path: Path | str) -> Path:
@@ -50,11 +44,9 @@ class Plot:
         """
         path = Path(path)
         if path.suffix not in (".svg", ".csv"):
-            raise BadOption(
-                f"{path.suffix or 'no suffix'} is not drawn here",
-                where=path,
-                way_out="name it .svg or .csv, or use embgeo.draw for PDF, PNG and PGF",
-            )
+            way_out = "name it .svg or .csv, or use embgeo.draw for PDF, PNG and PGF"
+            cause = f"{path.suffix or 'no suffix'} is not drawn here"
+            raise BadOption(cause, where=path, way_out=way_out)
         write_file(path, self.svg if path.suffix == ".svg" else self.csv)
         return path
 
@@ -66,7 +58,7 @@ class Plot:
 
 
 class Plots:
-    """One method for each chart, called as in ``embgeo figures`` with ``_`` for ``-``."""
+    """One method for each chart, named as in ``embgeo figures`` with ``_`` for ``-``."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -92,7 +84,7 @@ class Plots:
         return Plot(specification)
 
 
-#: What one analysis is enough for.
+#: The charts of a single analysis.
 _CHARTS = {
     chart.name.replace("-", "_"): chart
     for chart in CHARTS
