@@ -1,8 +1,4 @@
-"""Training language models with published methods, and comparing what they did.
-
-Each run is trained, then analyzed as :func:`embgeo.analyze` does it; the runs side by side are a
-study, with a report.
-"""
+"""``embgeo.train``: training with published methods, and the study of the runs."""
 
 from __future__ import annotations
 
@@ -11,12 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import Diverged, EmbgeoError
 from embgeo.core.number_text import format_duration
-from embgeo.core.progress import Progress
 from embgeo.core.values import format_number
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import (
@@ -34,23 +30,22 @@ if TYPE_CHECKING:
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.study.training import Training
-    from embgeo.training.tasks import Dataset
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedStudy:
-    """What a training left behind.
+    """The result of :func:`train`.
 
     Attributes
     ----------
     study : Training
-        Runs and methods side by side, and the claims of papers.
+        The runs by method, and the outcomes of the papers' claims.
     folder : Path
-        Of the runs, with ``training.json``.
+        Folder of the runs, with ``training.json``.
     report : Path
-        The page.
+        The HTML report.
     diverged : dict of (str, int) to Diverged
-        By method and seed, the runs that did not come to their end; the study is about the others.
+        The runs that diverged, by method and seed; the study omits them.
     """
 
     study: Training
@@ -59,19 +54,15 @@ class TrainedStudy:
     diverged: Mapping[tuple[str, int], Diverged]
 
     def error(self) -> EmbgeoError | None:
-        """What is wrong with a study from which runs are missing; None if none is."""
+        """The error if runs diverged, else None."""
         from embgeo.training.loop.session import CALMER
 
         if not self.diverged:
             return None
         names = ", ".join(f"{method} with seed {seed}" for method, seed in self.diverged)
-        runs = len(self.diverged) + len(self.study.runs)
-        return EmbgeoError(
-            f"{len(self.diverged)} of {runs} runs diverged ({names}); the report is about the "
-            "others",
-            where=self.folder,
-            way_out=CALMER,
-        )
+        lost = f"{len(self.diverged)} of {len(self.diverged) + len(self.study.runs)} runs"
+        cause = f"{lost} diverged ({names}); the report is about the others"
+        return EmbgeoError(cause, where=self.folder, way_out=CALMER)
 
 
 def train(
@@ -92,46 +83,46 @@ def train(
     command: str = "",
     monitor: RunMonitor | None = None,
 ) -> TrainedStudy | None:
-    """Train language models with each of several methods, and compare what they did.
+    """Train language models with each of several methods, and compare the results.
 
-    All methods start from the same weights and see the same text in the same order. Perplexity is
-    evaluated, every embedding is analyzed, and one report says which method did what to both, and
-    which claims of the papers held. It needs torch: ``pip install 'embgeo[train]'``.
+    All methods start from the same weights and see the same text in the same order. Every run is
+    evaluated and its embedding analyzed; a report compares both between the methods, and with the
+    claims of their papers. Needs torch: ``pip install 'embgeo[train]'``.
 
     Parameters
     ----------
     data : path, optional
-        A text file, or a folder with a training, validation and test split; may also stand in
-        `config`, or be that of the runs which are resumed.
+        A text file, or a folder with a training, validation and test split; by default that of
+        `config`, or of the resumed runs.
     compare : sequence of str, optional
-        Methods by name, or their names with commas, such as ``"mle,cosreg,frage"``;
-        docs/training.md lists all, as does the message about an unknown one.
+        Names of methods, or one text with commas, such as ``"mle,cosreg,frage"``;
+        docs/training.md lists all.
     preset : str, optional
-        Settings to begin with; by default "tiny-cpu".
+        Name of a preset of settings; "tiny-cpu" by default.
     config : path, optional
-        TOML settings; they override the preset.
+        File of TOML settings, which override the preset.
     settings : mapping, optional
-        Single settings, which stand over both: ``{"training.epochs": 3, "model": {"d": 64}}``.
+        Single settings, which override both: ``{"training.epochs": 3, "model": {"d": 64}}``.
     seeds : int, optional
-        Train each method with seeds 0 … `seeds` − 1.
+        Train each method with the seeds 0 … `seeds` − 1.
     budget : float or str, optional
-        Seconds, or a time such as "5m", for all runs together; epochs are fitted to it.
+        Time for all runs together, in seconds or as "5m"; the number of epochs is fitted to it.
     device : str, optional
         "cpu", "cuda", "mps" or "auto".
     tune : sequence of float or str, optional
-        Learning rates, or "lr=1e-3,3e-3": each method is trained with each of them and the first
-        seed, and takes the one with the lowest perplexity on the validation split.
+        Learning rates, or "lr=1e-3,3e-3". Each method is trained with each rate and the first seed,
+        and takes the rate with the lowest perplexity on the validation split.
     start : path, optional
-        A finished run whose weights all begin with, or a folder of runs, of which each begins with
-        that of its method and seed. The text is read with its vocabulary.
+        A finished run with the initial weights of all runs, or a folder of runs with those of each
+        method and seed. The text is read with its vocabulary.
     plugins : sequence of path
-        Files of Python code that register models, methods or tasks of your own, which are run; see
-        docs/plugins.md. Nothing else is run: not what a folder or a file of settings names.
+        Files of Python code to run, which register your own models, methods or tasks; see
+        docs/plugins.md. No other code is run, whatever a folder or a file of settings names.
     out : path, optional
         Folder of the runs; by default the name of the text with ``.runs``, in the current folder.
     resume : bool
-        Go on with the runs in `out`: finished ones are kept, settings that are not given are those
-        they were begun with, methods and seeds may be added.
+        Whether to resume the runs in `out`. Finished runs are kept, settings are those of the runs
+        unless given, and methods and seeds may be added.
     command : str
         Recorded in the results.
     monitor : RunMonitor, optional
@@ -140,18 +131,18 @@ def train(
     Returns
     -------
     TrainedStudy or None
-        None in a process of a distributed training that does not write.
+        None in all processes of a distributed training but the first.
 
     Raises
     ------
     BadOption
-        Arguments or settings that make no sense, or a folder that holds something else.
+        If arguments or settings are invalid, or `out` holds something else.
     UnreadableFile
-        A text or a file of settings that cannot be read.
+        If the text or a file of settings cannot be read.
     Diverged
-        No run came to its end.
+        If all runs diverged.
     EmbgeoError
-        A file cannot be written; or the training was interrupted, and can be resumed.
+        If a file cannot be written, or the training was interrupted and can be resumed.
 
     Examples
     --------
@@ -189,32 +180,23 @@ def plan_training(
     monitor: RunMonitor | None = None,
     **arguments: Any,
 ) -> tuple[StudyTask, dict[str, Any]]:
-    """What :func:`train` would do, and how long it takes; nothing is written.
+    """What :func:`train` would do with these arguments, and how long it would take.
 
-    Parameters
-    ----------
-    data, command, **arguments
-        As of :func:`train`.
-    monitor : RunMonitor, optional
-        Receives the time of each method as soon as it is known, with an estimate of all.
-
-    Returns
-    -------
-    task : StudyTask
-    plan : dict
-        JSON-ready: corpus, model, epochs, seeds, methods with their sizes and seconds.
+    Nothing is written. The `monitor` receives the time of each method as soon as it is known. The
+    plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes and seconds.
     """
     request = TrainRequest(data, **arguments)
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
     with naming_plugins(request.plugins):
-        return plan_study(prepare(request, command), monitor or RunMonitor())
+        task = prepare(request, command)
+        return task, plan_task(task, monitor or RunMonitor())
 
 
-def plan_study(task: StudyTask, monitor: RunMonitor) -> tuple[StudyTask, dict[str, Any]]:
-    """The plan of a task."""
+def plan_task(task: StudyTask, monitor: RunMonitor) -> dict[str, Any]:
     from embgeo.training.loop.planning import plan_runs, settle
+    from embgeo.training.loop.run import describe_dataset
     from embgeo.workflows.train_study import geometry_measure
 
     measure = geometry_measure(task.dataset.vocabulary.counts)
@@ -227,28 +209,9 @@ def plan_study(task: StudyTask, monitor: RunMonitor) -> tuple[StudyTask, dict[st
         monitor.say(describe_estimate(settings, found))
 
     budgets = plan_runs(settings, task.dataset, measure, report)
-    return task, describe_plan(settings, task.dataset, budgets)
-
-
-def describe_estimate(settings: StudySettings, budgets: Sequence[RunBudget]) -> str:
-    """The last of the methods that are timed so far, and what all take if the others are alike."""
-    times = [each.seconds(settings) for each in budgets]
-    methods = len(settings.compare)
-    total = settings.runs_per_method * methods * sum(times) / len(times)
-    return (
-        f"{len(times)}/{methods}  {budgets[-1].method}: {format_duration(times[-1])} a run; about "
-        f"{format_duration(total)} in all"
-    )
-
-
-def describe_plan(
-    settings: StudySettings, dataset: Dataset, budgets: Sequence[RunBudget]
-) -> dict[str, Any]:
-    from embgeo.training.loop.run import describe_dataset
-
     methods = [{**asdict(budget), "seconds": budget.seconds(settings)} for budget in budgets]
     return {
-        "corpus": describe_dataset(dataset),
+        "corpus": describe_dataset(task.dataset),
         "model": settings.tables()["model"],
         "epochs": settings.training.epochs,
         "seeds": list(settings.seeds),
@@ -258,21 +221,28 @@ def describe_plan(
     }
 
 
-def require_torch() -> None:
-    """EmbgeoError in one line where the packages that train are missing."""
-    from importlib.util import find_spec
+def describe_estimate(settings: StudySettings, budgets: Sequence[RunBudget]) -> str:
+    """The time of the last method, and an estimate for all from the methods so far."""
+    times = [each.seconds(settings) for each in budgets]
+    methods = len(settings.compare)
+    total = settings.runs_per_method * methods * sum(times) / len(times)
+    return (
+        f"{len(times)}/{methods}  {budgets[-1].method}: {format_duration(times[-1])} a run; about "
+        f"{format_duration(total)} in all"
+    )
 
+
+def require_torch() -> None:
+    """EmbgeoError if a package for training is missing."""
     missing = [name for name in ("torch", "tomli_w") if find_spec(name) is None]
     if missing:
-        raise EmbgeoError(
-            f"training needs {' and '.join(missing).replace('tomli_w', 'tomli-w')}, which is not "
-            "installed",
-            way_out="pip install 'embgeo[train]'",
-        )
+        named = " and ".join(missing).replace("tomli_w", "tomli-w")
+        cause = f"training needs {named}, which is not installed"
+        raise EmbgeoError(cause, way_out="pip install 'embgeo[train]'")
 
 
 def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> TrainedStudy | None:
-    """All runs of a task, then the study with its report."""
+    """Train all runs of a task, then write the study with its report."""
     from embgeo.training.loop.planning import settle
     from embgeo.training.loop.process import join_processes
     from embgeo.training.loop.run import write_study_settings
@@ -299,21 +269,16 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
             study, page = write_study(task, diverged, monitor.progress)
         except KeyboardInterrupt as error:
             plugins = [word for file in task.plugins for word in ("--plugin", str(file))]
-            how = shlex.join(["embgeo", "train", "--resume", "-o", str(task.folder), *plugins])
-            raise explain_interrupt(task.folder, how) from error
+            command = shlex.join(["embgeo", "train", "--resume", "-o", str(task.folder), *plugins])
+            raise explain_interrupt(task.folder, command) from error
     return TrainedStudy(study, task.folder, page, diverged)
 
 
 def train_runs(
     task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads: bool
 ) -> dict[tuple[str, int], Diverged]:
-    """Train and analyze every run; those that diverged.
-
-    Raises
-    ------
-    Diverged
-        All of them did.
-    """
+    """Train and analyze every run, and return those that diverged; Diverged if all did."""
+    from embgeo.training.loop.run import train_run
     from embgeo.workflows.train_study import analyze_embedding
 
     diverged: dict[tuple[str, int], Diverged] = {}
@@ -322,8 +287,16 @@ def train_runs(
     for place, (method, seed) in enumerate(task.runs, 1):
         monitor.begin(place - 1)
         began = time.perf_counter()
+        home = task.home(method, seed)
         try:
-            result = train_one(task, method, seed, measure, monitor.progress)
+            result = train_run(
+                task.run_settings(method, seed),
+                task.dataset,
+                home,
+                measure=measure,
+                progress=monitor.progress,
+                command=task.command,
+            )
         except Diverged as error:
             if total == len(diverged) + 1:
                 raise
@@ -333,30 +306,13 @@ def train_runs(
         monitor.done(place)
         if leads:
             device = task.settings.training.device
-            analyze_embedding(task.home(method, seed), device, task.command, monitor.progress)
+            analyze_embedding(home, device, task.command, monitor.progress)
             seconds = time.perf_counter() - began
             monitor.say(f"{place}/{total}  {describe_run(result)} ({seconds:.0f} s)")
     return diverged
 
 
-def train_one(
-    task: StudyTask, method: str, seed: int, measure: Measure, progress: Progress
-) -> RunResult:
-    """One run; what is there already is left as it is."""
-    from embgeo.training.loop.run import train_run
-
-    return train_run(
-        task.run_settings(method, seed),
-        task.dataset,
-        task.home(method, seed),
-        measure=measure,
-        progress=progress,
-        command=task.command,
-    )
-
-
 def describe_run(result: RunResult) -> str:
-    """The line of a finished run."""
     from embgeo.training.study.deciding import spell_score
 
     value, split = result.valid.get(result.quality), "validation"

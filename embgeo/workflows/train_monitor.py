@@ -1,4 +1,4 @@
-"""Reports of many runs while they are trained."""
+"""Reports of runs while they are trained."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class RunMonitor:
     Attributes
     ----------
     progress : Progress
-        Of the present run, and of what else takes long.
+        Progress of the current run, or of other long work.
     expect : callable
-        ``expect(runs)`` once, before the first run.
+        ``expect(runs)`` before the first run.
     begin, done : callable
-        ``begin(behind)`` before a run, ``done(behind)`` after it, with the number of runs that
-        have ended. What takes long between the two is part of the run.
+        ``begin(behind)`` before a run and ``done(behind)`` after it, with the number of runs that
+        have ended.
     say : callable
         ``say(line)`` with the result of a run.
     """

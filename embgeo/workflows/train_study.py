@@ -1,4 +1,4 @@
-"""Measuring runs: geometry while they train, their analyses at the end, and one study of all."""
+"""Measuring runs: geometry during training, analyses afterwards, and the study of all runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import Diverged, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
-from embgeo.io import load
+from embgeo.io import load, open_checkpoint
 from embgeo.io.bounded.records import ARRAYS_NAME, digest_of
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, load_analysis
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from embgeo.training.study.training import Training
 
 
-#: What is measured at regular steps.
+#: Scalars that are measured during training.
 MEASURED = (
     isotropy.I1.name,
     isotropy.I1_UNIT.name,
@@ -41,7 +41,7 @@ MEASURED = (
     spectrum.EFFECTIVE_RANK.name,
     frequency.PROBE_AUC.name,
 )
-#: And of an untied model.
+#: Another one of an untied model.
 OF_TWO = subspace.DISTANCE.name
 
 Array = npt.NDArray[np.float32]
@@ -50,11 +50,10 @@ Array = npt.NDArray[np.float32]
 def geometry_measure(
     counts: npt.NDArray[np.int64],
 ) -> Callable[[Array, Array | None], dict[str, float]]:
-    """A function that measures an embedding, for :func:`embgeo.training.loop.run.train_run`.
+    """A function that measures an embedding and, of an untied model, the output matrix.
 
-    It measures the output matrix, too, where that is another one.
-
-    `counts`: of the tokens in the training split.
+    It is called by :func:`embgeo.training.loop.run.train_run`; `counts` are those of the tokens in
+    the training split.
     """
     from embgeo.core.options import Options
     from embgeo.metrics.skipping import skip_unneeded
@@ -83,15 +82,14 @@ def geometry_measure(
     return measure
 
 
-#: What a baseline is, the best first.
+#: Methods that serve as the baseline, best first.
 BASELINES = ("mle", "untied")
 
 
 def analyze_embedding(folder: Path, device: str, command: str, progress: Progress) -> None:
-    """The analyses of a run's matrices, in the folder of the run, unless they are there.
+    """Analyze the matrices of a run, unless their analyses are in its folder.
 
-    Those of an output matrix and of a source embedding, of a model that has them, are in folders
-    of their own.
+    The analyses of an output matrix and a source embedding are in folders inside.
     """
     from embgeo.stats.resources import Resources
     from embgeo.training.loop.checkpoint import MODEL_NAME, SOURCE_NAME, VOCABULARY_NAME
@@ -101,40 +99,28 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
 
     model = folder / MODEL_NAME
     if not model.is_file():
-        raise UnreadableFile(
-            f"the run is finished, but its {MODEL_NAME} is gone",
-            where=folder,
-            way_out=f"take this folder away, and train it again with {argument('resume')}",
-        )
-    known = is_analyzed(folder, model)
-    if known and SOURCE_TENSOR in list_tensors(model):
-        known = is_analyzed(folder / SOURCE_FOLDER, model)
-    if known:
+        way_out = f"remove this folder, and train it again with {argument('resume')}"
+        cause = f"the run is finished, but its {MODEL_NAME} is missing"
+        raise UnreadableFile(cause, where=folder, way_out=way_out)
+    has_source = any(tensor.name == SOURCE_TENSOR for tensor in open_checkpoint(model).tensors)
+    homes = (folder, *([folder / SOURCE_FOLDER] if has_source else []))
+    if all(is_analyzed(home, model) for home in homes):
         return
     matrix = load(model, counts=folder / VOCABULARY_NAME)
-    source = None
-    if SOURCE_TENSOR in list_tensors(model):
+    found = {OUTPUT_FOLDER: matrix.output, "": matrix}
+    if has_source:
         counts = folder / SOURCE_NAME
         source = load(model, tensor=SOURCE_TENSOR, output="none", counts=counts)
+        found = {SOURCE_FOLDER: source, **found}
     resources = Resources(device=choose_pass_device(device))
-    found = ((source, SOURCE_FOLDER), (matrix.output, OUTPUT_FOLDER), (matrix, ""))
-    for each, place in found:
+    for place, each in found.items():
         if each is not None:
-            analyze(each, command=command, progress=progress, resources=resources).save(
-                folder / place
-            )
-
-
-def list_tensors(model: Path) -> tuple[str, ...]:
-    """Names of the tensors of a model that was trained here."""
-    from safetensors import safe_open
-
-    with safe_open(model, "numpy") as content:
-        return tuple(content.keys())
+            analysis = analyze(each, command=command, progress=progress, resources=resources)
+            analysis.save(folder / place)
 
 
 def choose_pass_device(device: str) -> str:
-    """Where analyses run: on the CUDA device that trained, else on the CPU."""
+    """The device of analyses: the CUDA device that trained, else the CPU."""
     from embgeo.training.loop.process import find_device
 
     found = find_device(device)
@@ -143,7 +129,7 @@ def choose_pass_device(device: str) -> str:
 
 
 def is_analyzed(folder: Path, model: Path) -> bool:
-    """Whether the folder holds an analysis of this very file."""
+    """Whether the folder holds an analysis of this file, by its hash."""
     try:
         content: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
         own = content["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None
@@ -155,9 +141,9 @@ def is_analyzed(folder: Path, model: Path) -> bool:
 def write_study(
     task: StudyTask, diverged: Mapping[tuple[str, int], Diverged], progress: Progress
 ) -> tuple[Training, Path]:
-    """``training.json``, the comparison of the embeddings, and the report; its path.
+    """Write ``training.json``, the comparison of the embeddings and the report; return its path.
 
-    `diverged`: method and seed of the runs that did not come to their end; some others did.
+    At least one run did not diverge.
     """
     from embgeo.report.study import render
     from embgeo.training.study.training import COMPARISON_FOLDER, save_training
@@ -168,9 +154,9 @@ def write_study(
     save_training(study, task.folder)
     beside = task.folder / COMPARISON_FOLDER
     if comparison is not None:
-        way_out = f"make room, and go on with {argument('resume')}"
+        way_out = f"make room, and resume with {argument('resume')}"
         write_whole(beside, comparison.save, replace_comparison, way_out)
-    elif (beside / COMPARISON_NAME).is_file():  # of other runs than those of the report
+    elif (beside / COMPARISON_NAME).is_file():  # of earlier runs
         shutil.rmtree(beside, ignore_errors=True)
     report = task.folder / REPORT_NAME
     write_text(report, render(study, comparison))
@@ -178,7 +164,7 @@ def write_study(
 
 
 def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:
-    """Everything the runs say, side by side."""
+    """The study of the runs that did not diverge."""
     from embgeo.training.methods.definitions import choose_reference, find_method
     from embgeo.training.study.assemble import assemble_study
     from embgeo.training.study.run_result import read_run
@@ -187,11 +173,12 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
 
     kept = [run for run in task.runs if run not in diverged]
     names = order_methods(tuple(dict.fromkeys(name for name, _ in kept)))
-    trained = []
-    for name in names:
-        for seed in task.settings.seeds:
-            if (name, seed) in kept:
-                trained.append(read_run(task.folder, task.home(name, seed)))
+    trained = [
+        read_run(task.folder, task.home(name, seed))
+        for name in names
+        for seed in task.settings.seeds
+        if (name, seed) in kept
+    ]
     tables = task.settings.method
     methods = [
         StudyMethod(
@@ -209,15 +196,15 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
 
 
 def order_methods(names: tuple[str, ...]) -> list[str]:
-    """The baseline first, then as they were named."""
+    """The baseline first, the others in their order."""
     first = next((name for name in BASELINES if name in names), names[0])
     return [first, *(name for name in names if name != first)]
 
 
 def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> Comparison | None:
-    """The embeddings of the first seed that all have; None of a single method, or of no seed.
+    """Compare the embeddings of the first seed that all methods have, then other matrices.
 
-    After those of all methods come the other matrices of models that have several.
+    None for a single method, or without such a seed.
     """
     from embgeo.comparison.compare import compare_inputs
     from embgeo.comparison.pairs import ComparisonInput

@@ -1,4 +1,4 @@
-"""What is to be trained: from plain arguments to settings, a text and a folder."""
+"""Training tasks: from plain arguments to settings, a text and a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from embgeo.training.tasks import Dataset
 
 
-#: The settings where nothing is said.
 USUAL_PRESET = "tiny-cpu"
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -27,7 +26,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 @dataclass(frozen=True, slots=True)
 class TrainRequest:
-    """The arguments of :func:`embgeo.workflows.train.train`; None or empty where not given."""
+    """The arguments of :func:`embgeo.workflows.train.train`."""
 
     data: Path | str | None = None
     compare: Sequence[str] | str | None = None
@@ -44,10 +43,7 @@ class TrainRequest:
     resume: bool = False
 
     def resolve(self) -> StudySettings:
-        """The settings that hold: arguments before files, files before presets.
-
-        The plug-ins are loaded first, since settings may name what they add.
-        """
+        """The settings, with the plug-ins that they may name loaded."""
         from embgeo.training.plugins import load_plugins, require_plugins
 
         loaded = load_plugins([Path(path) for path in self.plugins or ()])
@@ -56,15 +52,12 @@ class TrainRequest:
         return replace(found, plugins=loaded)
 
     def merge(self) -> StudySettings:
-        """The settings of arguments, file and preset, before anything is checked in them."""
+        """Unchecked settings: arguments override the file, which overrides the preset."""
         from embgeo.training.settings import from_tables, load_preset, merge_tables
 
-        if self.resume and self.out is None:
-            raise BadOption(
-                "does not say which runs",
-                where=argument("resume"),
-                way_out=f"give their folder with {argument('out')}",
-            )
+        way_out = f"give their folder with {argument('out')}"
+        unnamed = self.resume and self.out is None
+        refuse_if(unnamed, argument("resume"), "does not say which runs", way_out)
         before = read_begun(Path(self.out)) if self.resume and self.out is not None else None
         if before is not None and self.preset is None and self.config is None:
             return extend(before, before.updated(self.changes()))
@@ -75,7 +68,7 @@ class TrainRequest:
         return found if before is None else extend(before, found)
 
     def changes(self) -> dict[str, Any]:
-        """What the arguments change in the settings, as tables."""
+        """The changes of the settings by arguments, as tables."""
         compare, budget = self.compare, self.budget
         if isinstance(compare, str):
             compare = [name.strip() for name in compare.split(",") if name.strip()]
@@ -94,7 +87,7 @@ class TrainRequest:
         return changed
 
     def folder(self, text: Path) -> Path:
-        """Where runs on a text go."""
+        """The folder of runs on a text."""
         if self.out is not None:
             return Path(self.out)
         name = text.resolve().name
@@ -105,7 +98,7 @@ def read_own(path: Path) -> dict[str, Any]:
     """The tables of a user's file of settings; paths in it are relative to its folder."""
     from embgeo.training.settings import read_settings
 
-    read_settings(path)  # refuses what is wrong in it, by its name
+    read_settings(path)  # names the file in errors
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     paths = (("data", "path"), ("data", "tokenizer"), ("task", "wordsim"), ("training", "start"))
     for table, name in paths:
@@ -115,17 +108,17 @@ def read_own(path: Path) -> dict[str, Any]:
 
 
 def read_begun(folder: Path) -> StudySettings:
-    """The settings with which the runs of a folder were begun."""
+    """The settings of the runs in a folder."""
     from embgeo.training.settings import STUDY_SETTINGS_NAME, read_settings
 
     path = folder / STUDY_SETTINGS_NAME
-    if not path.is_file():
-        raise BadOption("holds no runs", where=folder, way_out=f"leave out {argument('resume')}")
+    way_out = f"leave out {argument('resume')}"
+    refuse_if(not path.is_file(), str(folder), "holds no runs", way_out)
     return read_settings(path)
 
 
 def extend(before: StudySettings, now: StudySettings) -> StudySettings:
-    """Other settings, with the methods and seeds that a folder has already."""
+    """New settings with the methods and seeds of earlier ones added."""
     return now.updated(
         {
             "compare": list(dict.fromkeys((*before.compare, *now.compare))),
@@ -142,25 +135,19 @@ def as_tables(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
     """
     tables: dict[str, Any] = {}
     if isinstance(settings, Mapping):
-        put_all(tables, settings)
+        put(tables, [], settings)
         return tables
     for text in settings:
         put(tables, *parse_assignment(text))
     return tables
 
 
-def put_all(tables: dict[str, Any], settings: Mapping[str, Any], outer: Sequence[str] = ()) -> None:
-    """Set all values of `settings`, whose keys may be dotted and whose values may be tables."""
-    for key, value in settings.items():
-        keys = [*outer, *str(key).split(".")]
-        if isinstance(value, Mapping):
-            put_all(tables, value, keys)
-        else:
-            put(tables, keys, value)
-
-
 def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
-    """Set a value that lies in tables inside tables."""
+    """Set a value in nested tables, or all values of a mapping with dotted keys."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            put(tables, [*keys, *str(key).split(".")], inner)
+        return
     *outer, last = keys
     for key in outer:
         inner = tables.setdefault(key, {})
@@ -179,12 +166,11 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
     """
     key, equals, value = text.partition("=")
     key = key.strip()
-    if not equals or not _KEY.fullmatch(key):
-        raise BadOption(
-            f"{text!r} is not a setting",
-            where=argument("settings"),
-            way_out=f"write {argument('settings', 'training.epochs=3')}",
-        )
+    wrong, way_out = (
+        not equals or not _KEY.fullmatch(key),
+        argument("settings", "training.epochs=3"),
+    )
+    refuse_if(wrong, argument("settings"), f"{text!r} is not a setting", f"write {way_out}")
     try:
         parsed = tomllib.loads(f"x = {value}")
     except (ValueError, RecursionError):
@@ -196,11 +182,8 @@ def parse_seconds(text: str) -> float:
     """``5m`` as 300."""
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([smh])", text.strip().lower())
     if found is None or not float(found[1]) > 0:
-        raise BadOption(
-            f"{text!r} is not a time",
-            where=argument("budget"),
-            way_out="write it as in 5m, 90s or 2h",
-        )
+        way_out = "write it as in 5m, 90s or 2h"
+        raise BadOption(f"{text!r} is not a time", where=argument("budget"), way_out=way_out)
     return float(found[1]) * _SECONDS[found[2]]
 
 
@@ -217,32 +200,22 @@ def parse_rates(tune: Sequence[float] | str | None) -> list[float] | None:
         found = [float(value) for value in values.split(",")]
     except ValueError:
         name, found = "", []
-    if name.strip() != "lr":
-        raise BadOption(
-            f"{tune!r} is not a list of learning rates",
-            where=argument("tune"),
-            way_out="write it as in lr=1e-3,3e-3,1e-2",
-        )
+    cause, way_out = f"{tune!r} is not a list of learning rates", "write it as in lr=1e-3,3e-3,1e-2"
+    refuse_if(name.strip() != "lr", argument("tune"), cause, way_out)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class StudyTask:
-    """What is to be trained, and where.
-
-    Attributes
-    ----------
-    tuned : dict of str to float
-        By method, the learning rate that was chosen for it.
-    plugins : sequence of path
-        Files that going on needs again.
-    """
+    """What is to be trained, and where."""
 
     settings: StudySettings
     dataset: Dataset
     folder: Path
     command: str
+    #: Tuned learning rates by method.
     tuned: Mapping[str, float] = field(default_factory=dict)
+    #: Files that are needed to resume.
     plugins: Sequence[Path | str] = ()
 
     @property
@@ -251,7 +224,6 @@ class StudyTask:
         return [(method, seed) for seed in self.settings.seeds for method in self.settings.compare]
 
     def run_settings(self, method: str, seed: int) -> StudySettings:
-        """The settings of a run."""
         found = self.settings.one(method, seed)
         if method not in self.tuned:
             return found
@@ -265,7 +237,7 @@ class StudyTask:
 
 
 def prepare(request: TrainRequest, command: str) -> StudyTask:
-    """Settings and text, checked as far as that is possible before training."""
+    """Read settings and text, and check them as far as possible before training."""
     from embgeo.training.loop.rehearsal import rehearse
     from embgeo.training.methods.definitions import add_controls
     from embgeo.training.resolve import resolve
@@ -275,16 +247,12 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
     methods = add_controls(requested.compare, requested.method)
     settings = resolve(requested.updated({"compare": list(methods)}))
     if not settings.data.path:
-        raise BadOption(
-            "no text is given", way_out=f"give a file or a folder with {argument('data')}"
-        )
+        way_out = f"give a file or a folder with {argument('data')}"
+        raise BadOption("no text is given", way_out=way_out)
     path = Path(settings.data.path)
-    if request.resume and request.data is None and not path.exists():
-        raise BadOption(
-            "the text that the runs were begun with is not there, seen from here",
-            where=path,
-            way_out=f"say where it is with {argument('data')}",
-        )
+    lost = request.resume and request.data is None and not path.exists()
+    cause = "the text of the runs is not there, seen from the current folder"
+    refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
     dataset = make_task(settings).load(settings)
     rehearse(settings, dataset)
     plugins = request.plugins or ()
@@ -304,7 +272,7 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") ->
 
 
 def check_runs(task: StudyTask) -> None:
-    """Refuse settings that are not those of the runs that are there, before anything is written."""
+    """Refuse settings other than those of existing runs, before anything is written."""
     from embgeo.training.loop.checkpoint import identity, require_same
     from embgeo.training.loop.run import RUN_NAME, read_identity
     from embgeo.training.settings import read_settings
@@ -321,11 +289,8 @@ def check_runs(task: StudyTask) -> None:
 
 
 def explain_interrupt(
-    folder: Path, how: str, kept: str = "what was trained is kept"
+    folder: Path, command: str, kept: str = "what was trained is kept"
 ) -> EmbgeoError:
-    """The error for somebody who has stopped a training.
-
-    `how`: the command that goes on. `kept`: what is said of it where something was written.
-    """
+    """The error of an interrupted training, with the command that resumes it."""
     state = kept if folder.exists() else "nothing was written"
-    return EmbgeoError(f"interrupted; {state}", way_out=f"go on with: {how}")
+    return EmbgeoError(f"interrupted; {state}", way_out=f"resume it with: {command}")

@@ -1,4 +1,4 @@
-"""Learning rates: each method is trained with each of several, and takes the best."""
+"""Tuning: each method is trained with several learning rates, and takes the best."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.core.errors import BadOption, Diverged, argument
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import Diverged
 from embgeo.core.values import format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.training.study.training import TriedRate
+from embgeo.workflows.folders import ELSEWHERE
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import StudyTask
 
@@ -22,14 +24,13 @@ TUNING_NAME = "tuning.json"
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The rates that were tried for a method, in the order in which they were given."""
+    """The rates that were tried for a method, in the given order."""
 
     seed: int
     tried: tuple[TriedRate, ...]
 
     @property
     def best(self) -> float:
-        """The rate that was chosen."""
         return next(one.lr for one in self.tried if one.chosen)
 
 
@@ -44,51 +45,44 @@ TUNING = RecordFormat(
     Tuning,
     TUNING_NAME,
     what="the learning rates that were tried for a method",
-    again="remove it, and go on with: embgeo train --resume",
+    again="remove it, and resume with: embgeo train --resume",
     check=require_choice,
 )
 
 
 def tuning_folder(task: StudyTask, method: str) -> Path:
-    """Where the rates of a method are tried: a run in a folder for each."""
+    """The folder of a method's runs, one for each rate."""
     return task.folder / method / "tuning"
 
 
 def read_tuning(task: StudyTask, method: str) -> Tuning | None:
-    """What was found out before; None if not all rates were tried yet."""
+    """The saved tuning of a method; None if not all rates were tried yet."""
     folder = tuning_folder(task, method)
     if not task.settings.tune.lr or not (folder / TUNING_NAME).is_file():
         return None
     found = TUNING.load(folder)
     before = [one.lr for one in found.tried]
-    if before != list(task.settings.tune.lr):
-        raise BadOption(
-            f"was tuned over the rates {', '.join(f'{lr:g}' for lr in before)}",
-            where=folder,
-            way_out=f"give the same, or another folder with {argument('out')}",
-        )
+    cause = f"was tuned over the rates {', '.join(f'{lr:g}' for lr in before)}"
+    way_out = f"give the same, or {ELSEWHERE}"
+    refuse_if(before != list(task.settings.tune.lr), str(folder), cause, way_out)
     return found
 
 
 def read_tuned(task: StudyTask) -> dict[str, float]:
-    """The rates that were chosen, by method."""
+    """The chosen rates by method."""
     found = {method: read_tuning(task, method) for method in task.settings.compare}
     return {method: tuning.best for method, tuning in found.items() if tuning is not None}
 
 
 def read_tried(task: StudyTask, method: str) -> tuple[TriedRate, ...]:
-    """The rates that were tried for a method."""
     found = read_tuning(task, method)
     return () if found is None else found.tried
 
 
 def tune_rates(task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads: bool) -> StudyTask:
-    """The task with a rate for each method; what was trained with it and the first seed is kept.
+    """Choose a rate for each method; Diverged if a method diverged with every rate.
 
-    Raises
-    ------
-    Diverged
-        A method diverged with every rate.
+    The run with the chosen rate becomes that of the first seed.
     """
     if not task.settings.tune.lr:
         return task
@@ -100,22 +94,28 @@ def tune_rates(task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads:
         tuned[method] = tuning.best
         if leads:
             TUNING.save(tuning, tuning_folder(task, method))
-            keep_trial(task, method, tuning)
+            home = task.home(method, tuning.seed)
+            if not home.exists():
+                fresh = home.with_name(f".{home.name}.new")
+                shutil.rmtree(fresh, ignore_errors=True)
+                shutil.copytree(trial_folder(task, method, tuning.best), fresh)
+                fresh.replace(home)
     return replace(task, tuned=tuned)
 
 
 def try_rates(
     task: StudyTask, method: str, measure: Measure, monitor: RunMonitor, place: int
 ) -> Tuning:
-    """Train a method with each rate, and choose one."""
+    """Train a method with each rate, and choose the best."""
     from embgeo.training.loop.run import train_run
 
-    rates, perplexities = task.settings.tune.lr, list[float | None]()
+    rates, seed = task.settings.tune.lr, task.settings.seeds[0]
+    perplexities: list[float | None] = []
     for number, rate in enumerate(rates):
         monitor.begin(place * len(rates) + number)
         try:
             perplexity = train_run(
-                replace(task, tuned={method: rate}).run_settings(method, task.settings.seeds[0]),
+                replace(task, tuned={method: rate}).run_settings(method, seed),
                 task.dataset,
                 trial_folder(task, method, rate),
                 measure=measure,
@@ -132,22 +132,9 @@ def try_rates(
         monitor.done(place * len(rates) + number + 1)
     best = min(value for value in perplexities if value is not None)
     chosen = perplexities.index(best)
-    tried = zip(rates, perplexities, strict=True)
-    return Tuning(
-        task.settings.seeds[0],
-        tuple(TriedRate(lr, value, i == chosen) for i, (lr, value) in enumerate(tried)),
-    )
+    pairs = enumerate(zip(rates, perplexities, strict=True))
+    return Tuning(seed, tuple(TriedRate(lr, value, i == chosen) for i, (lr, value) in pairs))
 
 
 def trial_folder(task: StudyTask, method: str, rate: float) -> Path:
     return tuning_folder(task, method) / f"lr-{rate:g}"
-
-
-def keep_trial(task: StudyTask, method: str, tuning: Tuning) -> None:
-    """The run with the best rate is that of the first seed."""
-    home = task.home(method, tuning.seed)
-    if not home.exists():
-        fresh = home.with_name(f".{home.name}.new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        shutil.copytree(trial_folder(task, method, tuning.best), fresh)
-        fresh.replace(home)

@@ -202,7 +202,7 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
     assert run(["train", *given]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert f"go on with: embgeo train --resume -o '{out}'" in error
+    assert f"resume it with: embgeo train --resume -o '{out}'" in error
     monkeypatch.setattr(train_study, "analyze_embedding", analyze)
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
     assert len(load_training(out).runs) == 2
@@ -348,7 +348,7 @@ def test_what_is_missing_of_a_run_is_made_again_or_named(
     assert (seed / "arrays.npz").is_file()
     (seed / "model.safetensors").unlink()
     assert run(["train", "--resume", "-o", str(out), "-q"]) == 2
-    assert "is gone; take this folder away" in capsys.readouterr().err
+    assert "is missing; remove this folder" in capsys.readouterr().err
 
 
 @pytest.mark.slow
