@@ -1,7 +1,7 @@
-"""Geometry while a model trains: chosen numbers at regular steps, to whatever logs.
+"""Geometry while a model trains: scalars of the embedding are logged at regular steps.
 
-`TrainerGeometry` is for the Trainer of transformers, `LightningGeometry` for Lightning's, `Gauge`
-for a loop of one's own. Neither library is imported unless its callback is asked for.
+`TrainerGeometry` is for the Trainer of transformers, `LightningGeometry` for that of Lightning,
+`Gauge` for your own loop. Each library is imported only with its callback.
 """
 
 from __future__ import annotations

@@ -11,31 +11,26 @@ from embgeo.gate.check import Measured, check_rules
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import RuleValue
 
-#: What happens where a rule fails: a warning, or the training ends after this step, too.
+#: Whether a failed rule warns, or also ends the training after this step.
 OnBreach = Literal["warn", "stop"]
 
 
 class Alarm:
-    """Checks rules; what drop, rise and change compare with is the first measurement.
+    """Checks rules; drop, rise and change compare with the first measurement.
 
     Parameters
     ----------
     rules : sequence of str
-        As of :func:`embgeo.check`, about single numbers of an analysis or of the cheap tier
+        As in :func:`embgeo.check`, about scalars of an analysis or of the cheap tier
         (``live.zero_rows == 0``).
     on_breach : {"warn", "stop"}
 
     Attributes
     ----------
     stop : bool
-        Whether a rule failed and the training is to end.
+        Whether a failed rule ends the training.
     breaches : tuple of str
-        The rules that failed at the last check of each tier, in words.
-
-    Raises
-    ------
-    BadOption
-        A rule that is not one, or another word for `on_breach`.
+        The sentences of the rules that failed at the last check of each tier.
     """
 
     def __init__(self, rules: Sequence[str], on_breach: OnBreach) -> None:
@@ -55,7 +50,7 @@ class Alarm:
 
     @property
     def scalars(self) -> tuple[str, ...]:
-        """Names of numbers of an analysis that rules are about."""
+        """Names of the scalars of an analysis that rules are about."""
         return tuple(dict.fromkeys(r.name for r in self.rules if r.name not in LIVE))
 
     @property
@@ -68,7 +63,7 @@ class Alarm:
         return (*self._breaches[True].values(), *self._breaches[False].values())
 
     def check_rows(self, values: dict[str, float]) -> tuple[str, ...]:
-        """The rules about the cheap tier that fail now and did not at the last look, in words."""
+        """Sentences of the rules about the cheap tier that fail now and did not before."""
         readings = {
             name: RuleValue(value, title=LIVE[name].title) for name, value in values.items()
         }
@@ -76,7 +71,7 @@ class Alarm:
         return self._check(known, Measured({}, readings), is_live=True)
 
     def check_analysis(self, measured: Measured) -> tuple[str, ...]:
-        """The same of the rules about an analysis."""
+        """Sentences of the rules about an analysis that fail now and did not before."""
         about = tuple(rule for rule in self.rules if rule.name not in LIVE)
         return self._check(about, measured, is_live=False)
 

@@ -10,12 +10,12 @@ from typing import Any
 from embgeo.integrations.gauge import Gauge
 from embgeo.integrations.loggers import sender
 
-#: Both names that the package has; who has both uses the one that is imported already.
+#: The names of the package; of two installed ones, the imported one is in use.
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
 
 def base() -> Any:
-    """The class that callbacks are made of; where there is no Lightning, any will do."""
+    """The base class of callbacks; `object` without Lightning."""
     for name in sorted(PACKAGES, key=lambda name: name not in sys.modules):
         try:
             return import_module(name).Callback
@@ -28,9 +28,9 @@ Base: Any = base()
 
 
 class LightningGeometry(Base):  # type: ignore[misc]
-    """Logs numbers of the embedding at the start, every `gauge.every` steps, and at the end.
+    """Logs scalars of the embedding at the start, every `gauge.every` steps and at the end.
 
-    They go to every logger of the trainer, with the step.
+    All loggers of the trainer get them, with the step.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class LightningGeometry(Base):  # type: ignore[misc]
         self._warned = False
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """At the first step of this run."""
+        """Log at the first step."""
         self._log(trainer, pl_module, last=True)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any, **__: Any) -> None:
-        """What is due; batches that are accumulated are one step. A rule may end the training."""
+        """Log if it is due; accumulated batches are one step."""
         self._log(trainer, pl_module)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        """At the last step, unless it was due anyway."""
+        """Log at the last step, unless it was due."""
         self._log(trainer, pl_module, last=True)
 
     def _log(self, trainer: Any, pl_module: Any, *, last: bool = False) -> None:

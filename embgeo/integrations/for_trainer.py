@@ -10,7 +10,7 @@ from embgeo.integrations.loggers import sender
 
 
 def base() -> Any:
-    """The class that callbacks are made of; where there is no transformers, any will do."""
+    """The base class of callbacks; `object` without transformers."""
     try:
         return import_module("transformers").TrainerCallback
     except ImportError:
@@ -21,14 +21,14 @@ Base: Any = base()
 
 
 class TrainerGeometry(Base):  # type: ignore[misc]
-    """Logs numbers of the embedding at the start, every `gauge.every` steps, and at the last one.
+    """Logs scalars of the embedding at the start, every `gauge.every` steps and at the end.
 
     Parameters
     ----------
     to : object
-        The Trainer itself, whose loggers all get the values, or a logger; see
-        :func:`embgeo.integrations.loggers.sender`. A callback does not know which Trainer calls it:
-        :func:`attach` puts both together.
+        The Trainer, whose loggers all get the values, or a logger; see
+        :func:`embgeo.integrations.loggers.sender`. A callback does not know its Trainer, so that
+        :func:`attach` makes one for a Trainer.
     gauge : Gauge, optional
         What to measure, and when.
     """
@@ -40,13 +40,13 @@ class TrainerGeometry(Base):  # type: ignore[misc]
     def on_train_begin(
         self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
-        """At the first step of this run."""
+        """Log at the first step."""
         self._log(state, control, model, first=True)
 
     def on_step_end(
         self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
-        """What is due; a rule that failed may end the training."""
+        """Log if it is due; a failed rule may end the training."""
         self._log(state, control, model)
 
     def _log(self, state: Any, control: Any, model: Any, *, first: bool = False) -> None:
@@ -54,7 +54,7 @@ class TrainerGeometry(Base):  # type: ignore[misc]
         report = bool(state.is_world_process_zero)
         values = self.gauge.observe(model, state.global_step, last=last, report=report)
         if values:
-            # Whatever is logged counts as the log of this step, and the Trainer leaves out its own.
+            # The Trainer takes this for the log of the step, and would leave out its own.
             own = control.should_log
             self.send(values, state.global_step)
             control.should_log = own
@@ -63,7 +63,7 @@ class TrainerGeometry(Base):  # type: ignore[misc]
 
 
 def attach(trainer: Any, gauge: Gauge | None = None) -> TrainerGeometry:
-    """Let a Trainer log numbers of its model's embedding, to all its loggers.
+    """Let a Trainer log scalars of its model's embedding to all its loggers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Chosen numbers of a model's embedding, measured when they are due."""
+"""Measuring scalars of a model's embedding while it trains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from embgeo.metrics.skipping import skip_unneeded
 from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import analyze
 
-#: Cheap, and enough to see a cone form: its strength, and how many directions are in use.
+#: Cheap, and enough to see a cone form.
 SCALARS = (cosine.MEAN.name, spectrum.EFFECTIVE_RANK.name, spectrum.TOP_SHARE.name)
 
 
@@ -30,48 +30,47 @@ class Gauge:
     Parameters
     ----------
     scalars : sequence of str
-        Names of single numbers, as in ``analysis.json``; only their sections are measured.
+        Names of scalars, as in ``analysis.json``; only their sections are measured.
     every : int
         Steps between two measurements.
     of : callable, optional
-        ``of(model)`` gives what to measure: a layer or a tensor. By default the model itself, which
-        means its input embedding.
+        ``of(model)`` gives the layer or tensor to measure; the input embedding by default.
     tokens, counts
-        As of :func:`embgeo.analyze`; what is measured of frequency needs counts.
+        As in :func:`embgeo.analyze`; scalars about frequency need counts.
     options : Options, optional
     prefix : str
-        Put before each name.
+        Prefix of each logged name.
     rules : sequence of str
         Rules of the gate, checked at each measurement: ``"tokens.damaged_rows == 0"``; drop, rise
         and change compare with the first one. Rules about ``live.…`` are about the cheap tier.
     on_breach : {"warn", "stop"}
-        What happens where a rule fails: a warning; or the training ends, too (`stop` is set, which
-        the callbacks hand on to their trainers).
+        Whether a failed rule warns, or also ends the training: then `stop` is set, which callbacks
+        pass on to their trainers.
     rows_every : int, optional
         Steps between two looks of the cheap tier at norms of rows, zero rows and rows that never
         change (:class:`embgeo.integrations.row_watch.RowWatch`); none by default.
     resources : Resources, optional
         Memory, threads and device of a measurement; by default the device of the weight.
     budget : float, optional
-        Most of the time since the first measurement that measurements may take, as a share of it,
-        in (0, 1]. A step that is due is skipped while they took more, but for the first and the
-        last one; the next measurement reports how many were, as ``skipped_steps``.
+        The largest share, in (0, 1], of the time since the first measurement that measurements may
+        take. While they have taken more, due steps but the first and the last are skipped, and
+        counted in ``skipped_steps`` of the next measurement.
 
     Attributes
     ----------
     seconds : float
-        What the last measurement took.
+        Duration of the last measurement.
     measured_at : int or None
-        Its step.
+        Step of the last measurement.
     looked_at : int or None
-        The step of the last look of the cheap tier.
+        Step of the last look of the cheap tier.
     skipped_steps : int
-        Steps that were due since the last measurement and skipped.
+        Number of due steps skipped since the last measurement.
 
     Raises
     ------
     BadOption
-        A name that no value has, or steps below 1.
+        If a name is unknown, or a number of steps is below 1.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class Gauge:
         self._warned: set[str] = set()
 
     def due(self, step: int, *, last: bool = False) -> bool:
-        """Whether to measure at this step; the last one of a training always counts."""
+        """Whether to measure at this step; the last step of a training is always due."""
         if step == self.measured_at or last:
             return step != self.measured_at
         return step % self.every == 0 and not self._is_over_budget()
@@ -134,18 +133,20 @@ class Gauge:
 
     @property
     def stop(self) -> bool:
-        """Whether a rule failed and the training is to end."""
+        """Whether a failed rule ends the training."""
         return self.alarm.stop
 
     def observe(
         self, model: Any, step: int, *, last: bool = False, report: bool = True
     ) -> dict[str, float]:
-        """What is due at this step: a look at the rows, a measurement, both or nothing.
+        """Look at the rows and measure, if either is due at this step.
 
-        All processes of a distributed training call it at each step; the arguments are those of
+        All processes of a distributed training call it at each step. Arguments are those of
         :meth:`due` and :meth:`measure`.
         """
-        values = self.look(model, step, report=report) if self._looks_at(step) else {}
+        every, values = self.rows_every, {}
+        if every is not None and step % every == 0 and step != self.looked_at:
+            values = self.look(model, step, report=report)
         due = self.due(step, last=last)
         if self.budget is not None and not last and step % self.every == 0:
             due = not agree_on(not due)
@@ -157,7 +158,7 @@ class Gauge:
         return values
 
     def look(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
-        """The numbers of the cheap tier, by name; `report` as of :meth:`measure`."""
+        """The scalars of the cheap tier, by name; `report` as in :meth:`measure`."""
         self.looked_at = step
         try:
             with gather_embeddings(model):
@@ -171,27 +172,23 @@ class Gauge:
         self._sound(self.alarm.check_rows(values), step)
         return {self.prefix + name: value for name, value in values.items()}
 
-    def _looks_at(self, step: int) -> bool:
-        every = self.rows_every
-        return every is not None and step % every == 0 and step != self.looked_at
-
     def _sound(self, sentences: Sequence[str], step: int) -> None:
-        """A warning for each rule that fails now and did not before."""
+        """Warn of rules that failed."""
         for sentence in sentences:
             warnings.warn(f"step {step:,}: {sentence}", stacklevel=5)
 
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
-        """The numbers by name, with the seconds that they took; empty if they cannot be had.
+        """The scalars by name, with the seconds that they took.
 
-        A training is not stopped by its gauge: what goes wrong is reported once, as a warning.
+        An error does not stop the training: it is reported once, as a warning, and the result is
+        empty.
 
         Parameters
         ----------
         model : module, tensor or array
         step : int
         report : bool
-            False in all processes but one: then the parts of a sharded tensor are handed over,
-            and nothing is computed.
+            False in all processes but one, which only contribute their parts of a sharded tensor.
         """
         self.measured_at = step
         start = time.perf_counter()
@@ -240,7 +237,7 @@ class Gauge:
 
 
 def choose_device(chosen: Any) -> Resources | None:
-    """The accelerator that holds what is measured; None where it is in main memory."""
+    """The accelerator that holds the weight; None if it is in main memory."""
     device = getattr(chosen, "device", None)
     if device is None and hasattr(chosen, "parameters"):
         device = next((parameter.device for parameter in chosen.parameters()), None)
@@ -250,20 +247,19 @@ def choose_device(chosen: Any) -> Resources | None:
 
 
 def agree_on(stop: bool) -> bool:
-    """Whether any process says so; all processes of a training ask together."""
+    """Whether `stop` is true in any process; all processes of a training call it together."""
     torch: Any = sys.modules.get("torch")
-    if torch is None or not torch.distributed.is_available():
+    distributed = None if torch is None else torch.distributed
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return stop
-    if not torch.distributed.is_initialized():
-        return stop
-    said = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(said, stop)
-    return any(said)
+    answers = [None] * distributed.get_world_size()
+    distributed.all_gather_object(answers, stop)
+    return any(answers)
 
 
 @contextmanager
 def gather_embeddings(model: Any) -> Iterator[None]:
-    """While embeddings that FSDP 1 has sharded are whole, in every process.
+    """Gather the embeddings that FSDP 1 has sharded, in every process.
 
     Only the units that hold an embedding are gathered, without the units inside them. Tensors of
     FSDP 2 gather themselves.

@@ -1,4 +1,4 @@
-"""Whatever takes numbers: trainers, experiment trackers, writers, functions."""
+"""Sending values to trainers, experiment trackers, writers and functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Values = dict[str, float]
 
 
 def sender(target: Any) -> Callable[[Values, int], None]:
-    """A function that hands values and their step over to `target`, by what it offers.
+    """A function that sends values and their step to `target`.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def sender(target: Any) -> Callable[[Values, int], None]:
         or the module mlflow (``log_metrics``), a SummaryWriter (``add_scalar``), a run of Weights &
         Biases (``log``), or a function of values and step.
     """
-    # The Trainer knows its step, and takes something else as its second argument.
+    # The second argument of the Trainer's log is not the step, which it knows.
     if hasattr(target, "callback_handler") and callable(getattr(target, "log", None)):
         return lambda values, _step: target.log(dict(values))
     if callable(getattr(target, "log_metrics", None)):
@@ -31,10 +31,8 @@ def sender(target: Any) -> Callable[[Values, int], None]:
         return lambda values, step: target.log(dict(values), step=step)
     if callable(target):
         return lambda values, step: target(dict(values), step)
-    raise BadOption(
-        f"{type(target).__name__} logs nothing",
-        way_out="give a Trainer, a logger with log_metrics, add_scalar or log, or a function",
-    )
+    way_out = "give a Trainer, a logger with log_metrics, add_scalar or log, or a function"
+    raise BadOption(f"{type(target).__name__} logs nothing", way_out=way_out)
 
 
 def to_writer(writer: Any, values: Values, step: int) -> None:

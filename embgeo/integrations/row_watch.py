@@ -10,24 +10,24 @@ from embgeo.core.errors import BadOption
 from embgeo.core.quantities import live as q
 from embgeo.io.memory.objects import embedding_layer, is_tensor
 
-#: Looks in which each row is read once, so that one look reads a part of the matrix.
+#: Looks in which each row is read once.
 LOOKS = 32
 #: Matrices of at most this many entries are read whole at each look.
 SMALL = 2**18
-#: Integers that rows are viewed as, by bytes, the widest that fits first.
+#: Integers that rows may be viewed as, by bytes, widest first.
 _INTEGERS = {8: "int64", 4: "int32", 2: "int16", 1: "uint8"}
 
 
 class RowWatch:
-    """Norms of all rows, of which each look reads a part again.
+    """Norms and changes of all rows, a part of which is read again at each look.
 
-    The weight is not copied: what stays on its device is a norm and a hash for each row. A row is
-    as it was at most `LOOKS` looks ago.
+    The weight is not copied; its device keeps a norm and a hash for each row, both at most `LOOKS`
+    looks old.
 
     Parameters
     ----------
     counts : array of N numbers, optional
-        How often tokens occur, for norms by frequency.
+        Number of occurrences of each token, for norms by frequency.
     """
 
     def __init__(self, counts: Any = None) -> None:
@@ -37,12 +37,9 @@ class RowWatch:
         self._order: Any = None
 
     def look(self, weight: Any) -> dict[str, float]:
-        """The numbers by name, after the next rows were read.
+        """Read the next rows of a weight of shape (N, d), and return the scalars by name.
 
-        Parameters
-        ----------
-        weight : torch tensor, shape (N, d)
-            One whose rows are sharded over processes (a DTensor) is looked at by all of them.
+        All processes look at a DTensor whose rows are sharded.
         """
         weight = weight.detach()
         rows = weight
@@ -57,7 +54,7 @@ class RowWatch:
         return self._summarize(norms, changed)
 
     def _read(self, rows: Any) -> None:
-        """Norms and hashes of the next rows; of all of them at the first look."""
+        """Norms and hashes of the next rows; of all rows at the first look."""
         n, d = rows.shape
         if self._norms is None or len(self._norms) != n:
             self._norms, self._hashes, self._changed = _start(rows)
@@ -88,7 +85,7 @@ class RowWatch:
         return dict(zip(found, plain, strict=True))
 
     def _by_frequency(self, norms: Any) -> dict[str, Any]:
-        """Medians of ten groups of tokens, the rarest first."""
+        """Median norms of ten groups of tokens, the rarest first."""
         import torch
 
         if self.counts is None:
@@ -119,7 +116,7 @@ def find_weight(model: Any) -> Any:
 
 
 def _start(rows: Any) -> tuple[Any, Any, Any]:
-    """Norms, hashes, and that no row has changed yet."""
+    """Norms and hashes of all rows, none of which has changed yet."""
     import torch
 
     norms = _measure_norms(rows)

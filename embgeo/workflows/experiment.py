@@ -1,4 +1,4 @@
-"""Experiments: a model trained at every value of a setting, and measured by the analysis."""
+"""Experiments: a model is trained at every value of a setting, and analyzed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.arguments import refuse_name
+from embgeo.core.arguments import refuse_if, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
@@ -21,7 +21,7 @@ from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows import figures
 from embgeo.workflows.analyze import analyze
-from embgeo.workflows.folders import write_set
+from embgeo.workflows.folders import ELSEWHERE, write_set
 from embgeo.workflows.train import require_torch
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import as_tables, check_runs_folder, explain_interrupt
@@ -38,7 +38,7 @@ DISTANCE = subspace.DISTANCE.name
 
 @dataclass(frozen=True, slots=True)
 class PointResult:
-    """One training of a sweep, measured; `folder` is relative to that of the experiment."""
+    """A measured training; `folder` is relative to that of the experiment."""
 
     sweep: str
     value: float
@@ -76,16 +76,7 @@ EXPERIMENT = RecordFormat(
 
 @dataclass(frozen=True, slots=True)
 class SettingSweep:
-    """An experiment that is to be run.
-
-    Attributes
-    ----------
-    settings : InanSubspace
-    corpus : Corpus
-    folder : Path
-    seeds : tuple of int
-    device, command : str
-    """
+    """An experiment to run."""
 
     settings: InanSubspace
     corpus: Corpus
@@ -100,14 +91,14 @@ class SettingSweep:
 
     @property
     def steps(self) -> int:
-        """Of one training."""
+        """Steps of one training."""
         return self.settings.count_steps(len(self.corpus.train))
 
     def home(self, point: Point, seed: int) -> Path:
         return self.folder / point.folder / f"seed-{seed}"
 
     def plan(self) -> dict[str, Any]:
-        """What is going to be trained, JSON-ready."""
+        """What would be trained, JSON-ready."""
         return {
             "trainings": len(self.tasks),
             "steps": self.steps,
@@ -127,22 +118,10 @@ def prepare_experiment(
     out: Path | str | None = None,
     command: str = "",
 ) -> SettingSweep:
-    """An experiment with its settings and its text; nothing is written.
+    """Read the settings and the text of an experiment; nothing is written.
 
-    Parameters
-    ----------
-    name : {"inan-subspace"}
-    data : path
-        A text file, or a folder with splits.
-    settings : mapping, optional
-        Other values for settings of the experiment: ``{"betas": [0, 0.5, 1]}``.
-    seeds : int, optional
-        Train every point with seeds 0 … `seeds` − 1; 1 by default.
-    device : str, optional
-    out : path, optional
-        By default the name of the text and that of the experiment, in the current folder.
-    command : str
-        Recorded in the results.
+    Arguments are those of :func:`embgeo.train`; `settings` are those of the experiment, such as
+    ``{"betas": [0, 0.5, 1]}``.
     """
     require_torch()
     from embgeo.training.data import columns, load_corpus
@@ -152,9 +131,8 @@ def prepare_experiment(
     if name != NAME:
         raise refuse_name("experiment", name, [NAME, "gao-figure-1"], argument("experiment"))
     if data is None:
-        raise BadOption(
-            "no text is given", way_out=f"give a file or a folder with {argument('data')}"
-        )
+        way_out = f"give a file or a folder with {argument('data')}"
+        raise BadOption("no text is given", way_out=way_out)
     table = read_sweep_settings(settings)
     chosen: InanSubspace = parse_table(InanSubspace, table, argument("settings"), None)
     chosen.check()
@@ -189,16 +167,14 @@ def parse_numbers(value: Any, key: str) -> list[float]:
     try:
         return [float(part) for part in parts if part != ""]
     except (TypeError, ValueError) as error:
-        where = argument("settings", key)
-        raise BadOption(
-            f"{value!r} is not a list of numbers", where=where, way_out="write 0,0.5,1"
-        ) from error
+        cause, where = f"{value!r} is not a list of numbers", argument("settings", key)
+        raise BadOption(cause, where=where, way_out="write 0,0.5,1") from error
 
 
 def run_experiment(
     sweep: SettingSweep, *, resume: bool = False, monitor: RunMonitor | None = None
 ) -> ExperimentRecord:
-    """Train every point of an experiment and measure it; what is finished is kept."""
+    """Train every point of an experiment and measure it; finished points are kept."""
     monitor = monitor or RunMonitor()
     check_runs_folder(sweep.folder, resume=resume, own=RECORD_NAME)
     record = begin(sweep)
@@ -210,21 +186,21 @@ def run_experiment(
             began = time.perf_counter()
             points.append(measure_point(sweep, point, seed, monitor.progress))
             monitor.done(place)
-            seconds = time.perf_counter() - began
-            monitor.say(f"{place}/{len(sweep.tasks)}  {describe_point(points[-1], seconds)}")
+            distance, seconds = points[-1].distance, time.perf_counter() - began
+            name = f"{point.sweep} = {point.value:g}, seed {seed}"
+            result = f"{name}: distance {format_number(distance)} ({seconds:.0f} s)"
+            monitor.say(f"{place}/{len(sweep.tasks)}  {result}")
     except KeyboardInterrupt as error:
-        raise explain_interrupt(
-            sweep.folder,
-            f"the same command with --resume -o {shlex.quote(str(sweep.folder))}",
-            "finished points are kept, the one in progress starts again",
-        ) from error
+        command = f"the same command with --resume -o {shlex.quote(str(sweep.folder))}"
+        kept = "finished points are kept, the one in progress starts again"
+        raise explain_interrupt(sweep.folder, command, kept) from error
     record = replace(record, points=tuple(points))
     EXPERIMENT.save(record, sweep.folder)
     return record
 
 
 def begin(sweep: SettingSweep) -> ExperimentRecord:
-    """The record before the first point; of a folder that is resumed, it has to be the same."""
+    """The record before the first point, which is written or compared with that of the folder."""
     from embgeo.training import inan_subspace
     from embgeo.training.loop.run import describe_dataset, list_versions
 
@@ -248,18 +224,15 @@ def begin(sweep: SettingSweep) -> ExperimentRecord:
 def require_same_record(
     form: RecordFormat[Any], record: object, folder: Path, keys: Sequence[str]
 ) -> None:
-    """`BadOption` if a folder holds the record of an experiment that differs in one of the keys."""
+    """BadOption if the record in a folder has other values of these keys."""
     before, now = form.to_json(form.load(folder)), form.to_json(record)
-    if any(before[key] != now[key] for key in keys):
-        raise BadOption(
-            "holds the experiment with other settings or on another text",
-            where=folder,
-            way_out=f"choose another folder with {argument('out')}",
-        )
+    differs = any(before[key] != now[key] for key in keys)
+    cause = "holds the experiment with other settings or on another text"
+    refuse_if(differs, str(folder), cause, ELSEWHERE)
 
 
 def measure_point(sweep: SettingSweep, point: Point, seed: int, progress: Progress) -> PointResult:
-    """One point, trained unless it was before, and its distance by the analysis."""
+    """Train a point unless it is finished, and read its distance from the analysis."""
     home = sweep.home(point, seed)
     if not (home / JSON_NAME).is_file():
         train_and_analyze(sweep, point, seed, home, progress)
@@ -281,7 +254,7 @@ def measure_point(sweep: SettingSweep, point: Point, seed: int, progress: Progre
 def train_and_analyze(
     sweep: SettingSweep, point: Point, seed: int, home: Path, progress: Progress
 ) -> None:
-    """Train a point and write its analysis, by which the point is known to be finished."""
+    """Train a point and write its analysis, which marks the point as finished."""
     from embgeo.training import inan_subspace
     from embgeo.training.loop.checkpoint import MODEL_NAME
 
@@ -296,21 +269,13 @@ def train_and_analyze(
         device=sweep.device,
         advance=progress.advance,
     )
-    model = home / MODEL_NAME
-    matrix = load(model, tensor="encoder.weight", output="decoder.weight")
-    analyze(matrix, sections=("subspace", "spectrum"), reference=False, command=sweep.command).save(
-        home
-    )
-
-
-def describe_point(point: PointResult, seconds: float) -> str:
-    """The line of a finished point."""
-    where = f"{point.sweep} = {point.value:g}, seed {point.seed}"
-    return f"{where}: distance {format_number(point.distance)} ({seconds:.0f} s)"
+    matrix = load(home / MODEL_NAME, tensor="encoder.weight", output="decoder.weight")
+    sections = ("subspace", "spectrum")
+    analyze(matrix, sections=sections, reference=False, command=sweep.command).save(home)
 
 
 def draw_sweeps(sweep: SettingSweep) -> None:
-    """The distance against each parameter, as ``embgeo figures`` draws a sweep."""
+    """Draw the distance against each parameter, as ``embgeo figures`` does."""
     for parameter in ("beta", "tau"):
         homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
         if len({home.parent for home in homes}) < 2:
@@ -326,7 +291,7 @@ def draw_sweeps(sweep: SettingSweep) -> None:
 
 
 def tabulate_sweeps(sweep: SettingSweep, points: Sequence[PointResult]) -> Iterator[str]:
-    """Each sweep as a table, and where its figure is, as lines."""
+    """The lines of each sweep: a table, and the path of its figure."""
     from embgeo.report.text.columns import align
     from embgeo.training.study.spread import spread
 

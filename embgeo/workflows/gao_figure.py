@@ -1,4 +1,4 @@
-"""Figure 1 of Gao et al. 2019: matrices of three tasks, from finished runs or trained here."""
+"""Figure 1 of Gao et al. 2019: matrices of three tasks, given or trained."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.visible import printable
 from embgeo.io import load
@@ -37,7 +38,6 @@ from embgeo.workflows.train_task import as_tables, check_runs_folder
 if TYPE_CHECKING:
     from embgeo.charts.subject import Subject
 
-#: What is trained where no run is given.
 TRAINED = {"translation": "multi30k-cpu", "words": "skipgram-cpu", "classes": "digits-cpu"}
 METHOD = "mle"
 SECTIONS = ("cosine", "spectrum", "projection")
@@ -45,27 +45,21 @@ SECTIONS = ("cosine", "spectrum", "projection")
 
 @dataclass(frozen=True, slots=True)
 class PanelSources:
-    """The settings of the experiment.
+    """The settings of the experiment."""
 
-    Attributes
-    ----------
-    translation, words, classes : str
-        A comparison (its `METHOD` is taken), a run, an analysis or a checkpoint. Without one for
-        the classes, digits are trained.
-    translation_data, words_data, wordsim : str
-        Data to train the others on, where no run is given: as for the presets.
-    """
-
+    #: A comparison (of which `METHOD` is taken), a run, an analysis or a checkpoint.
     translation: str = ""
     words: str = ""
+    #: By default digits are trained.
     classes: str = ""
+    #: Data to train on if no run is given.
     translation_data: str = ""
     words_data: str = ""
     wordsim: str = ""
 
     @property
     def panels(self) -> tuple[str, ...]:
-        """Those that are shown."""
+        """The panels of the figure."""
         return tuple(
             panel
             for panel in PANELS
@@ -75,7 +69,7 @@ class PanelSources:
 
 @dataclass(frozen=True, slots=True)
 class GaoTask:
-    """A figure that is to be made, with `seeds` of what has to be trained."""
+    """A figure to make; `seeds` is the number of runs to train for each missing panel."""
 
     sources: PanelSources
     seeds: int
@@ -93,30 +87,23 @@ def prepare_gao_figure(
     out: Path | str | None = None,
     command: str = "",
 ) -> GaoTask:
-    """The figure with its settings; nothing is written."""
-    if data is not None:
-        raise BadOption(
-            "is not for this experiment, which has data of three tasks",
-            where=argument("data"),
-            way_out=f"give {argument('settings', 'translation_data=FOLDER')} and words_data",
-        )
+    """Read the settings of the figure; nothing is written."""
+    where, cause = argument("settings"), "is not for this experiment, which has data of three tasks"
+    way_out = f"give {argument('settings', 'translation_data=FOLDER')} and words_data"
+    refuse_if(data is not None, argument("data"), cause, way_out)
     table = {key: str(value) for key, value in as_tables(settings).items()}
-    sources: PanelSources = parse_table(PanelSources, table, argument("settings"), None)
+    sources: PanelSources = parse_table(PanelSources, table, where, None)
     for key, value in asdict(sources).items():
         if value and not Path(value).exists():
-            raise BadOption(f"{key} names {value}, which is not there", where=argument("settings"))
+            raise BadOption(f"{key} names {value}, which is not there", where=where)
     if len(sources.panels) < 2:
-        raise BadOption(
-            "there is nothing to compare the classes with",
-            way_out=f"give {argument('settings', 'translation=RUNS')} or translation_data=FOLDER, "
-            "and the same of words",
-        )
-    if sources.words_data and not (sources.words or sources.wordsim):
-        raise BadOption(
-            "words_data is given without sets of word similarity",
-            where=argument("settings"),
-            way_out=f"give {argument('settings', 'wordsim=FOLDER')}, too",
-        )
+        runs = argument("settings", "translation=RUNS")
+        way_out = f"give {runs} or translation_data=FOLDER, and the same of words"
+        raise BadOption("there is nothing to compare the classes with", way_out=way_out)
+    lacks_sets = bool(sources.words_data) and not (sources.words or sources.wordsim)
+    cause = "words_data is given without sets of word similarity"
+    way_out = f"give {argument('settings', 'wordsim=FOLDER')}, too"
+    refuse_if(lacks_sets, where, cause, way_out)
     return GaoTask(sources, seeds or 1, Path(out or NAME), device, command)
 
 
@@ -125,11 +112,7 @@ def make_gao_figure(
 ) -> tuple[GaoFigure, list[Subject]]:
     """Train what is missing, measure every matrix, and decide the claims.
 
-    Returns
-    -------
-    GaoFigure
-    list of Subject
-        For the chart: of each panel the first seed.
+    Returns the record, and the subjects of the chart: the first seed of each panel.
     """
     from embgeo.charts.subject import Subject
     from embgeo.training.loop.run import list_versions
@@ -156,7 +139,7 @@ def make_gao_figure(
 def write_figure_and_page(
     task: GaoTask, record: GaoFigure, subjects: Sequence[Subject]
 ) -> tuple[Path, Path]:
-    """Draw the figure, write it and the page into the folder; their paths."""
+    """Write the figure and the page into the folder, and return their paths."""
     from embgeo.charts import composites
     from embgeo.report import gao_figure as page
 
@@ -170,7 +153,7 @@ def write_figure_and_page(
     folder = task.folder / "figures"
     write_set(folder, made.files)
     spec = composites.GAO_FIGURE.specify(subjects)
-    assert spec is not None  # there are two panels at least
+    assert spec is not None  # there are two panels or more
     write_text(task.folder / REPORT_NAME, page.render(record, spec))
     return folder / f"{composites.GAO_FIGURE.name}.pdf", task.folder / REPORT_NAME
 
@@ -196,7 +179,7 @@ def measure_panel(
 
 
 def list_homes(source: Path) -> list[Path]:
-    """The finished runs of `METHOD` in a comparison; else what was given."""
+    """The finished runs of `METHOD` in a comparison; else the source itself."""
     if not (source / METHOD).is_dir():
         return [source]
     homes = [home for home in sorted((source / METHOD).glob("seed-*")) if is_finished(home)]
@@ -206,12 +189,10 @@ def list_homes(source: Path) -> list[Path]:
 
 
 def find_analysis(home: Path, panel: str, own: Path, command: str) -> Path:
-    """The folder with the analysis of a matrix, which is made in `own` where there is none.
+    """The folder with the analysis of a matrix; a matrix without one is analyzed into `own`.
 
-    It is made anew each time: the matrix may be another one by now.
-
-    Of an untied translation model the output matrix is taken, of a classifier of documents the
-    rows of its classes.
+    The output matrix is taken of an untied translation model, the rows of the classes of a
+    classifier of documents. An earlier analysis in `own` is not used: the matrix may have changed.
     """
     from embgeo.training.loop.checkpoint import MODEL_NAME
 
@@ -228,7 +209,7 @@ def find_analysis(home: Path, panel: str, own: Path, command: str) -> Path:
 
 
 def train_panel(task: GaoTask, panel: str, folder: Path, monitor: RunMonitor | None) -> None:
-    """The preset of a panel, by plain maximum likelihood; what is finished is kept."""
+    """Train the preset of a panel by plain maximum likelihood; finished runs are kept."""
     sources = task.sources
     train(
         getattr(sources, f"{panel}_data", None) or None,
@@ -245,17 +226,8 @@ def train_panel(task: GaoTask, panel: str, folder: Path, monitor: RunMonitor | N
 
 
 def describe_matrix(panel: str, seed: int, folder: Path, analysis: Analysis) -> MatrixNumbers:
-    """The numbers of a matrix that have a value."""
-    scalars = {name: analysis.scalar(name) for name in NUMBERS}
-    return MatrixNumbers(
-        panel,
-        seed,
-        folder.as_posix(),
-        analysis.kept,
-        int(analysis.provenance["d"]),
-        {
-            name: scalar.value
-            for name, scalar in scalars.items()
-            if scalar is not None and scalar.value is not None
-        },
-    )
+    """The numbers of a matrix; undefined ones are left out."""
+    scalars = (analysis.scalar(name) for name in NUMBERS)
+    values = {s.name: s.value for s in scalars if s is not None and s.value is not None}
+    d = int(analysis.provenance["d"])
+    return MatrixNumbers(panel, seed, folder.as_posix(), analysis.kept, d, values)
