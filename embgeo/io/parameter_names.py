@@ -7,6 +7,7 @@ without endings such as ``.weight``, ``:0`` or ``/vars/0``, by which a layer sto
 from __future__ import annotations
 
 import re
+from functools import partial
 
 #: Longer names are cut to their end: patterns may take time quadratic in the length.
 _LONGEST = 1000
@@ -72,28 +73,14 @@ _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
 _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|$)")
 
 
-def is_other_embedding(name: str) -> bool:
-    """Whether a name is that of position, type or language embeddings."""
-    return _matches(_OTHER, name)
-
-
-def is_adapter(name: str) -> bool:
-    """Whether a name is that of an adapter's matrix."""
-    return _matches(_ADAPTER, name)
-
-
-def is_optimizer_state(name: str) -> bool:
-    """Whether a name is that of the state of an optimizer."""
-    return _matches(_OPTIMIZER, name)
-
-
-def is_averaged_copy(name: str) -> bool:
-    """Whether a name is that of a running average of a weight (EMA, SWA)."""
-    return _matches(_AVERAGED, name)
-
-
 def _matches(pattern: re.Pattern[str], name: str) -> bool:
     return pattern.search(name[-_LONGEST:].lower()) is not None
+
+
+is_other_embedding = partial(_matches, _OTHER)
+is_optimizer_state = partial(_matches, _OPTIMIZER)
+is_averaged_copy = partial(_matches, _AVERAGED)
+is_adapter = partial(_matches, _ADAPTER)
 
 
 def input_rank(name: str) -> int | None:

@@ -161,10 +161,26 @@ def _size_note(
 
 
 def count_named(source: Source, labels: RowLabels | None, cut: RowCut, d: int) -> Counting | None:
-    """Take frequencies from the order of the rows or from a counts file, if either is requested."""
+    """Take frequencies from the order of the rows or from a counts file, if either is requested.
+
+    Counts are matched by token; without labels, the tokens of the file label the rows in order.
+    """
     if source.rank_order:
         return Counting(labels, from_rank(cut.size))
-    return None if source.counts is None else count_by_file(source.counts, labels, cut, d)
+    if source.counts is None:
+        return None
+    path = source.counts
+    counts = read_counts(path)
+    if labels is not None:
+        return Counting(labels, *_of_labeled(labels, lambda t: from_counts(t, counts)))
+    counts = fairseq.fit_to(counts, cut)
+    fitting = cut.fit(len(counts.tokens))
+    if fitting is None:
+        raise mismatch("counts", len(counts.tokens) - counts.implied, cut, path, d)
+    values = np.array(counts.counts[fitting], dtype=np.float64)
+    note = f"{path.name} lists as many tokens as there are rows and labels them in its order"
+    found = RowLabels(counts.tokens[fitting], notes=(*counts.notes, note))
+    return Counting(found, Frequency("counts", values, f"counts file {path.name}"))
 
 
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:
@@ -177,21 +193,6 @@ def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None
     if counts is None or selection.is_of_other_rows(len(counts)):
         return None
     return Frequency("counts", lay_counts(counts, 0, cut), checkpoint.counts_source)
-
-
-def count_by_file(path: Path, labels: RowLabels | None, cut: RowCut, d: int) -> Counting:
-    """Match the counts of a file by token; without labels, its tokens label the rows in order."""
-    counts = read_counts(path)
-    if labels is not None:
-        return Counting(labels, *_of_labeled(labels, lambda t: from_counts(t, counts)))
-    counts = fairseq.fit_to(counts, cut)
-    fitting = cut.fit(len(counts.tokens))
-    if fitting is None:
-        raise mismatch("counts", len(counts.tokens) - counts.implied, cut, path, d)
-    values = np.array(counts.counts[fitting], dtype=np.float64)
-    note = f"{path.name} lists as many tokens as there are rows and labels them in its order"
-    found = RowLabels(counts.tokens[fitting], notes=(*counts.notes, note))
-    return Counting(found, Frequency("counts", values, f"counts file {path.name}"))
 
 
 def _count_corpus(

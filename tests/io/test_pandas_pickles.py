@@ -125,7 +125,7 @@ def test_blocks_that_repeat_an_array_are_refused(array: object) -> None:
     if isinstance(array, np.ndarray):
         array = load(memoryview(pickle.dumps(array)))
     with pytest.raises(Damaged, match="implausibly many entries"):
-        list(_list_columns([array] * 20_000))
+        list(_list_columns([arrow_texts(length=-(10**12)), *[array] * 20_000]))
 
 
 def test_words_of_arrow_are_those_between_the_ends() -> None:

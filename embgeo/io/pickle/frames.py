@@ -20,8 +20,6 @@ _FRAMES = ("pandas.DataFrame", "pandas.core.frame.DataFrame")
 _SERIES = ("pandas.Series", "pandas.core.series.Series")
 #: Attribute with the manager of the blocks, since pandas 1.1 and before.
 _MANAGERS = ("_mgr", "_data")
-#: Key of the blocks in a manager's state, next to the entries for older versions.
-_LISTED = "0.14.1"
 #: Bytes of the numbers that end the texts of pyarrow's types.
 _ARROW_WIDTHS = {"string": "<i4", "utf8": "<i4", "large_string": "<i8", "large_utf8": "<i8"}
 #: What a block counts for besides its entries, of which no frame may have more than `MOST_WORDS`.
@@ -65,19 +63,16 @@ def read_frame(root: object) -> Frame | None:
 
 def _parts(manager: object) -> tuple[list[object], list[object]]:
     """Values of the blocks, and the axes: columns (frames only) and index."""
-    if not isinstance(manager, Stub):
-        return [], []
-    blocks, axes = manager.args if len(manager.args) == 2 else (None, None)
-    if isinstance(blocks, (list, tuple)) and isinstance(axes, (list, tuple)):
-        made = [block for block in blocks if isinstance(block, Stub) and block.args]
-        return [block.args[0] for block in made], list(axes)
-    for state in manager.states:
-        listed = state[-1] if isinstance(state, tuple) and state else None
-        found = listed.get(_LISTED) if isinstance(listed, dict) else None
-        if isinstance(found, dict) and isinstance(found.get("blocks"), list):
-            values = [block.get("values") for block in found["blocks"] if isinstance(block, dict)]
-            axes = found.get("axes")
-            return values, list(axes) if isinstance(axes, (list, tuple)) else []
+    match manager:
+        case Stub(args=(list() | tuple() as blocks, list() | tuple() as axes)):
+            made = [block for block in blocks if isinstance(block, Stub) and block.args]
+            return [block.args[0] for block in made], list(axes)
+        case Stub(states=states):
+            for state in states:
+                match state:
+                    case (*_, {"0.14.1": {"blocks": list(blocks), "axes": axes}}):
+                        values = [b.get("values") for b in blocks if isinstance(b, dict)]
+                        return values, list(axes) if isinstance(axes, (list, tuple)) else []
     return [], []
 
 
@@ -110,10 +105,10 @@ def _list_columns(blocks: Iterable[object]) -> Iterator[list[object]]:
 
 def _index_words(index: object) -> tuple[str, ...] | None:
     """The words of an index of texts; None for one of numbers."""
-    if not isinstance(index, Stub) or len(index.args) < 2 or not isinstance(index.args[1], dict):
-        return None
-    first = next(_list_columns([index.args[1].get("data")]), None)
-    return None if first is None else word_list(first)
+    match index:
+        case Stub(args=(_, {"data": data}, *_)):
+            return word_list(next(_list_columns([data]), None))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +124,7 @@ class _ArrowTexts:
     def columns(self) -> list[list[object]]:
         """The texts as one column; none where the numbers or bytes contradict each other."""
         last = self.offset + self.length
-        if self.offset < 0 or self.length < 0 or (last + 1) * self.width.itemsize > len(self.ends):
+        if (last + 1) * self.width.itemsize > len(self.ends):
             return []
         start = self.offset * self.width.itemsize
         bounds = np.frombuffer(self.ends, self.width, self.length + 1, start).tolist()
@@ -143,24 +138,29 @@ class _ArrowTexts:
 
 def _find_arrow(array: object) -> _ArrowTexts | None:
     """The texts of a string array of pandas 3, in one chunk of pyarrow without missing entries."""
-    if not isinstance(array, Stub) or not array.states or not isinstance(array.states[0], dict):
-        return None
-    stored = array.states[0].get("_pa_array")
+    match array:
+        case Stub(states=({"_pa_array": stored}, *_)):
+            pass
+        case _:
+            return None
     # A chunked array of one array; an object of a hostile file may hold itself.
     for _ in range(_MOST_LAYERS):
-        if isinstance(stored, Stub) and stored.args:
-            inner = stored.args[0]
-            stored = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
-    if not isinstance(stored, tuple) or len(stored) != 7:
-        return None
-    kind, length, _, offset, buffers = stored[:5]
-    if not isinstance(length, int) or not isinstance(offset, int) or not isinstance(buffers, list):
-        return None
-    if len(buffers) != 3 or buffers[0] is not None:
-        return None
-    held = [b.args[0] for b in buffers[1:] if isinstance(b, Stub) and len(b.args) == 1]
-    raw = [part for part in held if isinstance(part, (bytes, memoryview))]
-    alias = kind.args[0] if isinstance(kind, Stub) and kind.args else None
-    if len(raw) != 2 or not isinstance(alias, str) or alias not in _ARROW_WIDTHS:
-        return None
-    return _ArrowTexts(length, offset, raw[0], np.dtype(_ARROW_WIDTHS[alias]), raw[1])
+        match stored:
+            case Stub(args=([inner], *_)) | Stub(args=(inner, *_)):
+                stored = inner
+    match stored:
+        case (
+            Stub(args=(str(kind), *_)),
+            int(length),
+            _,
+            int(offset),
+            [
+                None,
+                Stub(args=((bytes() | memoryview()) as ends,)),
+                Stub(args=((bytes() | memoryview()) as text,)),
+            ],
+            _,
+            _,
+        ) if length >= 0 and offset >= 0 and kind in _ARROW_WIDTHS:
+            return _ArrowTexts(length, offset, ends, np.dtype(_ARROW_WIDTHS[kind]), text)
+    return None

@@ -122,7 +122,8 @@ def _append(machine: Machine, values: list[object]) -> None:
         raise Damaged("the pickle appends to something that is not a list")
 
 
-def _set_in(machine: Machine, target: object, values: list[object]) -> None:
+def _set_items(machine: Machine, values: list[object]) -> None:
+    target = machine.peek()
     if len(values) % 2:
         raise Damaged("the pickle sets a key without a value")
     machine.charge(len(values) // 2 * PAIR_COST)
@@ -136,14 +137,9 @@ def _set_in(machine: Machine, target: object, values: list[object]) -> None:
         raise Damaged("the pickle sets keys of something that is not a dict")
 
 
-def _setitem(machine: Machine) -> None:
+def _set_item(machine: Machine) -> None:
     value, key = machine.pop(), machine.pop()
-    _set_in(machine, machine.peek(), [key, value])
-
-
-def _setitems(machine: Machine) -> None:
-    values = machine.since_mark()
-    _set_in(machine, machine.peek(), values)
+    _set_items(machine, [key, value])
 
 
 def _frozenset(machine: Machine) -> None:
@@ -153,17 +149,13 @@ def _frozenset(machine: Machine) -> None:
 
 
 def _dict(machine: Machine) -> None:
-    made: dict[object, object] = {}
-    _set_in(machine, made, machine.since_mark())
-    machine.push(made)
+    values = machine.since_mark()
+    machine.push({})
+    _set_items(machine, values)
 
 
 def _tuple_of(size: int) -> Step:
-    def step(machine: Machine) -> None:
-        values = [machine.pop() for _ in range(size)]
-        machine.push(tuple(reversed(values)))
-
-    return step
+    return lambda machine: machine.push(tuple([machine.pop() for _ in range(size)][::-1]))
 
 
 def _pop(machine: Machine) -> None:
@@ -322,8 +314,8 @@ _STEPS: dict[int, Step] = {
     ord("e"): lambda m: _append(m, m.since_mark()),
     ord("}"): lambda m: m.push({}),
     ord("d"): _dict,
-    ord("s"): _setitem,
-    ord("u"): _setitems,
+    ord("s"): _set_item,
+    ord("u"): lambda m: _set_items(m, m.since_mark()),
     0x8F: lambda m: m.push(Stub("builtins.set")),
     0x90: lambda m: _append(m, m.since_mark()),
     0x91: _frozenset,
