@@ -276,7 +276,7 @@ HOSTILE: dict[str, tuple[Change, str]] = {
     "no type": (lambda f: setattr(f.entries["w"], "properties", None), "type is not known"),
     "no state": (lambda f: setattr(f.entries["w"], "properties", f.torch.int32), "not known"),
     "no list of pieces": (lambda f: setattr(f.entries["w"], "chunks", 7), "list no pieces"),
-    "a number for a name": (lambda f: f.entries.update({7: f.entries["w"]}), "other than a string"),
+    "a number for a name": (lambda f: f.entries.update({7: f.entries["w"]}), "not a string"),
     "a piece of a number": (_other_file(7), "damaged list of pieces"),  # type: ignore[arg-type]
     "no storage": (lambda f: setattr(f, "storage", None), "do not say what the checkpoint holds"),
     "the same bytes": (_the_same_bytes, "the same bytes over and over"),

@@ -257,7 +257,7 @@ def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
 
 
 def _field(entry: object, name: str) -> object:
-    """An attribute of a ``Vocab`` object, or the row number that stands in its place."""
+    """An attribute of a ``Vocab`` object, or the row number in its place."""
     if not isinstance(entry, Stub):
         return entry
     # Parts are not merged: a hostile file may share one large state between all words.

@@ -19,7 +19,7 @@ from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 
 _WORD = 32
-#: The widths of MLX of which a whole number fills a word.
+#: Widths that divide a word; MLX has others.
 _BITS = (2, 4, 8)
 _BLOCK_ROWS = 1024
 

@@ -124,8 +124,8 @@ def _read_added(folder: Path) -> dict[str, Any]:
             content = entry.get("content") if isinstance(entry, dict) else None
             if isinstance(content, str) and key.isdecimal() and len(key) < 16:
                 found[content] = int(key)
-    beside = folder / "added_tokens.json"
-    return {**found, **(_object(beside) if is_companion(beside) else {})}
+    separate = folder / "added_tokens.json"
+    return {**found, **(_object(separate) if is_companion(separate) else {})}
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -216,8 +216,8 @@ def is_sentencepiece(head: bytes) -> bool:
     whole, part = head[1], head[3]
     if whole >= 0x80 or part + 2 > whole:
         return False
-    behind = head[4 + part : 5 + part]
-    return behind == _TAG_OF_BYTES if part + 2 == whole else behind in _TAGS_AFTER_TEXT
+    next_tag = head[4 + part : 5 + part]
+    return next_tag == _TAG_OF_BYTES if part + 2 == whole else next_tag in _TAGS_AFTER_TEXT
 
 
 def read_sentencepiece(data: bytes, path: Path) -> TokenizerVocabulary:

@@ -43,7 +43,7 @@ class TokenizerVocabulary:
 
 Scheme = Literal["byte-level", "sentencepiece", "plain"]
 
-#: What stands for a space in SentencePiece and in byte-level BPE.
+#: The signs for a space in SentencePiece and in byte-level BPE.
 SPACE_SIGN = "\N{LOWER ONE EIGHTH BLOCK}"
 BYTE_SPACE_SIGN = "\u0120"
 #: A vocabulary follows a scheme if at least this share of its tokens begins with the space sign.
@@ -52,7 +52,7 @@ _INVALID = re.compile("[\udc80-\udcff]")
 
 
 def _byte_of_character() -> dict[str, int]:
-    """Byte-level BPE's alphabet: printable bytes stand for themselves, the others from U+0100."""
+    """The alphabet of byte-level BPE: printable bytes as such, others from U+0100."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     alphabet = {chr(byte): byte for byte in printable}
     hidden = (byte for byte in range(256) if byte not in set(printable))

@@ -200,11 +200,11 @@ def _find_metadata(path: Path) -> Path | None:
 
 def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
     """Add labels and counts of the rows, or a note on why the metadata file is not used."""
-    n, beside = checkpoint.tensors[0].shape[0], f"{short(file.name)} next to"
+    n, source = checkpoint.tensors[0].shape[0], f"{short(file.name)} next to"
     try:
         lines = split_lines(read_text(file))
     except UnreadableFile as error:
-        return replace(checkpoint, notes=(f"{beside} it is not used: {error.cause}",))
+        return replace(checkpoint, notes=(f"{source} it is not used: {error.cause}",))
     columns: tuple[int, int | None] | None = None
     cells = [line.split("\t") for line in lines]
     # By the documentation of the projector only files of several columns have a header.
@@ -213,10 +213,10 @@ def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
         cells = cells[1:]
     token_column, count_column = columns or (0, None)
     if len(cells) != n:
-        note = f"{beside} it labels {len(cells):,} rows, not {n:,}: not used"
+        note = f"{source} it labels {len(cells):,} rows, not {n:,}: not used"
         return replace(checkpoint, notes=(note,))
     if any(len(row) <= token_column for row in cells):
-        return replace(checkpoint, notes=(f"{beside} it has lines without a label: not used",))
+        return replace(checkpoint, notes=(f"{source} it has lines without a label: not used",))
     tokens, _ = side_tables.unescape([row[token_column] for row in cells], file)
     counts = None
     if count_column is not None:
@@ -225,7 +225,7 @@ def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
     return replace(
         checkpoint,
         tokens=tuple(safe_text(token) for token in tokens),
-        tokens_source=f"{beside} the file",
+        tokens_source=f"{source} the file",
         counts=None if counts is None else np.array(counts, dtype=np.float64),
-        counts_source="" if counts is None else f"counts in {beside} the file",
+        counts_source="" if counts is None else f"counts in {source} the file",
     )

@@ -208,7 +208,7 @@ def _are_row_numbers(data: list[list[bytes]]) -> bool:
 
 
 def _bare(lines: Sequence[bytes]) -> TableLayout | None:
-    """Numbers between blanks, of which the first cannot be a word."""
+    """Numbers between blanks; the first number of a line must not look like a word."""
     rows = _alike([line.split() for line in lines])
     if not rows or len(rows[0]) < _FEWEST or b"\t" in lines[0]:
         return None
