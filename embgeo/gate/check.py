@@ -21,7 +21,7 @@ from embgeo.result.analysis import Analysis
 MOST_SHOWN = 10
 #: The family of quantities about a run as a whole.
 OF_RUNS = q.DUPLICATES.family
-NOT_MEASURED = "it was not measured with these options"
+NOT_MEASURED = "it was not measured with these files and options"
 
 
 @dataclass(frozen=True, slots=True)

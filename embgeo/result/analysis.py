@@ -216,7 +216,7 @@ class Analysis:
             return MissingValue(f"{name} is missing: {family} was left out: {self.absent[family]}")
         if family not in self.provenance.get("sections", (family,)):
             return MissingValue(f"{name} is missing: the section {family} was not measured")
-        return MissingValue(f"{name} is missing: it was not measured with these options")
+        return MissingValue(f"{name} is missing: it was not measured with these files and options")
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``analysis.json``; equal runs differ in ``timing`` only."""

@@ -436,7 +436,7 @@ def test_a_relative_rule_wants_a_baseline() -> None:
     [
         ("frequency.probe_auc", "the section frequency was left out: no counts"),
         ("tokens.hubness", "the section tokens was not measured"),
-        ("cosine.std", "it was not measured with these options"),
+        ("cosine.std", "it was not measured with these files and options"),
     ],
 )
 def test_why_there_is_no_value(name: str, says: str) -> None:

@@ -161,6 +161,11 @@ def test_tokens_with_newlines_and_spaces_in_a_counts_file(tmp_path: Path) -> Non
         ("the\t3\nof\t-2\n", "line 2: the count '-2' is negative"),
         ("the\t3\nof\t2.5\n", "line 2: the count '2.5' is not a whole number"),
         ("the\t3\nof\t1e5\n", "line 2: the count '1e5'"),
+        ("3\tthe\n", "'the' is not a whole number; every line is a token, a tab and a count, in "),
+        (
+            "   3 the\n",
+            "'the' is not a whole number; every line is a token, a tab and a count, in ",
+        ),
         ("the\t3\nof\tmany\n", "line 2: the count 'many'"),
         (
             "the\t3\nof\t99999999999999999999\n",

@@ -26,6 +26,8 @@ from embgeo.io.labels.vocabulary import (
 #: float64 holds every whole number up to here.
 LARGEST_COUNT = 2**53
 
+_COUNTS = "counts are whole numbers from 0"
+
 _WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
@@ -122,7 +124,11 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
         raw.append(cells[token_column])
         text = cells[count_column]
         shown = ascii(text.strip(" ")[:40])
-        counts.append(_check_count(_whole_number(text), shown, f"line {number:,}", path))
+        count = _whole_number(text)
+        way_out = _COUNTS
+        if count is None and _whole_number(cells[0]) is not None:
+            way_out = "every line is a token, a tab and a count, in this order"
+        counts.append(_check_count(count, shown, f"line {number:,}", path, way_out))
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no counts", "token and count a line")
@@ -151,7 +157,7 @@ def _whole_number(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _check_count(count: object, shown: str, place: str, path: Path) -> int:
+def _check_count(count: object, shown: str, place: str, path: Path, way_out: str = _COUNTS) -> int:
     if isinstance(count, bool) or not isinstance(count, int):
         why = "is not a whole number"
     elif count < 0:
@@ -160,7 +166,7 @@ def _check_count(count: object, shown: str, place: str, path: Path) -> int:
         why = "is larger than 2^53"
     else:
         return count
-    raise refuse(path, f"{place}: the count {shown} {why}", "counts are whole numbers from 0")
+    raise refuse(path, f"{place}: the count {shown} {why}", way_out)
 
 
 def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
