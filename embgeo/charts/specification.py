@@ -35,58 +35,40 @@ StyledSubjects: TypeAlias = Sequence[tuple[Subject, MemberStyle]]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis.
-
-    Attributes
-    ----------
-    low, high : float or None
-        Limits; None to fit the data.
-    ticks : tuple of float
-        Places of labels; empty for the renderer's choice.
-    whole : bool
-        Whether labels are large whole numbers: 5,000 and 10k.
-    """
+    """An axis."""
 
     label: str
     log: bool = False
+    #: Limits; None to fit the data.
     low: float | None = None
     high: float | None = None
+    #: Places of labels; empty for the renderer's choice.
     ticks: tuple[float, ...] = ()
+    #: Whether labels are large whole numbers: 5,000 and 10k.
     whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points joined by a line, or points alone.
+    """Points joined by a line, or points alone."""
 
-    Attributes
-    ----------
-    x, y : FloatArray
-        Shape (m,); a y that is not finite is a gap.
-    member : str
-        The member that the line belongs to; empty if the chart has one member.
-    part : str
-        Name of the line among those of a member; empty if each has one.
-    form : {"line", "plain", "marks", "dots", "hollow", "arrow"}
-        With markers where there are few points, without markers, markers alone, small dots alone,
-        hollow markers alone, an arrow from the first point to the last.
-    low, high : FloatArray or None
-        A band around the line.
-    error : FloatArray or None
-        Half the length of an error bar at each point.
-    error_x : FloatArray or None
-        The same for a horizontal bar, in addition to a vertical one.
-    """
-
+    #: Shape (m,); a y that is not finite is a gap.
     x: FloatArray
     y: FloatArray
     style: MemberStyle = MemberStyle()
+    #: The member that the line belongs to; empty if the chart has one member.
     member: str = ""
+    #: Name of the line among those of a member; empty if each has one.
     part: str = ""
+    #: With markers where there are few points, without markers, markers alone, small dots alone,
+    #: hollow markers alone, an arrow from the first point to the last.
     form: Literal["line", "plain", "marks", "dots", "hollow", "arrow"] = "line"
+    #: A band around the line.
     low: FloatArray | None = None
     high: FloatArray | None = None
+    #: Half the length of an error bar at each point.
     error: FloatArray | None = None
+    #: The same for a horizontal bar, in addition to a vertical one.
     error_x: FloatArray | None = None
 
 
@@ -135,20 +117,13 @@ class NamedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Tokens in a plane.
+    """Tokens in a plane."""
 
-    Attributes
-    ----------
-    xy : FloatArray
-        Shape (M, 2).
-    popular : bool array or None
-        The class of each token; None if frequencies are not known.
-    frequency : FloatArray or None
-        Positive values, if tokens are colored by frequency.
-    """
-
+    #: Shape (M, 2).
     xy: FloatArray
+    #: The class of each token; None if frequencies are not known.
     popular: npt.NDArray[np.bool_] | None = None
+    #: Positive values, if tokens are colored by frequency.
     frequency: FloatArray | None = None
     ring: Ring | None = None
     named: tuple[NamedPoint, ...] = ()
@@ -156,28 +131,20 @@ class Cloud:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes.
-
-    Attributes
-    ----------
-    cloud : Cloud or None
-        Without lines the panel is a map, with equal scales on both axes.
-    key : str
-        Name within the chart; empty for an only panel.
-    member : str
-        The member that the panel belongs to, as a title.
-    quantity : str
-        Name of the quantity, if the panel has one of its own.
-    """
+    """One pair of axes."""
 
     x: Axis
     y: Axis
     lines: tuple[Line | HistogramSteps, ...] = ()
     guides: tuple[Guide, ...] = ()
+    #: Without lines the panel is a map, with equal scales on both axes.
     cloud: Cloud | None = None
+    #: Name within the chart; empty for an only panel.
     key: str = ""
     title: str = ""
+    #: The member that the panel belongs to, as a title.
     member: str = ""
+    #: Name of the quantity, if the panel has one of its own.
     quantity: str = ""
 
     @property
@@ -195,116 +162,78 @@ class FigureTable:
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """Everything that is seen of a chart.
-
-    Attributes
-    ----------
-    caption : str
-        For a reader who does not know the papers.
-    print_caption : str
-        A first caption for a paper; empty for `caption`.
-    quantity : str
-        Name of the quantity whose definition explains the chart.
-    shading : {"density", "class", "frequency", "none", "share"}
-        The meaning of colors in a map: "share" is the share of rare tokens; all others are colors
-        of points, which a page without pictures shows by their density.
-    frequency_label : str
-        Label of a scale of frequencies.
-    free_axes : bool
-        Whether each map has its own scale on paper.
-    table : FigureTable, callable or None
-        None if the table follows from the panels; a large table is made on request.
-    notes : tuple of str
-        Facts that a caption should mention.
-    name, alternative, one_row
-        As in `Chart`.
-    members : tuple of str
-        Labels of the shown subjects.
-    total : int
-        The number of subjects that could be shown.
-    """
+    """Everything that is seen of a chart."""
 
     panels: tuple[Panel, ...]
+    #: For a reader who does not know the papers.
     caption: str
+    #: A first caption for a paper; empty for `caption`.
     print_caption: str = ""
+    #: Name of the quantity whose definition explains the chart.
     quantity: str = ""
+    #: The meaning of colors in a map: "share" is the share of rare tokens; all others are colors of
+    #: points, which a page without pictures shows by their density.
     shading: Literal["density", "class", "frequency", "none", "share"] = "density"
+    #: Label of a scale of frequencies.
     frequency_label: str = ""
+    #: Whether each map has its own scale on paper.
     free_axes: bool = False
+    #: None if the table follows from the panels; a large table is made on request.
     table: FigureTable | Callable[[], FigureTable] | None = None
+    #: Facts that a caption should mention.
     notes: tuple[str, ...] = ()
+    #: As in `Chart`.
     name: str = ""
     alternative: str = ""
+    #: Labels of the shown subjects.
     members: tuple[str, ...] = ()
+    #: The number of subjects that could be shown.
     total: int = 0
     one_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Choices about the content of charts.
+    """Choices about the content of charts."""
 
-    Attributes
-    ----------
-    color : {"class", "frequency", "none"}
-        The colors of points in a scatter.
-    scalars : tuple of str
-        Names of the scalars of a sweep or of training curves; empty for the default.
-    parameter : str
-        The swept parameter, the label of the x axis; hostile text.
-    most : int or None
-        Members in one panel, at most; with more, the first, the last and some evenly between.
-    annotate : tuple of str
-        Tokens that a scatter names; hostile text.
-    free_axes : bool
-        Whether each panel of a scatter has its own scale.
-    """
-
+    #: The colors of points in a scatter.
     color: str = "class"
+    #: Names of the scalars of a sweep or of training curves; empty for the default.
     scalars: tuple[str, ...] = ()
+    #: The swept parameter, the label of the x axis; hostile text.
     parameter: str = ""
+    #: Members in one panel, at most; with more, the first, the last and some evenly between.
     most: int | None = None
+    #: Tokens that a scatter names; hostile text.
     annotate: tuple[str, ...] = ()
+    #: Whether each panel of a scatter has its own scale.
     free_axes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One kind of chart.
+    """One kind of chart."""
 
-    Attributes
-    ----------
-    name : str
-        The choice of the option, the name of files, and the prefix of ids inside a page.
-    alternative : str
-        The alternative text.
-    refuse : callable
-        Why a subject cannot be shown; empty if it can.
-    build : callable
-        From subjects that are not refused, with their styles, to the specification.
-    section : str
-        The section of a report: "maps", "spectrum", "plane", "cosine", "isotropy", "frequency",
-        "subspace", "tokens", "together" (pairs), "training" or "balance"; or a family without a
-        section of its own, whose numbers the chart follows. Empty for a chart that needs choices
-        which a report does not make.
-    pages : tuple of str
-        Kinds of reports with this chart: "analysis", "comparison", "training".
-    least : int
-        The minimum number of subjects.
-    most : int or None
-        Subjects at most, whatever was chosen.
-    one_row : bool
-        Whether the panels form one row, at the width of the text of a paper.
-    """
-
+    #: The choice of the option, the name of files, and the prefix of ids inside a page.
     name: str
+    #: The alternative text.
     alternative: str
+    #: Why a subject cannot be shown; empty if it can.
     refuse: Callable[[Subject, Choices], str]
+    #: From subjects that are not refused, with their styles, to the specification.
     build: Callable[[StyledSubjects, Choices], Specification]
+    #: The section of a report: "maps", "spectrum", "plane", "cosine", "isotropy", "frequency",
+    #: "subspace", "tokens", "together" (pairs), "training" or "balance"; or a family without a
+    #: section of its own, whose numbers the chart follows. Empty for a chart that needs choices
+    #: which a report does not make.
     section: str = ""
+    #: Kinds of reports with this chart: "analysis", "comparison", "training".
     pages: tuple[str, ...] = ("analysis", "comparison")
+    #: The minimum number of subjects.
     least: int = 1
+    #: Subjects at most, whatever was chosen.
     most: int | None = None
+    #: Whether the panels form one row, at the width of the text of a paper.
     one_row: bool = False
 
     def specify(

@@ -30,72 +30,48 @@ class Unrelated(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A number over the steps of training.
+    """A number over the steps of training."""
 
-    Attributes
-    ----------
-    steps, values : FloatArray
-        Shape (m,), rising steps.
-    title : str
-        Hostile text; empty for the name.
-    quantity : str
-        Name of the quantity; empty for the name of the course.
-    low, high : FloatArray or None
-        The range over seeds.
-    error : FloatArray or None
-        Two standard errors at each step, 0 if nothing was sampled.
-    bend : float or None
-        The step at which the slope changes.
-    duplicates : tuple of two FloatArray, or None
-        Steps and values of checkpoints that hold the matrix of an earlier one.
-    """
-
+    #: Shape (m,), rising steps.
     steps: FloatArray
     values: FloatArray
+    #: Hostile text; empty for the name.
     title: str = ""
+    #: Name of the quantity; empty for the name of the course.
     quantity: str = ""
+    #: The range over seeds.
     low: FloatArray | None = None
     high: FloatArray | None = None
+    #: Two standard errors at each step, 0 if nothing was sampled.
     error: FloatArray | None = None
+    #: The step at which the slope changes.
     bend: float | None = None
+    #: Steps and values of checkpoints that hold the matrix of an earlier one.
     duplicates: tuple[FloatArray, FloatArray] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One line, panel or point of a chart.
+    """One line, panel or point of a chart."""
 
-    Attributes
-    ----------
-    label : str
-        Name in a legend; hostile text.
-    courses : mapping of str to Course
-        Numbers over training.
-    x : float or None
-        Value of the swept parameter.
-    pair : Pair or None
-        The pair of the baseline and this member.
-    runs : tuple of Run
-        Runs of a method, one per seed.
-    reference : str
-        Label of the control of a method; empty for others.
-    role : {"input", "output", "source"}
-        The matrix that a method acts on; for a control, that of its first method.
-    step : float or None
-        Training step in a track.
-    place : int or None
-        The place among all members, which gives the style; None: the place among those shown.
-    """
-
+    #: Name in a legend; hostile text.
     label: str
     analysis: Analysis | None = None
+    #: Numbers over training.
     courses: Mapping[str, Course] = field(default_factory=dict)
+    #: Value of the swept parameter.
     x: float | None = None
+    #: The pair of the baseline and this member.
     pair: Pair | None = None
+    #: Runs of a method, one per seed.
     runs: tuple[Run, ...] = ()
+    #: Label of the control of a method; empty for others.
     reference: str = ""
+    #: The matrix that a method acts on; for a control, that of its first method.
     role: Role = "input"
+    #: Training step in a track.
     step: float | None = None
+    #: The place among all members, which gives the style; None: the place among those shown.
     place: int | None = None
 
 

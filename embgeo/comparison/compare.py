@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
-from embgeo.comparison.identity import find_same
 from embgeo.comparison.overlap import NEIGHBORS
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
@@ -21,6 +22,9 @@ from embgeo.core.progress import Progress
 
 #: Longest token in a note, in characters.
 LONGEST = 40
+#: Rows that are compared at once, and rows whose bytes distinguish most matrices.
+BLOCK_ROWS = 4096
+FIRST_ROWS = 16
 
 
 def compare_inputs(
@@ -164,4 +168,38 @@ def quote_examples(examples: Sequence[str], what: str) -> str:
         return ", ".join(examples)
     return ", ".join(
         repr(token if len(token) <= LONGEST else f"{token[:LONGEST]}…") for token in examples
+    )
+
+
+def find_same(inputs: Sequence[ComparisonInput]) -> tuple[int | None, ...]:
+    """For each input, the place of the first one with the same matrix; None if that is itself."""
+    first_places: dict[object, list[int]] = {}
+    found: list[int | None] = []
+    for place, one in enumerate(inputs):
+        alike = first_places.setdefault(describe(one), [])
+        same = next((i for i in alike if is_same(inputs[i], one)), None)
+        if same is None:
+            alike.append(place)
+        found.append(same)
+    return tuple(found)
+
+
+def describe(one: ComparisonInput) -> object:
+    """A cheap key that two inputs share if they hold the same matrix."""
+    if one.matrix is None:
+        p = one.member.analysis.provenance
+        return tuple(str(p.get(key)) for key in ("sha256", "tensor", "row_range", "n", "d"))
+    data = one.matrix.data
+    return data.shape, str(data.dtype), np.ascontiguousarray(data[:FIRST_ROWS]).tobytes()
+
+
+def is_same(one: ComparisonInput, other: ComparisonInput) -> bool:
+    """Whether two inputs of one description hold the same bytes."""
+    if one.matrix is None or other.matrix is None:
+        return bool(one.member.analysis.provenance.get("sha256"))
+    first, second = one.matrix.data, other.matrix.data
+    return first is second or all(
+        np.ascontiguousarray(first[at : at + BLOCK_ROWS]).tobytes()
+        == np.ascontiguousarray(second[at : at + BLOCK_ROWS]).tobytes()
+        for at in range(0, len(first), BLOCK_ROWS)
     )

@@ -26,31 +26,21 @@ GRAM_IS_ENOUGH = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """The sums of the passes over shared rows.
+    """The sums of the passes over shared rows."""
 
-    Attributes
-    ----------
-    n : int
-        The number of shared tokens.
-    p : int
-        Columns of X; those of Y follow.
-    moments : Moments
-        Moments of the rows ``[x | y]``.
-    distances : tuple of two float64 arrays, shape (N,)
-        Distances of the rows of X to their mean, and of the rows of Y to theirs.
-    factor : float64 array, shape (m, p + q)
-        FᵀF is the Gram matrix of ``[X | Y]``: its columns are those of X and Y, up to a rotation of
-        R^N that both share.
-    full_rank : bool
-        Whether X and Y are known to have full column rank.
-    """
-
+    #: The number of shared tokens.
     n: int
+    #: Columns of X; those of Y follow.
     p: int
+    #: Moments of the rows ``[x | y]``.
     moments: Moments
     sums: PairedSums
+    #: Distances of the rows of X to their mean, and of the rows of Y to theirs.
     distances: tuple[FloatArray, FloatArray]
+    #: FᵀF is the Gram matrix of ``[X | Y]``: its columns are those of X and Y, up to a rotation of
+    #: R^N that both share.
     factor: FloatArray
+    #: Whether X and Y are known to have full column rank.
     full_rank: bool
 
     @property

@@ -32,21 +32,14 @@ SHOWN = 30
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The nearest neighbors of some shared tokens in both matrices.
+    """The nearest neighbors of some shared tokens in both matrices."""
 
-    Attributes
-    ----------
-    queries : int array, shape (m,)
-        Numbers of shared tokens, ascending.
-    before, after : int arrays, shape (m, k)
-        Numbers of their nearest shared tokens in either matrix, the nearest first.
-    shared : int
-        The number of shared tokens.
-    """
-
+    #: Numbers of shared tokens, ascending.
     queries: IntArray
+    #: Numbers of their nearest shared tokens in either matrix, the nearest first.
     before: IntArray
     after: IntArray
+    #: The number of shared tokens.
     shared: int
 
     @property

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from embgeo.comparison.alignment import permutation_p
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.joint import Joint, read_joint
 from embgeo.comparison.matching import By, Matching, match
@@ -23,7 +22,7 @@ from embgeo.comparison.overlap import (
 )
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.shared import Shared
-from embgeo.comparison.similarity import similarities
+from embgeo.comparison.similarity import permutation_p, similarities
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Histogram, Scalar, Series, Table
@@ -36,18 +35,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
-    """Options of a comparison.
-
-    Attributes
-    ----------
-    match : {"token", "row"} or None
-        How rows are matched; None: by token if all have tokens, else by row.
-    queries : int or None
-        Tokens whose neighbors are compared; None: all up to 5,000, else 1,000; 0: none.
-    """
+    """Options of a comparison."""
 
     seed: int = 0
+    #: How rows are matched; None: by token if all have tokens, else by row.
     match: By | None = None
+    #: Tokens whose neighbors are compared; None: all up to 5,000, else 1,000; 0: none.
     queries: int | None = None
     resources: Resources = field(default_factory=Resources)
 

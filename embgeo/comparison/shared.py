@@ -17,18 +17,12 @@ from embgeo.stats.statistic import Statistic
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """X and Y side by side: row i of ``[X | Y]`` belongs to shared token i.
+    """X and Y side by side: row i of ``[X | Y]`` belongs to shared token i."""
 
-    Attributes
-    ----------
-    first, second : Matrix
-        With p and with q columns.
-    first_rows, second_rows : int arrays, shape (S,)
-        Row numbers of the shared tokens in either matrix.
-    """
-
+    #: With p and with q columns.
     first: Matrix
     second: Matrix
+    #: Row numbers of the shared tokens in either matrix.
     first_rows: IntArray
     second_rows: IntArray
     resources: Resources = field(default_factory=Resources)

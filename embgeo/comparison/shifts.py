@@ -37,22 +37,15 @@ SURENESS: dict[Change, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One question, answered for the baseline and for another matrix.
+    """One question, answered for the baseline and for another matrix."""
 
-    Attributes
-    ----------
-    key, title : str
-        Of the finding; "tokens" for numbers of two matrices.
-    before, after : Finding or None
-        None for "tokens", which has no state.
-    parts : tuple of str and Quote
-        The sentence with its numbers.
-    """
-
+    #: Of the finding; "tokens" for numbers of two matrices.
     key: str
     title: str
+    #: None for "tokens", which has no state.
     before: Finding | None
     after: Finding | None
+    #: The sentence with its numbers.
     parts: tuple[Part, ...]
 
     @property

@@ -14,38 +14,25 @@ Answer = tuple[State, Sequence[Part], str]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question and the pure function that answers it.
-
-    Attributes
-    ----------
-    key : str
-    title : str
-        The question as a heading.
-    answer : callable
-        Returns state, sentence and clause for an analysis; raises `Undecided` if a number is
-        missing.
-    geometry : bool
-        Whether the answer counts for the state of the geometry.
-    essential : bool
-        Whether the geometry is undecided if this question is.
-    shown : {"always", "decided", "fault"}
-        Whether the finding is shown always, unless it is undecided, or only if it is a fault.
-    is_cause : bool
-        Whether a fault explains faults of other findings: the headline begins with it.
-    one_dimension : bool
-        Whether the question makes sense for rows with a single entry.
-    why, advice : str
-        What a fault costs, and what is known to help; docs/interpret.md says more.
-    """
+    """One question and the pure function that answers it."""
 
     key: str
+    #: The question as a heading.
     title: str
+    #: Returns state, sentence and clause for an analysis; raises `Undecided` if a number is
+    #: missing.
     answer: Callable[[Numbers], Answer]
+    #: Whether the answer counts for the state of the geometry.
     geometry: bool = False
+    #: Whether the geometry is undecided if this question is.
     essential: bool = False
+    #: Whether the finding is shown always, unless it is undecided, or only if it is a fault.
     shown: Literal["always", "decided", "fault"] = "always"
+    #: Whether a fault explains faults of other findings: the headline begins with it.
     is_cause: bool = False
+    #: Whether the question makes sense for rows with a single entry.
     one_dimension: bool = False
+    #: What a fault costs, and what is known to help; docs/interpret.md says more.
     why: str = ""
     advice: str = ""
 

@@ -10,25 +10,17 @@ State = Literal["healthy", "mild", "degenerate", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Two limits on one quantity.
+    """Two limits on one quantity."""
 
-    Attributes
-    ----------
-    name, quantity : str
-        The test and the compared quantity, in words.
-    mild, degenerate : float
-        The states hold from these limits on.
-    argument : str
-        One line; docs/verdict.md has the rest.
-    worse : {"above", "below"}
-        The side of a limit (itself included) on which the worse state lies.
-    """
-
+    #: The test and the compared quantity, in words.
     name: str
     quantity: str
+    #: The states hold from these limits on.
     mild: float
     degenerate: float
+    #: One line; docs/verdict.md has the rest.
     argument: str
+    #: The side of a limit (itself included) on which the worse state lies.
     worse: Literal["above", "below"] = "above"
 
     def state(self, value: float) -> State:

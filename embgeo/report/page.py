@@ -58,28 +58,20 @@ def keep_options_whole(text: str) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class FigureView:
-    """A chart ready to print.
-
-    Attributes
-    ----------
-    shown : str
-        The shown members, if not all are shown.
-    quantity : str
-        The quantity whose definition explains the chart; may be empty.
-    panels : tuple of dict
-        Key, title and quantity of each panel that a script draws instead.
-    wide : bool
-        Whether it has several panels.
-    """
+    """A chart ready to print."""
 
     name: str
     section: str
     caption: str
     alternative: str
     svg: Markup
+    #: The shown members, if not all are shown.
     shown: str
+    #: The quantity whose definition explains the chart; may be empty.
     quantity: str
+    #: Key, title and quantity of each panel that a script draws instead.
     panels: tuple[dict[str, str], ...]
+    #: Whether it has several panels.
     wide: bool
 
 

@@ -99,24 +99,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MethodRow:
-    """A line of the table of methods.
-
-    Attributes
-    ----------
-    anchor : str
-        Id of the section about the method; empty for the unigram model, which is not a method.
-    matrix : str
-        The measured matrix of an untied model; empty for others.
-    state : str
-        Empty if its runs had converged.
-    """
+    """A line of the table of methods."""
 
     name: str
     title: str
     reference: str
     cells: tuple[Cell, ...]
+    #: Id of the section about the method; empty for the unigram model, which is not a method.
     anchor: str = ""
+    #: The measured matrix of an untied model; empty for others.
     matrix: str = ""
+    #: Empty if its runs had converged.
     state: str = ""
 
 

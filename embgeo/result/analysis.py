@@ -1,14 +1,14 @@
-"""The result of an analysis: values and provenance, saved as a folder and read back.
+"""The result of an analysis: values and provenance, saved in a folder.
 
-A folder holds ``analysis.json`` (provenance, verdict, scalars, series, histograms, tables),
-``arrays.npz`` (whatever has one entry a row: tokens, coordinates, norms, …) and, once rendered,
-``report.html``. Report, figures, comparison and gate read nothing else.
+The folder holds ``analysis.json`` (provenance, verdict, scalars, series, histograms, tables),
+``arrays.npz`` (arrays with one entry per row: tokens, coordinates, norms, …) and, once rendered,
+``report.html``. Reports, figures, comparisons and gates read nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,7 +58,7 @@ V = TypeVar("V", bound=Value)
 
 REPORT_NAME = "report.html"
 
-#: The numbers that sum up an analysis where there is no room for more.
+#: The numbers of a short summary.
 HEADLINE: tuple[Quantity, ...] = (
     spectrum.EFFECTIVE_RANK,
     spectrum.TOP_SHARE,
@@ -72,14 +72,14 @@ HEADLINE: tuple[Quantity, ...] = (
 
 
 class MissingValue(EmbgeoError, KeyError):
-    """A value that an analysis does not hold; the message says why, or what may be meant."""
+    """A value is not in an analysis; the message says why, or suggests similar names."""
 
     __str__ = Exception.__str__
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Analysis:
-    """What was measured on one matrix, and how it came about.
+    """Everything measured on one matrix, and how it was made.
 
     Attributes
     ----------
@@ -87,19 +87,19 @@ class Analysis:
         JSON-ready: file, tensor, sha256, dtype, shape, masked rows, versions, seed, command, …
         (``docs/analysis-json.md`` lists every field).
     scalars, series, histograms, points, columns, tables : tuple
-        The values, in the order in which they are shown.
+        The values, in the order of reports.
     influences : tuple of Influence
-        What differences of scalars are judged by; not among the values.
+        The basis of errors of differences; not among the values.
     nearest : NearestRows or None
         The nearest rows of some or all rows by cosine; not among the values.
     absent : dict of str to str
-        Families that were left out, and why.
+        Families without values, and why.
     notes : tuple of Note
-        What a reader has to know about this matrix (masked rows, duplicates, …).
+        What a reader should know about this matrix (masked rows, duplicates, …).
     rows : int array, shape (M,)
-        Row numbers (in the matrix that was analyzed) of the kept rows. Of more than four million
-        rows about one million are listed, here and in whatever has an entry a row; numbers are of
-        all rows.
+        Row numbers (in the analyzed matrix) of the kept rows. Of more than four million rows, about
+        one million are listed, here and in all arrays with one entry per row; numbers are over all
+        rows.
     tokens : tuple of str or None
         Labels of the kept rows.
     counts : array of float64 or None
@@ -107,7 +107,7 @@ class Analysis:
     popular : bool array or None
         Which kept rows are popular tokens.
     timing : dict of str to float
-        Seconds by stage: the one part of the result that differs between equal runs.
+        Seconds by stage: the only part of the result that differs between equal runs.
     """
 
     provenance: dict[str, Any]
@@ -128,13 +128,13 @@ class Analysis:
     timing: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: Quantity | str) -> Value:
-        """The value of a quantity, or of that name.
+        """The value of a quantity, or with a name.
 
         Raises
         ------
         MissingValue
-            A `KeyError`, if the analysis does not hold it; the message says why, or which names
-            look like it.
+            A `KeyError`, if the analysis does not have it; the message says why, or suggests
+            similar names.
         """
         value = self._find(self.values(), name)
         if value is None:
@@ -148,12 +148,12 @@ class Analysis:
         return any(name in (value.name, value.quantity) for value in self.values())
 
     def scalar(self, quantity: Quantity | str) -> Scalar | None:
-        """The scalar of a quantity, or of that name; None where it was left out.
+        """The scalar of a quantity, or with a name; None if it was left out.
 
         Raises
         ------
         MissingValue
-            A `KeyError`, if no analysis can hold a value of that name.
+            A `KeyError`, if no analysis can have a value with this name.
         """
         scalar = self._find(self.scalars, quantity)
         if scalar is None and name_of(quantity) not in QUANTITIES:
@@ -161,7 +161,7 @@ class Analysis:
         return scalar
 
     def influence(self, name: str) -> Influence | None:
-        """The part of each row in the deviation of a scalar, where it is known."""
+        """The contribution of each row to the deviation of a scalar, if known."""
         return next((one for one in self.influences if one.name == name), None)
 
     def values(self) -> tuple[Value, ...]:
@@ -175,17 +175,17 @@ class Analysis:
         )
 
     def keys(self) -> tuple[str, ...]:
-        """Names of all values, in the order in which they are shown."""
+        """Names of all values, in the order of reports."""
         return tuple(value.name for value in self.values())
 
     @property
     def kept(self) -> int:
-        """Rows that take part in the numbers, M; `rows` lists all or some of them."""
+        """M, the number of measured rows; `rows` lists all or some of them."""
         return int(self.provenance.get("kept", len(self.rows)))
 
     @property
     def verdict(self) -> Verdict:
-        """What the numbers add up to: a headline, the state of the geometry, the findings."""
+        """A headline, the state of the geometry, and the findings."""
         return judge(self)
 
     def __repr__(self) -> str:
@@ -223,30 +223,17 @@ class Analysis:
         return FORMAT.to_json(self._saved())
 
     def _saved(self) -> SavedAnalysis:
-        return SavedAnalysis(
-            self.provenance,
-            self.notes,
-            self.absent,
-            self.verdict.to_dict(),
-            {scalar.name: scalar for scalar in self.scalars},
-            self.series,
-            self.histograms,
-            self.points,
-            self.columns,
-            self.tables,
-            self.influences,
-            self.timing,
-        )
+        own = {name: getattr(self, name) for name in _SAVED_ALIKE}
+        scalars = {scalar.name: scalar for scalar in self.scalars}
+        return SavedAnalysis(verdict=self.verdict.to_dict(), scalars=scalars, **own)
 
     def save(self, folder: Path | str) -> None:
-        """Write everything but the report: ``analysis.json`` and ``arrays.npz``.
-
-        Each appears whole or not at all.
+        """Write ``analysis.json`` and ``arrays.npz``, each completely or not at all.
 
         Raises
         ------
         EmbgeoError
-            If `folder` cannot be written to.
+            If `folder` is not writable.
         """
         arrays: dict[str, npt.NDArray[Any]] = {"rows": self.rows}
         if self.tokens is not None:
@@ -260,18 +247,23 @@ class Analysis:
         FORMAT.save(self._saved(), as_path(folder, "folder"), arrays)
 
 
+#: Fields that an analysis and its saved form share.
+_SAVED_ALIKE = tuple(
+    entry.name for entry in fields(SavedAnalysis) if entry.name not in ("verdict", "scalars")
+)
+
+
 def name_of(name: Quantity | str) -> str:
     return name.name if isinstance(name, Quantity) else str(name)
 
 
 def load_analysis(folder: Path) -> Analysis:
-    """Read a folder that :meth:`Analysis.save` wrote, of this format version or an earlier one.
+    """Read a folder that :meth:`Analysis.save` wrote, in this or an earlier format version.
 
     Raises
     ------
     UnreadableFile
-        If there is no analysis, one of a format version that this embgeo does not know, or one
-        that holds a value of an unknown name.
+        If there is no analysis, or one with an unknown format version or an unknown value.
     """
     path = folder / JSON_NAME if folder.is_dir() else folder
     content = FORMAT.read(path, folder)
@@ -280,22 +272,13 @@ def load_analysis(folder: Path) -> Analysis:
         arrays = read_arrays(arrays_path, content)
         saved = FORMAT.from_json(content, arrays)
         analysis = Analysis(
-            provenance=saved.provenance,
             scalars=tuple(saved.scalars.values()),
-            series=saved.series,
-            histograms=saved.histograms,
-            points=saved.points,
-            columns=saved.columns,
-            tables=saved.tables,
-            influences=saved.influences,
             nearest=unpack_nearest(arrays),
-            absent=saved.absent,
-            notes=saved.notes,
             rows=arrays["rows"],
             tokens=unpack_tokens(arrays),
             counts=arrays.get("counts"),
             popular=arrays.get("popular"),
-            timing=saved.timing,
+            **{name: getattr(saved, name) for name in _SAVED_ALIKE},
         )
         _check_rows(analysis)
     except DAMAGE as error:
@@ -315,7 +298,7 @@ def load_analysis(folder: Path) -> Analysis:
 
 
 def _check_rows(analysis: Analysis) -> None:
-    """ValueError unless whatever has an entry a row has one for each."""
+    """Raise ValueError unless all arrays have one entry per row."""
     rows = len(analysis.rows)
     per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
     per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]
@@ -329,7 +312,7 @@ def _check_rows(analysis: Analysis) -> None:
 
 
 def _check_places(influence: Influence, rows: int) -> None:
-    """ValueError unless the rows of an influence are rows of the analysis."""
+    """Raise ValueError unless the rows of an influence are rows of the analysis."""
     places = influence.rows
     count = rows if places is None else len(places)
     parts = (influence.values, influence.noise)

@@ -1,10 +1,9 @@
-"""``analysis.json`` and ``arrays.npz``: what they hold, and earlier versions of them.
+"""The content of ``analysis.json`` and ``arrays.npz``, and earlier versions of it.
 
 Format history
 --------------
-1 : first version (embgeo 0.1). Scalars were a list, notes were plain text, what a number is known
-    by stood in its convention, stars stood behind rare tokens, and series and tables had British
-    labels.
+1 : first version (embgeo 0.1), with scalars as a list, notes as plain text, bounds and samples in
+    the convention of a number, stars behind rare tokens, and British labels of series and tables.
 2 : typed facts of scalars (``known``, ``error_kind``, ``caveats``, ``reference_kind``, …), scalars
     by name, notes with a code, rare cells of tables, influences of rows, and the verdict.
 """
@@ -27,17 +26,12 @@ JSON_NAME = "analysis.json"
 
 @dataclass(frozen=True, slots=True)
 class SavedAnalysis:
-    """The content of ``analysis.json``; ``docs/analysis-json.md`` describes every field.
-
-    Attributes
-    ----------
-    verdict : dict
-        For other programs; embgeo decides anew from the numbers.
-    """
+    """The content of ``analysis.json``; ``docs/analysis-json.md`` describes every field."""
 
     provenance: dict[str, Any]
     notes: tuple[Note, ...]
     absent: dict[str, str]
+    #: For other programs; embgeo decides anew from the numbers.
     verdict: dict[str, Any]
     scalars: dict[str, Scalar]
     series: tuple[Series, ...]
@@ -59,7 +53,7 @@ def _check(saved: SavedAnalysis) -> None:
 
 _KINDS = ("scalars", "series", "histograms", "points", "columns", "tables")
 _SPELLING = (("neighbour", "neighbor"), ("uncentred", "uncentered"), ("centred", "centered"))
-#: Quantities whose standard error was about other tokens, and not about a sample of this run.
+#: Quantities whose standard error was about other tokens, not about a sample of the run.
 _OVER_TOKENS = {
     q.name
     for q in (
@@ -70,7 +64,7 @@ _OVER_TOKENS = {
     )
 }
 
-#: Tables with stars behind rare tokens, and the column where those begin.
+#: Tables with stars behind rare tokens, and the first column with stars.
 _STARRED = {frequency.NEIGHBORS.name: 3, frequency.NEIGHBOR_RANKS.name: 0}
 
 
@@ -81,7 +75,7 @@ def _american(label: str) -> str:
 
 
 def upgrade_1(content: Json) -> Json:
-    """Version 1 as version 2: the one place that reads facts out of prose."""
+    """Version 1 as version 2: the only place that reads facts out of prose."""
     found = dict(content)
     for kind in _KINDS:
         found[kind] = [_with_own_facts(value) for value in content[kind]]
@@ -99,7 +93,7 @@ def upgrade_1(content: Json) -> Json:
 
 
 def read_stars(rows: list[list[Any]], first: int | None) -> Json:
-    """Rows without the stars behind rare tokens, which stood from column `first` on if at all."""
+    """Rows without the stars behind rare tokens, which may occur from column `first` on."""
     if first is None:
         return {"rare": []}
     rare = [
@@ -115,7 +109,7 @@ def read_stars(rows: list[list[Any]], first: int | None) -> Json:
 
 
 def _with_own_facts(value: Json) -> Json:
-    """Title, meaning, … as the quantity has them today; names have not changed since."""
+    """The current title, meaning, … of the quantity; names have not changed."""
     q = QUANTITIES.get(value["name"])
     if q is None:
         return {"unit": "", "better": None, **value}
@@ -124,7 +118,7 @@ def _with_own_facts(value: Json) -> Json:
 
 
 def read_typed_facts(scalar: Json) -> Json:
-    """How a scalar of version 1 is known, from its standard error and its conventions."""
+    """Typed facts of a scalar of version 1, from its standard error and its conventions."""
     convention, reference_note = scalar["convention"], scalar["reference_note"]
     known = "exact"
     if scalar["standard_error"] is not None:
@@ -175,7 +169,7 @@ FORMAT = RecordFormat(
 
 
 def pack_tokens(tokens: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Tokens as UTF-8 bytes and offsets: any string survives, newlines and NULs included."""
+    """Tokens as UTF-8 bytes and offsets, which hold any string, newlines and NULs included."""
     encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
     return {
         "tokens_utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),
@@ -198,7 +192,7 @@ def unpack_tokens(arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] | None
 
 
 def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
-    """In 32 bits each."""
+    """The arrays of the archive, with 32 bits per entry."""
     return {
         "nearest/rows": nearest.rows.astype(np.int32),
         "nearest/neighbors": nearest.neighbors.astype(np.int32),
@@ -207,7 +201,7 @@ def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
 
 
 def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
-    """None where there are none, as in earlier files."""
+    """None if there are none, as in earlier files."""
     if "nearest/rows" not in arrays:
         return None
     rows, near = (arrays[f"nearest/{part}"].astype(np.int64) for part in ("rows", "neighbors"))
@@ -215,7 +209,7 @@ def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
 
 
 def check_nearest(nearest: NearestRows, rows: int) -> None:
-    """ValueError unless all of them are among this many rows, with a cosine each."""
+    """Raise ValueError unless shapes fit, and all row numbers are below `rows`."""
     near, asked = nearest.neighbors, nearest.rows
     if near.shape != nearest.cosines.shape or near.shape[:-1] != asked.shape or near.ndim != 2:
         raise ValueError("the nearest rows and their cosines have different shapes")

@@ -11,9 +11,15 @@ import pytest
 from embgeo.comparison.bootstrap import interval, mean_interval, resampled_means
 from embgeo.comparison.change import explain, is_carried
 from embgeo.comparison.comparison import Member
-from embgeo.comparison.differences import difference, differences, judge
+from embgeo.comparison.differences import (
+    INDEPENDENT,
+    PAIRED,
+    difference,
+    differences,
+    judge,
+    population_error,
+)
 from embgeo.comparison.matching import Matching
-from embgeo.comparison.paired import INDEPENDENT, PAIRED, population_error
 from embgeo.comparison.sentences import MOST_NAMED, describe_isotropy, sentences
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY

@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from embgeo.comparison.alignment import PERMUTATIONS, PERMUTED
 from embgeo.comparison.joint import cholesky_factor
 from embgeo.comparison.overlap import expected_jaccard
 from embgeo.comparison.shared import Shared
+from embgeo.comparison.similarity import PERMUTATIONS, PERMUTED
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.numerics.sampling import generator
 from embgeo.stats.resources import Resources

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embgeo.comparison.bends import bend
+from embgeo.comparison.compare import find_same
 from embgeo.comparison.comparison import load_comparison
-from embgeo.comparison.identity import find_same
+from embgeo.comparison.curves import bend
 from embgeo.comparison.outliers import find_outliers
 from embgeo.comparison.pairs import ComparisonInput
 from embgeo.comparison.steps import from_names, steps_of
@@ -318,7 +318,7 @@ def test_a_track_is_saved_with_its_duplicates(planted, tmp_path):
 
 
 def test_equal_bytes_in_other_blocks_are_seen(monkeypatch):
-    monkeypatch.setattr("embgeo.comparison.identity.BLOCK_ROWS", 7)
+    monkeypatch.setattr("embgeo.comparison.compare.BLOCK_ROWS", 7)
     W = gaussian(203, n=40)
     other = W.copy()
     other[-1, -1] += 1e-9

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.comparison.differences import PAIRED, population_error
 from embgeo.comparison.matching import match
-from embgeo.comparison.paired import PAIRED, population_error
 from embgeo.core import listed_rows
 from embgeo.core.listed_rows import choose_bound, find_listed, is_listed
 from embgeo.core.matrix import Frequency, Matrix

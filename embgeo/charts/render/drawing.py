@@ -35,29 +35,19 @@ class FigureLayout:
 
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """The differences between the outputs that matplotlib draws.
+    """The differences between the outputs that matplotlib draws."""
 
-    Attributes
-    ----------
-    arrange : callable
-        From a specification to the layout, without room for a legend.
-    write_name : callable
-        Makes hostile text drawable.
-    write_label : callable
-        Typesets a label of an axis or a line, which may be hostile text.
-    write_power : callable
-        From a value to its label on a logarithmic axis.
-    draw_maps : callable
-        Fills the panels of maps with tokens, explains their colors, and returns notes.
-    draw_cloud : callable or None
-        Draws tokens behind lines; None if the output holds no pictures.
-    """
-
+    #: From a specification to the layout, without room for a legend.
     arrange: Callable[[Specification], FigureLayout]
+    #: Makes hostile text drawable.
     write_name: Callable[[str], str]
+    #: Typesets a label of an axis or a line, which may be hostile text.
     write_label: Callable[[str], str]
+    #: From a value to its label on a logarithmic axis.
     write_power: Callable[[float], str]
+    #: Fills the panels of maps with tokens, explains their colors, and returns notes.
     draw_maps: Callable[[Figure, Sequence[Axes], Specification, Medium], tuple[str, ...]]
+    #: Draws tokens behind lines; None if the output holds no pictures.
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
 
 

@@ -26,23 +26,15 @@ ACROSS_ALONE, ACROSS = 52, 40
 
 @dataclass(frozen=True, slots=True)
 class Hexagons:
-    """Occupied cells of a hexagonal lattice.
+    """Occupied cells of a hexagonal lattice."""
 
-    Attributes
-    ----------
-    centers : FloatArray
-        Shape (cells, 2).
-    members : int array
-        The cell of each point, shape (M,).
-    counts : FloatArray
-        Points per cell.
-    width : float
-        Distance between the centers of neighbors.
-    """
-
+    #: Shape (cells, 2).
     centers: FloatArray
+    #: The cell of each point, shape (M,).
     members: npt.NDArray[np.int64]
+    #: Points per cell.
     counts: FloatArray
+    #: Distance between the centers of neighbors.
     width: float
 
 
