@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from embgeo.core.errors import BadOption
+
+
+def declare(default: Any, text: str, section: str | tuple[str, ...] = (), **more: Any) -> Any:
+    """A field of a dataclass that is an option, with its help and further metadata."""
+    return field(default=default, metadata={"help": text, "section": section, **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +98,7 @@ def read_table(
     for key, value in table.items():
         if key not in known:
             raise BadOption(
-                f"analyze has no setting {key!r}",
-                where=path,
-                way_out=f"it has {', '.join(known)}",
+                f"analyze has no setting {key!r}", where=path, way_out=f"it has {', '.join(known)}"
             )
         option = known[key]
         if not option.accepts(value):

@@ -6,8 +6,8 @@ derived from the fields of :class:`Options`, as those of loading are from
 
 ``help``
     One sentence for users; a field without it is for Python only.
-``sections``
-    The sections that the option affects.
+``section``
+    The sections of the analysis that the option affects.
 ``metavar``
     The notation of the value, if it has one of its own.
 ``choices``
@@ -26,6 +26,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from embgeo.core.arguments import as_texts, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.fields import declare
 
 #: Rows whose neighbors are searched.
 Queries: TypeAlias = Literal["sample", "all"]
@@ -33,10 +34,6 @@ Queries: TypeAlias = Literal["sample", "all"]
 Precision: TypeAlias = Literal["float64", "float32"]
 #: A token, and the tokens whose rank among its neighbors is reported.
 Asked: TypeAlias = tuple[str, tuple[str, ...]]
-
-
-def _about(text: str, sections: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    return {"help": text, "sections": sections, **more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,69 +73,51 @@ class Options:
         If a value is invalid.
     """
 
-    seed: int = field(default=0, metadata=_about("Seed of all random samples.", least=0))
-    damaged_below: float | None = field(
-        default=None,
-        metadata=_about(
-            "Leave out rows of a norm below this; by default those below the largest gap between "
-            "norms, if that is a factor of 10 and more.",
-        ),
+    seed: int = declare(0, "Seed of all random samples.", least=0)
+    damaged_below: float | None = declare(
+        None,
+        "Leave out rows of a norm below this; by default those below the largest gap between "
+        "norms, if that is a factor of 10 and more.",
     )
-    pairs: int | None = field(
-        default=100_000,
-        metadata=_about(
-            "Pairs sampled for the cosine distribution; 0: none.",
-            ("cosine",),
-            metavar="N|all",
-            least=0,
-        ),
+    pairs: int | None = declare(
+        100_000,
+        "Pairs sampled for the cosine distribution; 0: none.",
+        ("cosine",),
+        metavar="N|all",
+        least=0,
     )
-    popular_share: float = field(
-        default=0.2,
-        metadata=_about("Share of the tokens that is called popular.", ("frequency",)),
+    popular_share: float = declare(
+        0.2, "Share of the tokens that is called popular.", ("frequency",)
     )
-    isotropy_rows: int | None = field(
-        default=None,
-        metadata=_about(
-            "Also compute I1/I2 on random samples of this many rows.", ("isotropy",), least=1
-        ),
+    isotropy_rows: int | None = declare(
+        None, "Also compute I1/I2 on random samples of this many rows.", ("isotropy",), least=1
     )
-    isotropy_runs: int = field(
-        default=10, metadata=_about("Number of these samples.", ("isotropy",), least=1)
-    )
-    sphere: bool | None = field(
-        default=None,
-        metadata=_about(
-            "Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
-            ("isotropy",),
-        ),
+    isotropy_runs: int = declare(10, "Number of these samples.", ("isotropy",), least=1)
+    sphere: bool | None = declare(
+        None,
+        "Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
+        ("isotropy",),
     )
     random: bool = True
     row_errors: bool = True
     neighbors: int = field(default=10, metadata={"least": 1})
-    neighbors_of: Queries = field(
-        default="sample",
-        metadata=_about(
-            "Rows to search neighbors for: hubs, rarity and intrinsic dimension use them. All take "
-            "as long as --pairs all.",
-            ("tokens", "frequency"),
-            choices=get_args(Queries),
-        ),
+    neighbors_of: Queries = declare(
+        "sample",
+        "Rows to search neighbors for: hubs, rarity and intrinsic dimension use them. All take "
+        "as long as --pairs all.",
+        ("tokens", "frequency"),
+        choices=get_args(Queries),
     )
-    precision: Precision = field(
-        default="float64",
-        metadata=_about(
-            "Precision of sums of products; float32 is faster (docs/scale.md).",
-            choices=get_args(Precision),
-        ),
+    precision: Precision = declare(
+        "float64",
+        "Precision of sums of products; float32 is faster (docs/scale.md).",
+        choices=get_args(Precision),
     )
-    asked: tuple[Asked, ...] = field(
-        default=(),
-        metadata=_about(
-            "List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
-            ("frequency",),
-            metavar="TOKEN[=A,B]",
-        ),
+    asked: tuple[Asked, ...] = declare(
+        (),
+        "List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
+        ("frequency",),
+        metavar="TOKEN[=A,B]",
     )
 
     def __post_init__(self) -> None:
@@ -180,7 +159,7 @@ class Options:
                 way_out=f"give {argument('isotropy_rows')} too",
             )
         for one in fields(cls):
-            about = one.metadata.get("sections", ())
+            about = one.metadata.get("section", ())
             if one.name in given and about and sections is not None and not {*about} & {*sections}:
                 raise BadOption(
                     f"is about the section {about[0]}, which {argument('sections')} leaves out",

@@ -22,13 +22,14 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeVar, get_args
 
 from embgeo.core.arguments import as_path, parse_size, refuse_type
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.fields import declare
 
 #: ``"A:B"`` or (A, B), counted from 0, B excluded; None for all rows.
 RowRange: TypeAlias = str | tuple[int | None, int | None] | None
@@ -44,10 +45,6 @@ FREQUENCIES = ("counts", "corpus", "rank_order")
 Loader = TypeVar("Loader", bound=Callable[..., Any])
 
 
-def _about(text: str, section: str, **more: Any) -> dict[str, Any]:
-    return {"help": text, "section": section, **more}
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """A matrix in a file, with labels and counts for its rows: the options of :func:`embgeo.load`.
@@ -55,123 +52,90 @@ class Source:
     The path is as the user wrote it; it is empty in options that apply to several files.
     """
 
-    path: Path | str = field(
-        default="",
-        metadata=_about(
-            "Checkpoint, model folder or vector file; hf://org/name; - for stdin.", "file"
-        ),
+    path: Path | str = declare(
+        "", "Checkpoint, model folder or vector file; hf://org/name; - for stdin.", "file"
     )
-    tensor: str | None = field(
-        default=None,
-        metadata=_about(
-            "Name of the embedding tensor; see: embgeo inspect.",
-            "tensor",
-            details="In place of the choice by name and shape.",
-        ),
+    tensor: str | None = declare(
+        None,
+        "Name of the embedding tensor; see: embgeo inspect.",
+        "tensor",
+        details="In place of the choice by name and shape.",
     )
-    output: str | None = field(
-        default=None,
-        metadata=_about(
-            "Name of the output projection of an untied model; none leaves it out.", "tensor"
-        ),
+    output: str | None = declare(
+        None, "Name of the output projection of an untied model; none leaves it out.", "tensor"
     )
-    rows: RowRange = field(
-        default=None,
-        metadata=_about(
-            "Analyze rows A to B−1.",
-            "rows",
-            metavar="A:B",
-            details='``"A:B"`` or (A, B), counted from 0. The cut comes before labels are laid '
-            "along the rows.",
-        ),
+    rows: RowRange = declare(
+        None,
+        "Analyze rows A to B−1.",
+        "rows",
+        metavar="A:B",
+        details='``"A:B"`` or (A, B), counted from 0. The cut comes before labels are laid '
+        "along the rows.",
     )
-    transpose: bool = field(
-        default=False, metadata=_about("Tokens are columns in the file.", "rows")
+    transpose: bool = declare(False, "Tokens are columns in the file.", "rows")
+    tokens: Path | None = declare(
+        None,
+        "Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: no labels.",
+        "labels",
+        details="One for each row of the cut, or of the whole matrix; counts that a "
+        "tokenizer's file carries are used where no others are named.",
     )
-    tokens: Path | None = field(
-        default=None,
-        metadata=_about(
-            "Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: no labels.",
-            "labels",
-            details="One for each row of the cut, or of the whole matrix; counts that a "
-            "tokenizer's file carries are used where no others are named.",
-        ),
+    counts: Path | None = declare(
+        None,
+        "Token counts (tsv, or json {token: count}).",
+        "frequencies",
+        details="Matched by token; where the matrix has no labels and the file has one entry "
+        "for each row, it labels them in its order.",
     )
-    counts: Path | None = field(
-        default=None,
-        metadata=_about(
-            "Token counts (tsv, or json {token: count}).",
-            "frequencies",
-            details="Matched by token; where the matrix has no labels and the file has one entry "
-            "for each row, it labels them in its order.",
-        ),
+    corpus: Path | None = declare(
+        None,
+        "Text, or a folder of texts, whose tokens are counted.",
+        "frequencies",
+        details="By the model's own tokenizer where there is one and the package that runs it "
+        "is installed (``embgeo[hf]``), else by words between white space. "
+        ":attr:`Frequency.source` says which.",
     )
-    corpus: Path | None = field(
-        default=None,
-        metadata=_about(
-            "Text, or a folder of texts, whose tokens are counted.",
-            "frequencies",
-            details="By the model's own tokenizer where there is one and the package that runs it "
-            "is installed (``embgeo[hf]``), else by words between white space. "
-            ":attr:`Frequency.source` says which.",
-        ),
+    rank_order: bool = declare(
+        False, "Rows are sorted by frequency, most frequent first.", "frequencies"
     )
-    rank_order: bool = field(
-        default=False,
-        metadata=_about("Rows are sorted by frequency, most frequent first.", "frequencies"),
+    padding: Padding = declare(
+        "auto",
+        "Rows beyond the vocabulary: mask them, keep them, or mask them only when the "
+        "model itself brings the vocabulary.",
+        "labels",
+        choices=PADDINGS,
+        details='"auto" refuses a `tokens` file of another length, "mask" masks the rows '
+        "beyond such a file too.",
     )
-    padding: Padding = field(
-        default="auto",
-        metadata=_about(
-            "Rows beyond the vocabulary: mask them, keep them, or mask them only when the "
-            "model itself brings the vocabulary.",
-            "labels",
-            choices=PADDINGS,
-            details='"auto" refuses a `tokens` file of another length, "mask" masks the rows '
-            "beyond such a file too.",
-        ),
+    round_trip: bool = declare(
+        False,
+        "Find unreachable tokens: decode each with the model's tokenizer.json and encode it again.",
+        "labels",
+        details="Needs the package tokenizers, and takes seconds for large vocabularies.",
     )
-    round_trip: bool = field(
-        default=False,
-        metadata=_about(
-            "Find unreachable tokens: decode each with the model's tokenizer.json and encode it "
-            "again.",
-            "labels",
-            details="Needs the package tokenizers, and takes seconds for large vocabularies.",
-        ),
+    hidden: Path | None = declare(
+        None,
+        "Hidden states of the model, one a row, in any format.",
+        "hidden",
+        details="Of arrays with more axes, such as (batch, time, d), all but the last are rows.",
     )
-    hidden: Path | None = field(
-        default=None,
-        metadata=_about(
-            "Hidden states of the model, one a row, in any format.",
-            "hidden",
-            details="Of arrays with more axes, such as (batch, time, d), all but the last are "
-            "rows.",
-        ),
+    hidden_tensor: str | None = declare(
+        None,
+        "Name of the tensor that holds them.",
+        "hidden",
+        details="Needed where the file of hidden states holds several.",
     )
-    hidden_tensor: str | None = field(
-        default=None,
-        metadata=_about(
-            "Name of the tensor that holds them.",
-            "hidden",
-            details="Needed where the file of hidden states holds several.",
-        ),
+    max_download: str | None = declare(
+        None,
+        "Most bytes to fetch of a remote model, such as 2GB or 640MiB.",
+        "file",
+        metavar="SIZE",
     )
-    max_download: str | None = field(
-        default=None,
-        metadata=_about(
-            "Most bytes to fetch of a remote model, such as 2GB or 640MiB.",
-            "file",
-            metavar="SIZE",
-        ),
-    )
-    hash_file: bool = field(
-        default=True,
-        metadata=_about(
-            "Whether the SHA-256 of the files goes into the provenance.",
-            "provenance",
-            in_python_only=True,
-        ),
+    hash_file: bool = declare(
+        True,
+        "Whether the SHA-256 of the files goes into the provenance.",
+        "provenance",
+        in_python_only=True,
     )
 
     def __post_init__(self) -> None:
@@ -269,8 +233,7 @@ def with_source_options(load: Loader) -> Loader:
     described = "\n".join(
         f"    {one.name} : {hints[one.name]}\n"
         + textwrap.indent(
-            textwrap.fill(f"{one.metadata['help']} {one.metadata.get('details', '')}", 92),
-            " " * 8,
+            textwrap.fill(f"{one.metadata['help']} {one.metadata.get('details', '')}", 92), " " * 8
         )
         for one in options
     )

@@ -14,9 +14,7 @@ UNUSED = re.compile(
 BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 #: ``<s>``, ``</s>``, ``<extra_id_0>``, ``<|endoftext|>``, ``<｜end▁of▁sentence｜>``, ``[CLS]``,
 #: ``[/INST]``. HTML tags, which are not words either, match as well.
-SPECIAL = re.compile(
-    r"<\|[^|<>]+\|>|<｜[^｜<>]+｜>|</?[A-Za-z_][\w .-]*>|\[/?[A-Z][A-Z0-9_]+\]",
-)
+SPECIAL = re.compile(r"<\|[^|<>]+\|>|<｜[^｜<>]+｜>|</?[A-Za-z_][\w .-]*>|\[/?[A-Z][A-Z0-9_]+\]")
 
 #: First characters of these spellings: most tokens need no match of a pattern.
 BEGINNINGS = ("<", "[", "m", "M")

@@ -31,12 +31,7 @@ from embgeo.core.source import Source
 from embgeo.distributed.connection import WorkerWatch, explain_errors, is_closed, report_lost
 from embgeo.distributed.engine import analyze_through
 from embgeo.distributed.part import StatePart, fingerprint
-from embgeo.distributed.rounds import (
-    SecondPassTask,
-    describe_part,
-    first_round,
-    second_round,
-)
+from embgeo.distributed.rounds import SecondPassTask, describe_part, first_round, second_round
 from embgeo.distributed.states import FirstState, SecondState
 from embgeo.io import open_checkpoint
 from embgeo.io.bounded.guard import cannot_read

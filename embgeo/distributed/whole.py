@@ -103,8 +103,7 @@ def twice(part: StatePart, before: StatePart) -> EmbgeoError:
 
 def missing(start: int, stop: int) -> EmbgeoError:
     return EmbgeoError(
-        f"{span(start, stop)} are missing",
-        way_out="measure them, and give the states of all parts",
+        f"{span(start, stop)} are missing", way_out="measure them, and give the states of all parts"
     )
 
 

@@ -42,9 +42,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         return [*(one.undefined(FEW_ROWS) for one in undefined), column]
     modes, critical = find_modes(np.log(apart)), find_critical_excess(len(apart))
     excess = q.CENTROID_EXCESS.measured(
-        modes.excess,
-        reference=critical,
-        reference_note="what one mode stays below",
+        modes.excess, reference=critical, reference_note="what one mode stays below"
     )
     near, knee = 0, q.CENTROID_KNEE.undefined(ONE_MODE)
     if modes.excess >= critical:

@@ -130,11 +130,7 @@ def describe_modes(clump: Clump) -> list[Scalar]:
         of_group = find_critical_excess_of_group(clump.distinct, clump.own_share)
         tested.append((q.DENSE_EXCESS, clump.own, of_group))
     scalars = [
-        quantity.measured(
-            modes.excess,
-            reference=level,
-            reference_note="what one mode stays below",
-        )
+        quantity.measured(modes.excess, reference=level, reference_note="what one mode stays below")
         for quantity, modes, level in tested
     ]
     return scalars if clump.own is not None else [*scalars, q.DENSE_EXCESS.undefined(NO_DENSE)]

@@ -99,10 +99,7 @@ def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
         ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
     values = [
         q.NORM_RATIO.measured(
-            ratio,
-            convention=known.convention,
-            reference=1.0,
-            reference_note="no difference",
+            ratio, convention=known.convention, reference=1.0, reference_note="no difference"
         )
     ]
     if np.ptp(norms) <= 1e-12 * norms.max():

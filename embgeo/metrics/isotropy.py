@@ -88,7 +88,7 @@ def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Sta
             unit_rows=True,
             single=None if shared.rotation is None else centered,
             rotation=shared.rotation,
-        ),
+        )
     ]
     if options.random:
         wanted.append(LogPartition("random", draw_directions(facts, options), bound=bound))

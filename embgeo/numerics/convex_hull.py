@@ -81,10 +81,7 @@ class Hull:
 
 
 def distance_to_hull(
-    blocks: Blocks,
-    d: int,
-    rounding: float = EPS,
-    repeated: npt.NDArray[np.bool_] | None = None,
+    blocks: Blocks, d: int, rounding: float = EPS, repeated: npt.NDArray[np.bool_] | None = None
 ) -> Hull:
     """The point of the hull nearest to the origin, from blocks of finite points.
 
@@ -202,10 +199,7 @@ def _overview(blocks: Blocks, d: int, repeated: npt.NDArray[np.bool_] | None) ->
 
 
 def _lowest(
-    blocks: Blocks,
-    direction: FloatArray,
-    count: int,
-    repeated: npt.NDArray[np.bool_],
+    blocks: Blocks, direction: FloatArray, count: int, repeated: npt.NDArray[np.bool_]
 ) -> tuple[IntArray, FloatArray]:
     """The `count` distinct points of smallest ⟨h, direction⟩."""
     values: list[FloatArray] = []

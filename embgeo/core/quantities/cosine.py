@@ -41,9 +41,7 @@ def _cone(name: str, title: str, meaning: str) -> Quantity:
 
 
 CONE_HALF_ANGLE_MAX = _cone(
-    "max",
-    "largest",
-    "Every row lies within this angle of the common direction.",
+    "max", "largest", "Every row lies within this angle of the common direction."
 )
 CONE_HALF_ANGLE_P99 = _cone("p99", "99 %", "99 % of the rows lie within this angle.")
 CONE_HALF_ANGLE_P95 = _cone("p95", "95 %", "95 % of the rows lie within this angle.")

@@ -76,10 +76,7 @@ NORM_MEDIAN = Quantity(
     "median_i ‖w_i‖₂",
 )
 NORM_MAX = Quantity(
-    "tokens.norm_max",
-    "Largest norm",
-    "Norm of the longest row of the vocabulary.",
-    "max_i ‖w_i‖₂",
+    "tokens.norm_max", "Largest norm", "Norm of the longest row of the vocabulary.", "max_i ‖w_i‖₂"
 )
 NORM_RMS = Quantity(
     "tokens.norm_rms",
