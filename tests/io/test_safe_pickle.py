@@ -528,6 +528,22 @@ def test_ids_that_hash_alike_do_not_slow_a_word_list() -> None:
     assert time.process_time() - started < 2
 
 
+def repeat_module(times: int) -> bytes:
+    """A list of one module, which holds nothing but many attributes, again and again."""
+    attributes = {f"a{k}": k for k in range(20_000)}
+    state = pickle.dumps({"_parameters": {}, "_modules": {}, **attributes}, 2)[2:-1]
+    place = struct.pack("<I", 10**7)
+    module = b"ctorch.nn\nModule\n)\x81" + state + b"br" + place + b"0"
+    return b"\x80\x02" + module + b"](" + (b"j" + place) * times + b"e."
+
+
+def test_a_module_that_is_listed_again_and_again_is_refused() -> None:
+    """Its other attributes were gathered each time: minutes for a few hundred kilobytes."""
+    root = load(memoryview(repeat_module(200_000)))
+    with pytest.raises(Damaged, match="too many times over"):
+        walk(root)
+
+
 @pytest.mark.slow
 def test_submodules_that_multiply_are_refused() -> None:
     # A module whose two submodules are one module, and so on: 2**60 names for one tensor.

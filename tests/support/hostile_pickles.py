@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.io.test_hostile_binary import TORCH
 from tests.io.test_hostile_torch import LEGACY, PARTS, TAR
-from tests.io.test_safe_pickle import BOMBS, hostile_programs
+from tests.io.test_safe_pickle import BOMBS, hostile_programs, repeat_module
 from tests.support.binary_files import archive_of, checkpoint, header_of, npy
 from tests.support.hostile_cases import CANARY, Build, Case, from_table, hold_content
 from tests.support.torch_files import MAGIC, SYSTEM, legacy, pickle_value, tar, tensor
@@ -171,6 +171,7 @@ def endless_keys() -> bytes:
 
 #: Found by reading and by mutation; each once took minutes or gigabytes, or ended in a traceback.
 FOUND: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "a module listed a million times": ("pickle", lambda: repeat_module(1_000_000)),
     "a state shared by many objects": ("pickle", lambda: shared_state(300_000, 3_000)),
     "arguments shared by many calls": ("pickle", lambda: shared_arguments(300_000, 3_000)),
     "the same state set again and again": ("gensim", lambda: many_states("KeyedVectors")),

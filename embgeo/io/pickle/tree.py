@@ -126,9 +126,13 @@ class _Walk:
             return self.of_dict(name, value)
         return _of_sequence(value)
 
-    def of_dict(self, name: str, entries: dict[object, object]) -> Children:
+    def of_dict(
+        self, name: str, entries: dict[object, object], *, public_only: bool = False
+    ) -> Children:
         for key, value in entries.items():
             if not _holds_something(value):
+                continue
+            if public_only and not (isinstance(key, str) and not key.startswith("_")):
                 continue
             text = _key_text(key)
             if text is not None and is_vocabulary_name(text):
@@ -143,9 +147,9 @@ class _Walk:
             return iter(())
         self.seen.add(id(stub))
         if parts is not None:
-            tensors, rest = parts
+            tensors, attributes = parts
             if not known:
-                self.later.append((name, self.of_dict(name, rest)))
+                self.later.append((name, self.of_dict(name, attributes, public_only=True)))
             for entries in tensors:
                 self.count_repeats(entries, known=known)
             return chain.from_iterable(self.of_dict(name, entries) for entries in tensors)
@@ -161,7 +165,7 @@ class _Walk:
 
     def count_repeats(self, part: object, known: bool = False) -> None:
         """Count entries that are entered again, from another object or under another name."""
-        if not isinstance(part, (dict, list, tuple)) or not part:
+        if not isinstance(part, (dict, list, tuple)) or not (part or known):
             return
         if known or id(part) in self.seen:
             self.repeats_left -= 1 + len(part)
@@ -219,7 +223,7 @@ def _may_hold_arrays(value: object) -> bool:
 def _module_parts(
     stub: Stub,
 ) -> tuple[list[dict[object, object]], dict[object, object]] | None:
-    """A torch module's tensors and submodules, and its other public attributes."""
+    """A torch module's tensors and submodules, and the dict with its other attributes."""
     for state in stub.states:
         if not isinstance(state, dict):
             continue
@@ -227,12 +231,7 @@ def _module_parts(
             return [state], {}
         parts = [state.get(part) for part in _MODULE_PARTS]
         if isinstance(parts[0], dict) and isinstance(parts[2], dict):
-            rest: dict[object, object] = {
-                key: value
-                for key, value in state.items()
-                if isinstance(key, str) and not key.startswith("_")
-            }
-            return [part for part in parts if isinstance(part, dict)], rest
+            return [part for part in parts if isinstance(part, dict)], state
     return None
 
 
