@@ -18,7 +18,8 @@ Examples
 
 from __future__ import annotations
 
-from itertools import chain, zip_longest
+from collections import Counter
+from itertools import zip_longest
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from embgeo.core.quantities import clump as q
 from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.neighborhoods import find_distinct_rows
-from embgeo.metrics.script_table import tabulate_scripts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_groups import find_unused_rows
 from embgeo.metrics.token_kinds import find_kinds
@@ -47,6 +47,16 @@ from embgeo.stats.statistic import Statistic
 FAMILY = "tokens"
 FIRST = ("norms", "hashes", "unit moments")
 SHOWN = 20
+SHOWN_SCRIPTS = 40
+SCRIPT_COLUMNS = (
+    "script",
+    "tokens",
+    "share",
+    "median ‖w‖",
+    "mean cosine to the mean direction",
+    "share in the clump",
+    "share damaged",
+)
 #: Sample in which a dense direction is searched: this many entries at most, within bounds.
 SAMPLE_ENTRIES = 2**22
 SAMPLE = (600, 2000)
@@ -93,11 +103,11 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     has_dense = DENSE_KEY in shared.statistics
     dense = shared.find(AngleTo, DENSE_KEY).values() if has_dense else None
     clump = find_clump(angles, norms, shared.hashes, dense)
-    kinds = find_kinds(facts, facts.kept)
+    groups = group_by_kind(find_kinds(facts, facts.kept))
     scripts = []
     if facts.tokens is not None:
         rows = None if clump is None else clump.rows
-        scripts.append(tabulate_scripts(facts, kinds, norms, angles, rows))
+        scripts.append(tabulate_scripts(facts, groups, norms, angles, rows))
     if clump is None:
         return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
     around = dense if clump.is_own and dense is not None else angles
@@ -109,13 +119,13 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         *scripts,
     ]
     if clump.scattered.any():
-        values.append(tabulate_rows(facts, q.SCATTERED, clump.scattered, kinds, -angles, norms))
+        values.append(tabulate_rows(facts, q.SCATTERED, clump.scattered, groups, -angles, norms))
     if not clump.rows.any():
         return values
     values += [
         *count_unused(facts, clump),
-        tabulate_kinds(facts, clump, kinds),
-        tabulate_rows(facts, q.CLUMP, clump.rows, kinds, around, norms),
+        tabulate_kinds(facts, clump, groups),
+        tabulate_rows(facts, q.CLUMP, clump.rows, groups, around, norms),
     ]
     if clump.is_own:
         column = np.degrees(facts.take_listed(around))
@@ -186,19 +196,48 @@ def count_unused(facts: Facts, clump: Clump) -> list[Scalar]:
     return [q.CLUMP_UNUSED_SHARE.measured(float(inside.mean()), convention=said)]
 
 
-def group_positions(rows: Mask, kinds: list[str]) -> dict[str, IntArray]:
-    """Positions of these rows by kind, the largest kind first."""
-    members: dict[str, list[int]] = {}
-    for at in np.flatnonzero(rows).tolist():
-        members.setdefault(kinds[at], []).append(at)
-    ordered = sorted(members.items(), key=lambda item: (-len(item[1]), item[0]))
-    return {kind: np.array(positions) for kind, positions in ordered}
+def group_by_kind(kinds: list[str]) -> dict[str, IntArray]:
+    """Positions among the kept rows by kind, ascending."""
+    names, inverse = np.unique(np.array(kinds), return_inverse=True)
+    groups = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
+    return dict(zip(names.tolist(), groups, strict=True))
 
 
-def tabulate_kinds(facts: Facts, clump: Clump, kinds: list[str]) -> Table:
+def select_by_kind(groups: dict[str, IntArray], rows: Mask) -> dict[str, IntArray]:
+    """The positions of some rows by kind, the largest kind first."""
+    found = {kind: positions[rows[positions]] for kind, positions in groups.items()}
+    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {kind: positions for kind, positions in ordered if len(positions)}
+
+
+def tabulate_scripts(
+    facts: Facts,
+    groups: dict[str, IntArray],
+    norms: FloatArray,
+    angles: FloatArray,
+    clump: Mask | None,
+) -> Table:
+    """A line for each script or other kind of token, the largest first."""
+    damaged = Counter(find_kinds(facts, facts.damaged))
+    every = Counter({kind: len(positions) for kind, positions in groups.items()}) + damaged
+    total = sum(every.values())
     rows: list[tuple[Cell, ...]] = []
-    for kind, positions in group_positions(clump.rows, kinds).items():
-        share = len(positions) / kinds.count(kind)
+    for kind, count in sorted(every.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_SCRIPTS]:
+        measured: tuple[Cell, ...] = (None, None, None)
+        if (own := groups.get(kind)) is not None:
+            inside = None if clump is None else float(clump[own].mean())
+            measured = (float(np.median(norms[own])), float(np.cos(angles[own]).mean()), inside)
+        rows.append((kind, count, count / total, *measured, damaged[kind] / count))
+    note = (
+        f"{len(every):,} scripts, {SHOWN_SCRIPTS} are shown" if len(every) > SHOWN_SCRIPTS else ""
+    )
+    return Table(q.BY_SCRIPT, SCRIPT_COLUMNS, tuple(rows), note=note)
+
+
+def tabulate_kinds(facts: Facts, clump: Clump, groups: dict[str, IntArray]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for kind, positions in select_by_kind(groups, clump.rows).items():
+        share = len(positions) / len(groups[kind])
         rows.append((kind, len(positions), share, facts.list_examples(facts.kept[positions])))
     if facts.counts is not None:
         never = facts.counts[facts.kept] == 0
@@ -213,21 +252,20 @@ def tabulate_rows(
     facts: Facts,
     quantity: Quantity,
     members: Mask,
-    kinds: list[str],
+    groups: dict[str, IntArray],
     angles: FloatArray,
     norms: FloatArray,
 ) -> Table:
-    """Rows of smallest angle, one kind in turn; negated angles give the largest first."""
-    groups = [
-        positions[np.argsort(angles[positions], kind="stable")]
-        for positions in group_positions(members, kinds).values()
-    ]
-    turns = chain.from_iterable(zip_longest(*(group[:SHOWN].tolist() for group in groups)))
+    """Rows of smallest angle, one of each kind in turn; negated angles give the largest first."""
+    by_kind = (
+        [(kind, at) for at in positions[np.argsort(angles[positions], kind="stable")][:SHOWN]]
+        for kind, positions in select_by_kind(groups, members).items()
+    )
+    in_turn = [entry for turn in zip_longest(*by_kind) for entry in turn if entry is not None]
     rows: list[tuple[Cell, ...]] = []
-    for at in [at for at in turns if at is not None][:SHOWN]:
+    for kind, at in in_turn[:SHOWN]:
         angle = float(np.degrees(abs(angles[at])))
-        identity = facts.identify(int(facts.kept[at]))
-        rows.append((*identity, kinds[at], angle, float(norms[at])))
+        rows.append((*facts.identify(int(facts.kept[at])), kind, angle, float(norms[at])))
     columns = ("row", "token", "count", "kind", "angle (°)", "‖w‖")
     note = f"{int(members.sum()):,} rows, {SHOWN} are shown" if members.sum() > SHOWN else ""
     return Table(quantity, columns, tuple(rows), note=note)
