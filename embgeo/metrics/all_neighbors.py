@@ -1,4 +1,4 @@
-"""The nearest rows of every row, and how often each row is one of them."""
+"""Nearest rows of every row, and how often each row is among them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
 
 KEY = ("top neighbors", "all rows")
-#: Cosines that are held at a time where rows are equally near.
+#: Cosines in memory at a time for ties.
 HELD = 2**24
 
 
@@ -22,7 +22,7 @@ def find_all_neighbors(
 ) -> TopNeighbors:
     """The k + 1 nearest rows of every kept row by cosine, searched once for all families.
 
-    One more than requested, which shows whether the last of the k is equally near as another.
+    One more than requested, to detect ties of the last neighbor.
     """
     if KEY not in shared.statistics:
         k = options.neighbors + 1
@@ -45,7 +45,7 @@ def count_all_occurrences(
 ) -> FloatArray:
     """How often each kept row is among the k nearest of another, shape (M,).
 
-    Where several rows are equally near and not all of them fit, they share the places left.
+    Equally near rows that do not all fit share the remaining places.
     """
     k = options.neighbors
     found = find_all_neighbors(facts, options, reader, shared)
@@ -65,7 +65,7 @@ def count_all_occurrences(
 
 
 def compute_cosines(facts: Facts, reader: RowReader, rows: IntArray) -> FloatArray:
-    """Cosines of some rows with all kept ones, shape (len(rows), M); −∞ with themselves."""
+    """Cosines of some rows with all kept rows, shape (len(rows), M); −∞ with themselves."""
     unit = reader.take_unit(rows)
     cosines = np.hstack([unit @ block.unit.T for block in reader.blocks(None)])
     cosines[np.arange(len(rows)), np.searchsorted(facts.kept, rows)] = -np.inf

@@ -1,4 +1,4 @@
-"""Hubs: are a few rows among the nearest neighbors of everything? (definitions, section 8)
+"""Hubs: rows that are nearest neighbors of many others (definitions, section 8).
 
 Examples
 --------
@@ -43,7 +43,7 @@ from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 FIRST = ("hashes",)
-#: Parts of the queries that are left out in turn for the error.
+#: Parts of the queries for the jackknife error.
 PARTS = 20
 SHOWN = 10
 ASK_ALL = "only some of the rows are queries; --neighbors-of all takes every row"
@@ -97,7 +97,7 @@ QUANTITIES = (q.HUBNESS, q.ANTIHUB_SHARE, q.ROBIN_HOOD)
 
 
 def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
-    """From the neighbors of some rows among all of them; equal rows share their places."""
+    """Values from the neighbors of a sample of rows; equal rows share their places."""
     k, queries = options.neighbors, draw_hub_queries(facts, options)
     found = find_searched(shared)
     near = found.neighbors[np.searchsorted(found.index, queries), :k]

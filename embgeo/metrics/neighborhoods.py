@@ -1,4 +1,4 @@
-"""Intrinsic dimension: how rows spread around each other (definitions, section 8).
+"""Intrinsic dimension of the rows (definitions, section 8).
 
 Examples
 --------
@@ -33,15 +33,14 @@ from embgeo.stats.statistic import Statistic
 
 FAMILY = "tokens"
 FIRST = ("hashes", "moments")
-#: Queries of the intrinsic dimension, against every row: this many entries at most, within
-#: bounds.
+#: Number of queries of the intrinsic dimension: this many entries at most, within bounds.
 QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
-#: Neighbors of each query, of which the first two are those of TwoNN.
+#: Neighbors of each query; TwoNN uses the first two.
 NEAREST = 20
-#: With fewer queries a tenth of them is none.
+#: A tenth of fewer queries is none.
 LEAST_TRIMMED = 10
-#: Samples of the queries that give the error of the trimmed form.
+#: Bootstrap samples of the queries for the error of the trimmed form.
 RESAMPLES = 100
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 EVERY = (q.INTRINSIC_DIMENSION, q.INTRINSIC_DIMENSION_TRIMMED, q.LOCAL_DIMENSION)
@@ -62,7 +61,7 @@ def second(
 
 
 def find_shift(shared: SharedStatistics) -> FloatArray | None:
-    """The mean row, where it is so long that squares of distances would cancel."""
+    """The mean row, if it is so long that squared distances would cancel."""
     return shared.moments.mean if shared.mean_is_long else None
 
 
@@ -85,7 +84,7 @@ def draw_queries(facts: Facts, options: Options, rows: IntArray) -> IntArray:
 
 
 def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """The first row of each value: equal rows are one point of space."""
+    """The first of each group of equal rows, which are one point."""
     hashes = shared.find(RowHashes, "RowHashes").values()
     return np.asarray(facts.kept[np.sort(np.unique(hashes, return_index=True)[1])])
 
@@ -108,8 +107,8 @@ def compute(
 def measure_two_nn(
     facts: Facts, options: Options, distances: FloatArray, asked: IntArray, rows: int
 ) -> list[Value]:
-    """TwoNN by maximum likelihood; its error from the spread of the ratios, not from the model."""
-    # Distances of very short rows may vanish or be lost next to long ones.
+    """TwoNN by maximum likelihood, with an error from the spread of the ratios."""
+    # Distances of very short rows may vanish, or be lost next to long rows.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
     finite = np.isfinite(ratios)
@@ -123,7 +122,7 @@ def measure_two_nn(
     exact = n == rows
     parts = -value / ratios.mean() * mean_influence(ratios)
     drawn = error_of(parts) * float(np.sqrt(1.0 - n / rows))
-    # Two rows that are nearest to each other have their distance in common, and are one draw.
+    # Two mutually nearest rows share their distance and are one draw.
     nearest = distances[finite, 0] / distances[finite, 0].max()
     _, pair = np.unique(nearest.astype(np.float32), return_inverse=True)
     error = error_of(np.asarray(np.bincount(pair, parts), dtype=np.float64))
@@ -142,9 +141,9 @@ def measure_two_nn(
 
 
 def measure_trimmed(options: Options, ratios: FloatArray, pair: IntArray, rows: int) -> Scalar:
-    """TwoNN fitted without the largest ratios; its error by drawing the queries again.
+    """TwoNN fitted without the largest ratios, with a bootstrap error.
 
-    Queries of one pair, by its number, are drawn together.
+    `pair` numbers the queries so that mutually nearest rows are drawn together.
     """
     n = len(ratios)
     if n < LEAST_TRIMMED:
@@ -181,7 +180,7 @@ def measure_local(
     error, exact = error_of(mean_influence(inverse)) / mean**2, n == rows
     scalar = q.LOCAL_DIMENSION.measured(
         1.0 / mean,
-        # Queries share most of their neighbors: over tokens this would be too small by far.
+        # Queries share most of their neighbors: as an error over tokens it would be far too small.
         standard_error=None if exact else error * float(np.sqrt(1.0 - n / rows)),
         error_kind="monte_carlo",
         sample="" if exact else f"{n:,} queries against {rows:,} rows",
@@ -203,7 +202,7 @@ def measure_local(
 def find_nearest(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics, rows: IntArray
 ) -> FloatArray:
-    """Distances of the queries, or of all the rows where these are asked for."""
+    """Distances of the queries, or of all rows if requested."""
     if options.neighbors_of == "sample":
         return np.asarray(shared.find(NearestDistances, "nearest distances").distances)
     takes_part, shift = among(facts, rows), find_shift(shared)

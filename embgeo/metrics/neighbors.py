@@ -1,4 +1,4 @@
-"""Nearest neighbors by cosine: do rare tokens huddle together? (definitions, section 5)
+"""Nearest neighbors by cosine: are neighbors of rare tokens rare? (definitions, section 5)
 
 Examples
 --------
@@ -121,14 +121,14 @@ def measure_rarity(
     is_rare: BoolArray,
     known: Popularity,
 ) -> list[Value]:
-    """Mean share of rare neighbors, and the part of each query in its deviation."""
+    """Mean share of rare neighbors, with the influence of tokens."""
     k = options.neighbors
     near = found.neighbors[np.searchsorted(found.index, queries)]
     share = is_rare[near[:, :k]].mean(axis=1)
     rare = int((~known.popular).sum())
     itself = 1 if quantity is q.NEIGHBOR_RARITY_RARE else 0
     whole = int(known.popular.sum()) if quantity is q.NEIGHBOR_RARITY_POPULAR else rare
-    # All queries of the class asked: nothing was sampled.
+    # Exact if all rows of the class are queries.
     exact = len(queries) == whole
     drawn = error = None
     if len(share) > 1:
@@ -152,10 +152,10 @@ def measure_rarity(
 
 
 def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popularity) -> float:
-    """How fast the mean share of rare neighbors rises with the share of tokens called rare.
+    """Slope of the mean share of rare neighbors over the share of rare tokens.
 
-    By a difference: the class of the queries gives the fourth of the smaller class that is nearest
-    to the edge to the other class, among queries and neighbors alike. 1 where no query is left.
+    By a difference: a fourth of the smaller class, nearest to the edge, moves from the class of the
+    queries to the other, among queries and neighbors alike. 1 if no query is left.
     """
     rank = np.full(facts.n, -1, dtype=np.int64)
     rank[facts.kept] = known.rank
@@ -173,18 +173,12 @@ def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popu
 def influence_of_tokens(
     facts: Facts, queries: IntArray, near: IntArray, is_rare: BoolArray, slope: float
 ) -> tuple[FloatArray, FloatArray, float]:
-    """The part of each kept row in the deviation of the mean share, its noise, and the error.
+    """Influence of each kept row on the mean share, its noise, and the standard error.
 
-    A token counts as a query, and as a neighbor: without it, the next nearest row takes its place
-    among the neighbors of a query. The spread between queries holds what the neighbors of one
-    query contribute to it, so that their squares are left out of the sum.
-
-    Parameters
-    ----------
-    near : int array, shape (n, k + 1)
-        Neighbors of the queries, the last one next in line.
-    slope : float
-        Of the mean share over the share of rare tokens.
+    A token has influence as a query and as a neighbor: without it, the next nearest row takes its
+    place. The spread between queries contains the contribution of their own neighbors, so that the
+    squares of these are left out of the sum. `near` holds k + 1 neighbors of each query, the last
+    next in line; `slope` is from `find_edge_slope`.
     """
     k = near.shape[1] - 1
     rare_near = is_rare[near]
@@ -192,7 +186,7 @@ def influence_of_tokens(
     n = len(queries)
     parts = np.zeros(facts.m)
     parts[np.searchsorted(facts.kept, queries)] = mean_influence(share)
-    # A place that no row is next in line for stays as it is.
+    # A place without a next row does not change.
     moved = (rare_near[:, :k].astype(np.float64) - rare_near[:, k:]) * (near[:, k:] >= 0) / (k * n)
     signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
     places = np.searchsorted(facts.kept, near[:, :k]).ravel()
@@ -201,7 +195,7 @@ def influence_of_tokens(
         for part in (moved, signs * moved)
     )
     parts += received
-    # The share of rare tokens is fixed: where a token leaves, another one changes its class.
+    # The share of rare tokens is fixed: if a token leaves, another changes class.
     label = is_rare[facts.kept].astype(np.float64)
     parts -= slope * (label - label.mean()) / facts.m
     variance = float(parts @ parts) - float(np.square(moved).sum())
@@ -211,7 +205,7 @@ def influence_of_tokens(
 def make_neighbor_table(
     facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray | None, k: int
 ) -> Table:
-    """Without classes the columns of class and count are left out, and nothing is marked."""
+    """The table of neighbors; without classes it has no class, count or marks."""
     body: list[tuple[Cell, ...]] = []
     rare: list[tuple[int, int]] = []
     what = "rank" if facts.is_ranked else "count"

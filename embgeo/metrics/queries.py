@@ -1,4 +1,4 @@
-"""Rows whose nearest rows are searched: drawn once for hubs and for the neighbors of classes."""
+"""Rows whose neighbors are searched, shared by hubs and the neighbors of classes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
 
-#: Hubs: up to this many rows all of them are queries; of more, a sample of one size at every N, d.
+#: Hubs: up to this many rows, all rows are queries; of more rows, a sample of fixed size.
 ALL_ROWS = 4_000
 HUB_QUERIES = 1_000
-#: Queries of each class of frequency at least: this many entries at most, within bounds.
+#: Least queries of each class of frequency: this many entries at most, within bounds.
 CLASS_ENTRIES = 2**17
 CLASS_QUERIES = (200, 500)
 #: Tokens of each class in the shown table.
@@ -25,7 +25,7 @@ NAME = "queries"
 
 
 def search_queries(facts: Facts, options: Options, reader: RowReader) -> list[TopNeighbors]:
-    """The nearest rows of all queries, one more than requested; empty where there are none."""
+    """The nearest rows of all queries, one more than requested; empty without queries."""
     rows = list_queries(facts, options)
     if not len(rows):
         return []
@@ -33,7 +33,7 @@ def search_queries(facts: Facts, options: Options, reader: RowReader) -> list[To
 
 
 def find_searched(shared: SharedStatistics) -> TopNeighbors:
-    """What `search_queries` found."""
+    """The statistic of `search_queries`."""
     return shared.find(TopNeighbors, ("top neighbors", NAME))
 
 
@@ -50,7 +50,7 @@ def list_queries(facts: Facts, options: Options) -> IntArray:
 
 
 def draw_hub_queries(facts: Facts, options: Options) -> IntArray:
-    """A uniform sample of the rows; none where every row is a query."""
+    """A uniform sample of the rows; empty if every row is a query."""
     if options.neighbors_of == "all" or facts.m <= max(ALL_ROWS, options.neighbors):
         return NO_ROWS
     return sample_rows(facts.kept, HUB_QUERIES, generator(options.seed, "hubness"))
@@ -59,9 +59,9 @@ def draw_hub_queries(facts: Facts, options: Options) -> IntArray:
 def draw_class_queries(
     facts: Facts, options: Options, known: Popularity
 ) -> tuple[IntArray, IntArray]:
-    """Rows of popular and of rare queries, ascending, uniform within each class.
+    """Rows of popular and rare queries, ascending, uniform within each class.
 
-    Those of the hubs are among them, and others where these are too few.
+    They include the queries of hubs, and further rows if these are too few.
     """
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
     if options.neighbors_of == "all":
@@ -79,7 +79,7 @@ def draw_class_queries(
 
 
 def choose_shown_rows(facts: Facts, options: Options, known: Popularity | None) -> IntArray:
-    """Rows whose neighbors are listed: the asked tokens, else a few drawn from each known class."""
+    """Rows whose neighbors are listed: requested tokens, or a few of each class."""
     if options.asked:
         row = map_tokens_to_rows(facts)
         return np.asarray([row[token] for token, _ in options.asked], dtype=np.int64)

@@ -1,7 +1,7 @@
 """Extremes of the partition function over the whole sphere (definitions, section 4, `i_sphere`).
 
-ℓ(a) = log Σ exp⟨w_i, a⟩ is smooth, but has many local maxima where rows are long: one near each of
-the longest. The search (`numerics.sphere_search`) starts from the best eigenvectors, and from the
+ℓ(a) = log Σ exp⟨w_i, a⟩ is smooth, but long rows cause many local maxima, one near each of the
+longest rows. The search (`numerics.sphere_search`) starts from the best eigenvectors, and from the
 longest rows upward and random directions downward; all directions share each pass over the rows.
 """
 
@@ -23,20 +23,16 @@ from embgeo.numerics.sphere_search import find_extremes
 from embgeo.stats import PartitionGradient
 from embgeo.stats.reader import RowReader
 
-#: Directions started on either side: as many as these entries of the matrix allow, within bounds.
+#: Number of starts on either side, within bounds: `START_ENTRIES` divided by the matrix' entries.
 STARTS = (4, 32)
 START_ENTRIES = 10**8
-#: The search has settled when this many starts on either side reach the best log Z to within
-#: `NEAR`.
+#: The search has converged if this many starts on either side reach the best log Z within `NEAR`.
 AGREEING, NEAR = 3, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """log Z and direction of the lowest and highest points found.
-
-    `agreeing` is how many starts reach the end that fewer of them reach.
-    """
+    """The lowest and highest log Z, their directions, and how many starts agree on either."""
 
     lowest: float
     highest: float
@@ -72,7 +68,7 @@ def measure_sphere(
         f"{'settled' if settled else 'not settled'}: {found.agreeing} of them reach the same end; "
         "an upper bound of the true ratio"
     )
-    # Both ends start on E; their values there differ in the last bit, being of another product.
+    # Both ends start on E, where another product may differ in the last bit.
     lowest, highest = min(found.lowest, log_z.min()), max(found.highest, log_z.max())
     i_sphere = float(np.exp(lowest - highest))
     if i_sphere == 0.0:
@@ -100,13 +96,13 @@ def rows_read(facts: Facts, options: Options, shared: SharedStatistics, limit: i
 
 
 def count_starts(facts: Facts) -> int:
-    """Of either end."""
+    """The number of starts on either side."""
     low, high = STARTS
     return max(low, min(high, START_ENTRIES // (facts.m * facts.d)))
 
 
 def find_longest_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """As many as there are starts other than eigenvectors."""
+    """The longest rows, one for each upward start that is not an eigenvector."""
     order = np.argsort(-shared.norms, kind="stable")
     return np.asarray(facts.kept[order[: count_starts(facts) // 2]])
 
@@ -118,7 +114,7 @@ def choose_starts(
     shared: SharedStatistics,
     log_z: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Unit columns to descend from and to climb from: one half of either are eigenvectors."""
+    """Unit columns for descent and ascent; one half of each are eigenvectors."""
     half = count_starts(facts) // 2
     signed = np.hstack([shared.eigen.vectors, -shared.eigen.vectors])
     order = np.argsort(log_z.ravel(), kind="stable")
