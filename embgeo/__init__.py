@@ -1,6 +1,6 @@
 """The geometry of a language model's embedding matrix: measured, compared, checked and drawn.
 
-Every function here is what the command of the same name runs; docs/python.md shows them at work.
+The commands of ``embgeo`` run these functions; docs/python.md shows how to use them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: Where each name comes from; imported when it is first asked for, so that `embgeo --help` is fast.
+#: Name → module, which is imported with the first use of the name.
 _HOMES = {
     "Analysis": "embgeo.workflows.analyze",
     "Comparison": "embgeo.comparison.comparison",

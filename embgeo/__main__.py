@@ -1,21 +1,21 @@
-"""Where the program starts: ``embgeo`` and ``python -m embgeo``."""
+"""The entry point of ``embgeo`` and ``python -m embgeo``."""
 
 import gc
 import os
 import sys
 
-# numpy and scipy each bring a BLAS with threads of its own. By default these stay awake for some
-# hundredths of a second after a call and keep the other's from working.
+# numpy and scipy each bring a BLAS with its own threads. By default these spin for some hundredths
+# of a second after a call, and slow down those of the other one.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-# Modules and figures are many small objects that stay: looking for garbage among them after every
-# 700 new ones takes a fortieth of a report.
+# Modules and figures are many small objects that live long: searching them for garbage after every
+# 700 new ones takes 2.5 % of the time of a report.
 gc.set_threshold(50_000, 20, 20)
 
 
 def main() -> None:
-    """Run the command line; what keeps it from starting ends with 2 like any other error.
+    """Run the command line; an error while it starts ends with exit code 2, too.
 
-    Python's own exit code of a broken installation is 1, that of a gate which a rule failed.
+    Python's own exit code of a broken installation is 1, which is that of a failed gate.
     """
     try:
         from embgeo.cli.app import main as run

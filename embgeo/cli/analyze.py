@@ -115,9 +115,9 @@ def analyze(
     request = replace(request, resources=choose_resources(memory, threads, device))
     if save_state is not None:
         with progress_bar(quiet) as progress:
-            made = measure_part(request, in_parts, progress)
+            state = measure_part(request, in_parts, progress)
         if not quiet:
-            print_lines(f"{save_state}: {made}")
+            print_lines(f"{save_state}: {state}")
         return
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     writes = not json_ or out is not None

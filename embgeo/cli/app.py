@@ -1,12 +1,12 @@
-"""The command line: every command by name; its file is imported when it is called."""
+"""The command line, which imports the file of a command when it is called."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
 from enum import EnumType
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, get_args, get_origin
 
@@ -16,8 +16,7 @@ from typer.core import TyperGroup
 from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
 from embgeo.core.arguments import refuse_name
 
-#: Command → what the list of commands says about it, which is the first line of its help. A new
-#: command is a file of that name, with a function of that name, and a line here.
+#: Command → the first line of its help. A command is a function in a file of the same name.
 COMMANDS = {
     "analyze": "Measure an embedding matrix and write a report.",
     "diff": "Compare checkpoints and saved analyses with a baseline, and write one report.",
@@ -32,55 +31,41 @@ COMMANDS = {
     "train": "Train language models with each of several methods, and compare what they did.",
 }
 
-
-#: How typer shows every command, and the list of them.
+#: Options of typer for every command, and for the group.
 APPEARANCE: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
-#: typer's own answer to an interrupt that it catches first.
+#: The exit code of typer for an interrupt that it catches.
 INTERRUPTED = 130
 
 
-class Commands(Mapping[str, Any]):
-    """The commands as typer expects them, each made when it is first looked up."""
+@cache
+def load_command(name: str) -> Any:
+    """Import the file of a command and make the command."""
+    from embgeo.cli.help import GroupedCommand
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        if name not in self._made:
-            from embgeo.cli.help import GroupedCommand
-
-            alone = typer.Typer(**APPEARANCE)
-            command = getattr(import_module(f"embgeo.cli.{name}"), name)
-            alone.command(name, cls=GroupedCommand)(command)
-            self._made[name] = typer.main.get_command(alone)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
+    alone = typer.Typer(**APPEARANCE)
+    alone.command(name, cls=GroupedCommand)(getattr(import_module(f"embgeo.cli.{name}"), name))
+    return typer.main.get_command(alone)
 
 
 class LazyGroup(TyperGroup):
-    """A group whose list of commands imports none of them."""
+    """A group that imports a command when it is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands: Any = Commands()
+        self.commands: Any = dict.fromkeys(COMMANDS)  # typer suggests one of these names
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """The list in the help, from the texts here."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -110,16 +95,16 @@ def options(
         typer.Option("--version", callback=show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Options before the command."""
 
 
 def main() -> None:
     """Entry point of the ``embgeo`` command."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started this process
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
         stream = getattr(sys, name)
-        # Tokens are arbitrary text: what the terminal cannot show is shown escaped.
+        # Tokens are arbitrary text; characters that the terminal cannot show are escaped.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     for name in ("SIGTERM", "SIGHUP"):
@@ -130,12 +115,12 @@ def main() -> None:
 
 
 def stop(number: int, _frame: object) -> None:
-    """Clear scratch files away like at any other end."""
+    """Raise, so that temporary files are removed."""
     raise Stopped(signal.Signals(number).name)
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command line and return its exit code; whatever goes wrong is one line."""
+    """Run a command line and return its exit code; any error is printed as one line."""
     try:
         code = app(arguments, standalone_mode=False)
         sys.stdout.flush()
@@ -149,7 +134,7 @@ def run(arguments: list[str]) -> int:
 
 
 def find_choices(error: Any) -> tuple[list[str], object]:
-    """The values that the option of a usage error allows, if these are few, and the wrong one."""
+    """The choices of the option of a usage error, if it has any, and the wrong value."""
     if not (hasattr(error, "param") and hasattr(error.__cause__, "errors")):
         return [], None
     kind = error.param.get_runtime_param().annotation
@@ -159,12 +144,12 @@ def find_choices(error: Any) -> tuple[list[str], object]:
 
 
 def failed(arguments: list[str], error: BaseException) -> int:
-    """One line about what reached the outermost level."""
-    # typer carries its own copy of click: its usage errors are known by what they can do.
+    """Print an error that no command handled as one line."""
+    # typer may bring its own copy of click, so that usage errors are recognized by attributes.
     if not arguments and hasattr(error, "show"):
         error.show()
         return FAILED
-    if isinstance(error, OSError):  # what is still buffered must not complain again at exit
+    if isinstance(error, OSError):  # flushing the buffer at exit would fail again
         silence_stdout()
     message = one_line(error)
     choices, wrong = find_choices(error)

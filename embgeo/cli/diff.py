@@ -104,12 +104,10 @@ def diff(
         others: dict[str, object] = {"out": out, "track": track, "match": match, "queries": queries}
         others |= {"every": every, "sections": sections, "memory": memory, "threads": threads}
         others["reference"] = not reference
+        way_out = f"leave it out, or {argument('added')}"
         for name in (*measuring, *(name for name, value in others.items() if value)):
-            raise BadOption(
-                "does nothing where only rows are compared",
-                where=argument(name),
-                way_out=f"leave it out, or {argument('added')}",
-            )
+            cause = "does nothing where only rows are compared"
+            raise BadOption(cause, where=argument(name), way_out=way_out)
         diff_rows(paths, loading, json_, quiet)
         return
     from embgeo.workflows.compare import check_inputs, comparison_options, run_comparison
@@ -155,7 +153,7 @@ def diff(
 
 
 def diff_rows(paths: list[Path], loading: Given, json_: bool, quiet: bool) -> None:
-    """Rows that were added, removed, moved and changed."""
+    """Print the rows that were added, removed, moved and changed."""
     from dataclasses import asdict
 
     from embgeo.report.text.vocabularies import render

@@ -17,26 +17,18 @@ from embgeo.core.source import Source
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
-#: What a command is given for a group of options: those that were typed, by name of the field.
+#: The typed options of a group, by name of the field.
 Given: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class EachField:
-    """Marks a parameter of a command that stands for one option for each field of a dataclass.
-
-    Attributes
-    ----------
-    of : type
-    only, without : tuple of str
-        Names of fields, where the command does not take all.
-    about : str
-        Put in front of every help text.
-    """
+    """Marks a parameter of a command that stands for one option for each field of a dataclass."""
 
     of: type
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    #: Prefix of every help text.
     about: str = ""
 
     @property
@@ -46,7 +38,7 @@ class EachField:
         return {name: known[name] for name in names}
 
     def parameters(self) -> list[inspect.Parameter]:
-        """One parameter an option, as typer reads them."""
+        """A parameter for each option, as typer reads them."""
         return [_parameter(option, self.about) for option in self.options.values()]
 
 
@@ -73,9 +65,9 @@ Measuring = Annotated[Given, EachField(Options)]
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with an option for each field, in place of the parameters that stand for groups.
+    """Replace each parameter of a command that stands for a group by the options of the group.
 
-    A group's parameter gets what the user typed: an option with its default is not in it.
+    The command gets the typed options of a group; an option with its default is not among them.
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, EachField] = {}
@@ -93,7 +85,7 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     def run(ctx: typer.Context, **values: Any) -> None:
         for name, group in groups.items():
             options = {option: values.pop(option) for option in group.options}
-            values[name] = {key: value for key, value in options.items() if _annotate(ctx, key)}
+            values[name] = {key: value for key, value in options.items() if _is_typed(ctx, key)}
         command(**values)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -101,6 +93,6 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _annotate(ctx: typer.Context, name: str) -> bool:
+def _is_typed(ctx: typer.Context, name: str) -> bool:
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"

@@ -144,7 +144,7 @@ def figures(
 
 
 def summary(out: Path, made: FigureSet) -> None:
-    """What was written, what a caption should not hide, and what could not be made."""
+    """Print the files, the notes about them, and why other figures could not be made."""
     for one in made.figures:
         shown = [name for name in one.files if not name.endswith((".json", ".csv"))]
         size = "" if one.size is None else f"  {one.size[0]:.2f} × {one.size[1]:.2f} in"

@@ -1,4 +1,4 @@
-"""``embgeo gate``: rules that a matrix has to keep, for continuous integration."""
+"""``embgeo gate``: rules about embedding matrices, for continuous integration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from embgeo.workflows.gate import Gate
     from embgeo.workflows.gate_outputs import GateOutputs
 
-#: The exit code of a gate that a rule failed; whatever else goes wrong ends with 2.
+#: The exit code of a gate with a failed rule.
 RULE_FAILED = 1
 
 

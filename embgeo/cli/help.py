@@ -12,7 +12,7 @@ from embgeo.core.source import Source
 
 #: Sections of the fields of `Source` that are about tokens.
 LABELS = ("labels", "frequencies")
-#: Group → names of its options. Options of no group stand between the first two and the others.
+#: Group → names of its options; "Options" has all that are in no group.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Input": tuple(f.name for f in fields(Source) if f.metadata["section"] not in LABELS),
     "Tokens": tuple(f.name for f in fields(Source) if f.metadata["section"] in LABELS),
@@ -28,7 +28,6 @@ class GroupedCommand(TyperCommand):
     """A command whose help lists its options by group."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments first, then a list for each group."""
         lists: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{name: [] for name in GROUPS}}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)

@@ -14,11 +14,12 @@ from embgeo.cli.shared import (
     Quiet,
     command_line,
     guarded,
-    print_json,
     print_lines,
     print_report,
+    print_result,
 )
-from embgeo.core.errors import BadOption
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import argument
 from embgeo.core.source import Source
 from embgeo.report.text.progress_bar import progress_bar
 
@@ -57,10 +58,8 @@ def merge(
 
     Example: embgeo merge s1.npz s2.npz --plan plan.npz
     """
-    if plan is not None and (out is not None or json_):
-        raise BadOption(
-            "a plan is not a result yet", where="--plan", way_out="leave -o and --json out"
-        )
+    both = plan is not None and (out is not None or json_)
+    refuse_if(both, argument("plan"), "a plan is not a result yet", "leave -o and --json out")
     from embgeo.workflows.folders import check_analysis_folder, keep_earlier, write_analysis
     from embgeo.workflows.merge import StateMerge, describe_plan
     from embgeo.workflows.parts import check_state_file
@@ -71,11 +70,10 @@ def merge(
     merged.check(makes_plan=plan is not None)
     if plan is not None:
         with progress_bar(quiet) as progress:
-            asked = describe_plan(merged.write_plan(plan, progress))
+            work = describe_plan(merged.write_plan(plan, progress))
         if not quiet:
-            print_lines(f"{plan}: {asked}")
             following = f"embgeo analyze PART --plan {plan} --save-state FILE, for all parts"
-            print_lines(f"next: {following}")
+            print_lines(f"{plan}: {work}", f"next: {following}")
         return
     writes = not json_ or out is not None
     folder = out if out is not None else Path(f"{merged.name}.embgeo")
@@ -84,13 +82,7 @@ def merge(
     with keep_earlier(folder), progress_bar(quiet) as progress:
         found = merged.analyze(command=command_line(), progress=progress)
     assert found.analysis is not None
-    # What was measured is shown first: the disk may be full.
-    if json_:
-        print_json(found.analysis.to_dict())
-    elif not quiet:
-        from embgeo.report.text.analysis import render
-
-        print_lines(*render(found.analysis))
+    print_result(found.analysis, json_, quiet, "text")
     if writes:
         print_report(write_analysis(found.analysis, folder), quiet or json_, open_)
     if found.missing and not (quiet or json_):

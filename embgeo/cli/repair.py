@@ -100,7 +100,7 @@ def repair(
 
 
 def summary(done: Repair, model: Path) -> None:
-    """What was replaced, the difference of old and new, and where the new model is."""
+    """Print the replaced rows, the comparison of old and new, and the folder of the new model."""
     if done.record is None:
         print_lines(f"{model}: no such row is damaged, there is nothing to repair")
         return

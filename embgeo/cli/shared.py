@@ -1,4 +1,4 @@
-"""What every command shares: options, exit codes, progress, the result folder."""
+"""Options, errors and output that commands share."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: 0: done and passed; 1: a gate failed; 2: anything else that went wrong, a crash included.
+#: Exit code of any error; 1 is that of a failed gate.
 FAILED = 2
 
 COLORS: dict[Tone | None, str] = {"good": "green", "warning": "yellow", "bad": "red"}
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the process to end."""
+    """The process received a signal to end."""
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
@@ -62,7 +62,7 @@ Threads = Annotated[
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose errors are one line and exit code 2; its groups of options are expanded."""
+    """Decorate a command: errors are one line and exit code 2, groups of options are expanded."""
 
     @functools.wraps(command)
     def run(**kwargs: Any) -> None:
@@ -84,7 +84,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def silence_stdout() -> None:
-    """Send what is still buffered nowhere: whoever read stdout has gone, or its disk is full."""
+    """Discard buffered output of a closed pipe or a full disk."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -107,17 +107,17 @@ def one_line(error: BaseException) -> str:
 
 
 def print_lines(*lines: str) -> None:
-    """Print text that a hostile file name cannot break."""
+    """Print lines, with control characters escaped."""
     for line in lines:
         shown = printable(line)
         print_text(line.with_text(shown) if isinstance(line, ToneLine) else shown)
 
 
 def print_report(path: Path, quiet: bool, opens: bool) -> None:
-    """Print where the report is, and open it if that was asked for."""
+    """Print the path of the report, and open it in the browser if `opens`."""
     if not quiet:
         shown = printable(str(path))
-        if is_colorful(sys.stdout):  # what shows colors shows links
+        if is_colorful(sys.stdout):  # terminals with colors have links
             shown = f"\x1b]8;;{path.absolute().as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
         print_text(f"report: {shown}")
     if opens:
@@ -136,7 +136,7 @@ def is_colorful(stream: TextIO) -> bool:
 def check_output(
     json_: bool, format_: PrintFormat, opens: bool = False, out: Path | None = None
 ) -> None:
-    """BadOption where one option asks for what another leaves out."""
+    """Refuse options of output that contradict each other."""
     markdown = json_ and format_ == "markdown"
     refuse_if(markdown, argument("json"), "prints no Markdown", "leave out --format or --json")
     unwritten = json_ and opens and out is None
@@ -144,7 +144,7 @@ def check_output(
 
 
 def print_result(result: Any, json_: bool, quiet: bool, format_: PrintFormat) -> None:
-    """What was measured; before it is written, as the disk may be full."""
+    """Print a result, which happens before it is written: the disk may be full."""
     if json_:
         print_json(result.to_dict())
     elif not quiet:
@@ -158,7 +158,7 @@ def print_json(content: object) -> None:
 
 
 def print_text(text: str, stream: TextIO | None = None) -> None:
-    """Print; names in files give GitHub's runner no commands."""
+    """Print text that holds no commands for GitHub's runner."""
     color = COLORS.get(text.tone) if isinstance(text, ToneLine) else None
     if os.environ.get("GITHUB_ACTIONS") == "true":
         text = defuse(text)
@@ -168,7 +168,7 @@ def print_text(text: str, stream: TextIO | None = None) -> None:
 
 
 def command_line() -> str:
-    """The command as it was typed, for the provenance."""
+    """The command for the provenance."""
     import shlex
 
     return shlex.join(["embgeo", *sys.argv[1:]])

@@ -21,7 +21,8 @@ from embgeo.cli.shared import (
 )
 from embgeo.cli.train_experiment import train_experiment
 from embgeo.cli.train_progress import monitor_runs
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import argument
 from embgeo.workflows import train as workflow
 from embgeo.workflows.train_use import export_model, sample_text
 
@@ -148,44 +149,36 @@ def train(
         )
         print_lines(*drawn.split("\n"))
     elif export is not None:
-        print_export(export, out, quiet)
+        refuse_if(out is None, argument("out"), "no folder is given", "name a new one")
+        written = export_model(export, out or "")
+        if not quiet:
+            print_lines(f"model: {written}")
     elif experiment is not None:
-        refuse_idle(of_studies)
+        way_out = f"leave it out; {argument('settings')} changes settings of the experiment"
+        for name, value in of_studies.items():
+            cause = "is about comparisons of methods, not about an experiment"
+            refuse_if(value is not None, argument(name), cause, way_out)
         train_experiment(experiment, arguments, dry_run=dry_run, json_=json_, quiet=quiet)
     elif dry_run:
+        from embgeo.report.text.study import render_plan
+
         with monitor_runs(quiet) as monitor:
             task, plan = workflow.plan_training(**arguments, **of_studies, monitor=monitor)
-        print_plan(plan, task.folder, json_)
+        if json_:
+            print_json(plan)
+        else:
+            print_lines(*render_plan(plan, task.folder))
     else:
         train_study({**arguments, **of_studies}, json_=json_, quiet=quiet, open_=open_)
 
 
-def print_plan(plan: Mapping[str, Any], folder: Path, json_: bool) -> None:
-    """Print what would be trained."""
-    from embgeo.report.text.study import render_plan
-
-    if json_:
-        print_json(plan)
-    else:
-        print_lines(*render_plan(plan, folder))
-
-
-def print_export(run: Path, out: Path | None, quiet: bool) -> None:
-    """Export the model of a run, and say where it is."""
-    if out is None:
-        raise BadOption("no folder is given", where=argument("out"), way_out="name a new one")
-    written = export_model(run, out)
-    if not quiet:
-        print_lines(f"model: {written}")
-
-
 def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool, open_: bool) -> None:
-    """Train, and print the study."""
+    """Train, print the study and raise the error of diverged runs."""
     from embgeo.training.study.training import training_to_json
 
     with monitor_runs(quiet) as monitor:
         trained = workflow.train(**arguments, monitor=monitor)
-    if trained is None:  # a process of a distributed training that does not write
+    if trained is None:  # only the first process of a distributed training writes
         return
     if json_:
         print_json(training_to_json(trained.study))
@@ -196,14 +189,3 @@ def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool, open_
     print_report(trained.report, quiet or json_, open_)
     if (error := trained.error()) is not None:
         raise error
-
-
-def refuse_idle(options: Mapping[str, object]) -> None:
-    """Refuse options that would do nothing in an experiment."""
-    for name, value in options.items():
-        if value is not None:
-            raise BadOption(
-                "is about comparisons of methods, not about an experiment",
-                where=argument(name),
-                way_out=f"leave it out; {argument('settings')} changes settings of the experiment",
-            )

@@ -1,4 +1,4 @@
-"""What somebody who waits for many runs sees: a bar over all of them, and one for the present."""
+"""Progress of many runs: a bar for all of them, and one for the current run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from embgeo.workflows.train_monitor import RunMonitor
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-#: Units of the bar over all runs for each of them.
+#: Units of the bar of all runs for each run.
 _WHOLE = 1000.0
 
 
 @contextlib.contextmanager
 def monitor_runs(quiet: bool) -> Iterator[RunMonitor]:
-    """Bars where somebody is watching, lines where output goes to a file, nothing if `quiet`."""
+    """Bars on a terminal, lines in a file, nothing if `quiet`."""
     if quiet:
         yield RunMonitor()
     elif not sys.stderr.isatty():
