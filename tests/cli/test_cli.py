@@ -480,7 +480,7 @@ def test_stopped_while_writing_leaves_the_old_result(
 ) -> None:
     assert call("analyze", "matrix.npy", *QUICK).exit_code == 0
     before = content(here)
-    monkeypatch.setattr("embgeo.report.analysis.write", failing(error))
+    monkeypatch.setattr("embgeo.report.analysis.render", failing(error))
     result = call("analyze", "matrix.npy", *QUICK)
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1

@@ -41,12 +41,8 @@ def plain_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if "pages" in request.fixturenames:
         return
 
-    def write(_: object, folder: Path) -> Path:
-        (folder / "report.html").write_text("<!doctype html>")
-        return folder / "report.html"
-
-    monkeypatch.setattr("embgeo.report.comparison.write", write)
-    monkeypatch.setattr("embgeo.report.analysis.write", write)
+    for kind in ("comparison", "analysis"):
+        monkeypatch.setattr(f"embgeo.report.{kind}.render", lambda _: "<!doctype html>")
 
 
 @pytest.fixture
@@ -376,7 +372,7 @@ def test_a_damaged_comparison_can_be_written_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["embgeo.comparison.comparison.Comparison.save", "embgeo.report.comparison.write"]
+    "target", ["embgeo.comparison.comparison.Comparison.save", "embgeo.report.comparison.render"]
 )
 def test_nothing_is_left_behind_where_writing_fails(
     here: Path, target: str, monkeypatch: pytest.MonkeyPatch
