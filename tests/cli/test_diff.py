@@ -494,3 +494,21 @@ def test_errors_of_writing_name_the_folder(here: Path) -> None:
 def test_loading_says_what_is_missing() -> None:
     with pytest.raises(EmbgeoError):
         load_comparison(Path("nothing"))
+
+
+def test_several_matrices_stand_in_one_table() -> None:
+    np.save("copy.npy", np.load("one.npy"))
+    printed = call("diff", "one.npy", "two.npy", "copy.npy", *QUICK).output.splitlines()
+    heads = [line for line in printed if line.split() == ["one", "two", "copy"]]
+    assert len(heads) == 1
+    table = printed[printed.index(heads[0]) + 1 :]
+    mean = next(at for at, line in enumerate(table) if line.startswith("  Mean cosine"))
+    one, two, copy = (float(word.replace("\u2212", "-")) for word in table[mean].split()[2:])
+    word, difference, equal = table[mean + 1].split()
+    assert (word, equal) == ("difference", "=")
+    assert one == copy
+    difference = difference.strip("()").replace("\u2212", "-")
+    assert float(difference) == pytest.approx(two - one, rel=1e-2)
+    distances = next(line for line in table if line.startswith("  Subspace distance"))
+    assert "(chance: " in distances
+    assert len([line for line in printed if line.startswith("  Moved most, two: ")]) == 1

@@ -11,7 +11,7 @@ from embgeo.comparison.track import Curve, Track
 from embgeo.core.number_text import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.tone import ToneLine
-from embgeo.core.values import format_number
+from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.report.text.analysis import TONES
 from embgeo.report.text.columns import align
 from embgeo.result.analysis import HEADLINE
@@ -21,18 +21,20 @@ MOST_STEPS = 12
 MOST_NOTES = 8
 MOST_TOKENS = 5
 LONGEST_TOKEN = 40
+LEGEND = "differences from the baseline; in parentheses: within their error"
 
 
 def render(comparison: Comparison) -> Iterator[str]:
     yield from verdicts(comparison)
     if comparison.track is not None:
         yield from track_table(comparison.track)
+    elif len(comparison.members) == 2:
+        yield from indented(align(difference_rows(comparison, 1), left=frozenset({0, 3})))
+        pair = comparison.pair(0, 1)
+        if pair is not None:
+            yield from pair_lines(pair)
     else:
-        for place in range(1, len(comparison.members)):
-            yield from indented(align(difference_rows(comparison, place), left=frozenset({0, 3})))
-            pair = comparison.pair(0, place)
-            if pair is not None:
-                yield from pair_lines(pair)
+        yield from members_table(comparison)
     yield from comparison.sentences
     for note in comparison.notes[:MOST_NOTES]:
         yield f"  note: {note}"
@@ -89,10 +91,76 @@ def pair_lines(pair: Pair) -> Iterator[str]:
     for scalar in shown:
         chance = "" if scalar.reference is None else f"  (chance: {scalar.reference_text})"
         yield f"  {scalar.quantity.title:<{width}}  {scalar.text}{chance}"
-    moved = next((t for t in pair.tables if t.name == compare.MOVED.name), None)
-    if moved is not None and moved.rows:
-        tokens = ", ".join(short(str(row[0])) for row in moved.rows[:MOST_TOKENS])
-        yield f"  Moved most: {tokens}"
+    moved = moved_tokens(pair)
+    if moved:
+        yield f"  Moved most: {moved}"
+
+
+def members_table(comparison: Comparison) -> Iterator[str]:
+    """Headline numbers of all members, one column per member, and those of each pair."""
+    yield from indented([*align(member_rows(comparison)), LEGEND])
+    for member, pair in list_pairs(comparison):
+        moved = moved_tokens(pair)
+        if moved:
+            yield f"  Moved most, {member}: {moved}"
+
+
+def member_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Heads and headline numbers as cells, with the differences from the baseline below each."""
+    rows = [("", *(member.name for member in comparison.members))]
+    places = range(1, len(comparison.members))
+    by_name = [{d.name: d for d in comparison.differences_of(place)} for place in places]
+    for quantity in HEADLINE:
+        each = [found.get(quantity.name) for found in by_name]
+        known = [one for one in each if one is not None and not one.undefined]
+        if known:
+            values = [None if one is None else one.value for one in each]
+            rows.append((quantity.title, *map(format_optional, (known[0].baseline, *values))))
+            rows.append(("  difference", "", *map(short_difference, each)))
+    return rows + pair_rows(comparison)
+
+
+def short_difference(row: Difference | None) -> str:
+    """The difference with its sign, in parentheses if it is within its error."""
+    if row is None or row.difference is None:
+        return ""
+    if row.difference == 0.0:
+        return "="
+    text = format_signed(row.difference)
+    return f"({text})" if row.change == "within error" else text
+
+
+def pair_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Headline numbers of the baseline with each other member, as cells."""
+    rows = []
+    for quantity in compare.HEADLINE:
+        found = [find_scalar(pair, quantity) for _, pair in list_pairs(comparison)]
+        known = [one for one in found if one is not None and one.value is not None]
+        if known:
+            values = (None if one is None else one.value for one in found)
+            references = {one.reference_text for one in known if one.reference is not None}
+            chance = f" (chance: {references.pop()})" if len(references) == 1 else ""
+            rows.append((f"{quantity.title}{chance}", "", *map(format_optional, values)))
+    return rows
+
+
+def list_pairs(comparison: Comparison) -> list[tuple[str, Pair | None]]:
+    """Each member but the baseline by name, with its pair; None if a matrix was not at hand."""
+    others = enumerate(comparison.members[1:], 1)
+    return [(member.name, comparison.pair(0, place)) for place, member in others]
+
+
+def find_scalar(pair: Pair | None, quantity: Quantity) -> Scalar | None:
+    scalars = () if pair is None else pair.scalars
+    return next((scalar for scalar in scalars if scalar.name == quantity.name), None)
+
+
+def moved_tokens(pair: Pair | None) -> str:
+    """The tokens that moved most, with commas; empty if that was not measured."""
+    tables = () if pair is None else pair.tables
+    moved = next((table for table in tables if table.name == compare.MOVED.name), None)
+    rows = () if moved is None else moved.rows
+    return ", ".join(short(str(row[0])) for row in rows[:MOST_TOKENS])
 
 
 def short(token: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.markdown import as_code, escape_markdown, write_table
 from embgeo.report.text.analysis import headline_rows
-from embgeo.report.text.comparison import MOST_NOTES, difference_rows, track_rows
+from embgeo.report.text.comparison import MOST_NOTES, difference_rows, member_rows, track_rows
 from embgeo.result.analysis import Analysis
 
 
@@ -29,10 +29,13 @@ def render_comparison(comparison: Comparison) -> Iterator[str]:
     """Verdicts, headline numbers with their differences, sentences and notes."""
     for member in comparison.members:
         yield f"- {as_code(member.name)}: {escape_markdown(member.analysis.verdict.headline)}"
-    tables = [difference_rows(comparison, at) for at in range(1, len(comparison.members))]
     if comparison.track is not None:
-        tables = [track_rows(comparison.track)[0]]
-    for table in filter(None, tables):
+        table = track_rows(comparison.track)[0]
+    elif len(comparison.members) == 2:
+        table = difference_rows(comparison, 1)
+    else:
+        table = member_rows(comparison)
+    if table:
         yield ""
         yield from write_table(table[0], table[1:])
     if comparison.sentences:
