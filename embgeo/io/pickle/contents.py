@@ -121,17 +121,19 @@ def _stack_leaves(values: Sequence[object]) -> Tensor | None:
     shape, dtype = first.shape, first.dtype
     if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
         return None
-    leaves = [value for value in values if isinstance(value, Leaf)]
-    if len(leaves) != len(values) or any(leaf.unread for leaf in leaves):
+    # Millions of entries may be the same few objects.
+    distinct = {id(value): value for value in values}
+    leaves = [value for value in distinct.values() if isinstance(value, Leaf) and not value.unread]
+    if len(leaves) != len(distinct):
         return None
     if any(leaf.shape != shape or leaf.dtype != dtype for leaf in leaves):
         return None
     for leaf in leaves:
         leaf.check()
-    whole = (len(leaves), shape[-1])
+    whole = (len(values), shape[-1])
 
     def stack() -> Array:
-        rows = (leaf.open().reshape(1, -1) for leaf in leaves)
+        rows = (leaf.open().reshape(1, -1) for leaf in values if isinstance(leaf, Leaf))
         return fill_rows(rows, whole, number_type(dtype))
 
     return Tensor("vectors", whole, dtype, stack)
