@@ -93,8 +93,7 @@ def split_cells(line: bytes, separator: bytes) -> list[bytes]:
         return line.split()
     if b'"' not in line:
         return line.split(separator)
-    rows = split_quoted_cells([line], separator)
-    return [cell.encode("utf-8", "surrogateescape") for row in rows for cell in row]
+    return [_encode(cell) for row in split_quoted_cells([line], separator) for cell in row]
 
 
 def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
@@ -104,6 +103,10 @@ def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[st
         return list(csv.reader(texts, delimiter=separator.decode()))
     except csv.Error as error:
         raise Damaged(f"a line is not a row of a table ({error})") from error
+
+
+def _encode(cell: str) -> bytes:
+    return cell.encode("utf-8", "surrogateescape")
 
 
 def is_number(cell: bytes) -> bool:
@@ -142,11 +145,11 @@ def _is_text(cells: list[bytes]) -> bool:
 def _headings(rows: list[list[bytes]]) -> list[str] | None:
     """The first row, if it is a row of headings."""
     names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]]
-    numbers = [bool(_NUMBER.fullmatch(cell)) for cell in rows[0]]
     if _count_numbered(names) >= max(_FEWEST, len(names) - _MOST_BEFORE):
         return names
-    followed = len(rows) > 1 and sum(map(bool, map(_NUMBER.fullmatch, rows[1]))) >= _FEWEST
-    return names if followed and not numbers[-1] and not any(numbers[_MOST_BEFORE:]) else None
+    followed = len(rows) > 1 and sum(map(is_number, rows[1])) >= _FEWEST
+    has_numbers = is_number(rows[0][-1]) or any(map(is_number, rows[0][_MOST_BEFORE:]))
+    return names if followed and not has_numbers else None
 
 
 def _count_numbered(names: list[str]) -> int:
@@ -212,9 +215,8 @@ def _bare(lines: Sequence[bytes]) -> TableLayout | None:
     rows = _alike([line.split() for line in lines])
     if not rows or len(rows[0]) < _FEWEST or b"\t" in lines[0]:
         return None
-    if not all(_DECIMAL.fullmatch(row[0]) for row in rows):
-        return None
-    if not all(_NUMBER.fullmatch(cell) for row in rows for cell in row):
+    begin_with_decimals = all(_DECIMAL.fullmatch(row[0]) for row in rows)
+    if not begin_with_decimals or not all(is_number(cell) for row in rows for cell in row):
         return None
     return TableLayout(b"", False, 0, len(rows[0]))
 
@@ -254,10 +256,9 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
         n += len(sides)
         if layout.words is not None:
             for row in sides:
-                cell = row[layout.words]
-                words.add(cell) if isinstance(cell, bytes) else words.add_text(cell)
+                words.add(row[layout.words])
         if counts is not None and layout.counts is not None:
-            counts = _more(counts, [row[layout.counts] for row in sides])
+            counts = _add_counts(counts, [row[layout.counts] for row in sides])
     if n == 0:
         raise Damaged("it holds no vectors", "write it again")
     tokens, notes = words.finish()
@@ -294,22 +295,19 @@ def _drop_empty(lines: list[bytes]) -> list[bytes]:
     return [line for line in stripped if line]
 
 
-def _sides(
-    start: int, lines: list[bytes], layout: TableLayout
-) -> Sequence[list[bytes]] | Sequence[list[str]]:
+def _sides(start: int, lines: list[bytes], layout: TableLayout) -> list[list[bytes]]:
     """The cells before the numbers of each line; checks the number of cells."""
-    filled, wanted = _drop_empty(lines), layout.before + layout.columns
+    filled, before, wanted = _drop_empty(lines), layout.before, layout.before + layout.columns
     if not layout.separator:
         if all(len(line.split()) == wanted for line in filled):
             return [[]] * len(filled)
     elif not _is_quoted(filled):
         if {line.count(layout.separator) for line in filled} <= {wanted - 1}:
-            before = layout.before
             return [line.split(layout.separator, before)[:before] for line in filled]
     else:
         rows = split_quoted_cells(filled, layout.separator)
         if len(rows) == len(filled) and {len(row) for row in rows} == {wanted}:
-            return [row[: layout.before] for row in rows]
+            return [[_encode(cell) for cell in row[:before]] for row in rows]
     raise _odd_line(start, lines, layout)
 
 
@@ -331,11 +329,13 @@ def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
     return Damaged("a quoted cell spans several lines", "write it on one")
 
 
-def _more(counts: list[int], cells: Sequence[bytes | str]) -> list[int] | None:
+def _add_counts(counts: list[int], cells: list[bytes]) -> list[int] | None:
     """Append counts; None if the column holds anything else, such as shares."""
-    texts = (cell if isinstance(cell, str) else cell.decode("utf-8", "replace") for cell in cells)
-    found = whole_counts(text.removesuffix(".0") for text in texts)
-    return None if found is None else counts + found
+    found = whole_counts(cell.decode("utf-8", "replace").removesuffix(".0") for cell in cells)
+    if found is None:
+        return None
+    counts += found
+    return counts
 
 
 def _numbers(path: Path, layout: TableLayout, n: int) -> npt.NDArray[np.float32]:
