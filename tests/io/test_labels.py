@@ -115,8 +115,8 @@ def test_byte_order_marks_and_gzip(tmp_path: Path) -> None:
         (b'{"the": 167485604, "of": 87188320}', "t.json", "are these counts"),
         (b'{"x": "y"}', "t.json", "whose keys are not row numbers"),
         (b"", "t.txt", "the file is empty"),
-        (b"\xef\xbb\xbf", "t.txt", "it holds no tokens; one token a line"),
-        (b"word\tcount\n", "t.txt", "it holds no tokens; one token a line"),
+        (b"\xef\xbb\xbf", "t.txt", "it holds no tokens; write one token per line"),
+        (b"word\tcount\n", "t.txt", "it holds no tokens; write one token per line"),
         (b"{}", "t.json", "neither a list of tokens nor a dict of tokens and ids"),
     ],
 )

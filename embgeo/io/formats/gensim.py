@@ -87,7 +87,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def _counts(holder: Saved, n: int) -> tuple[npt.NDArray[np.float64] | None, tuple[str, ...]]:
     counts = find_counts(holder, n) if n else None
-    if counts is not None and are_placeholders(counts):
+    if n > 1 and counts is not None and np.array_equal(counts, np.arange(n, 0, -1)):
         return None, (
             f"its counts {n:,}, {n - 1:,}, …, 1 are what gensim writes where it knows none; "
             "they are not used",
@@ -282,11 +282,6 @@ def _scalar(stub: Stub) -> object:
 def _plausible(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
     whole = np.isfinite(values) & (values >= 0) & (values <= LARGEST_COUNT)
     return values if whole.all() else None
-
-
-def are_placeholders(values: npt.NDArray[np.float64]) -> bool:
-    """Whether counts are N, N−1, …, 1, which gensim writes for vectors without counts."""
-    return len(values) > 1 and bool(np.array_equal(values, np.arange(len(values), 0, -1)))
 
 
 def describe_missing(missing: dict[str, str], kind: str) -> Damaged:

@@ -131,7 +131,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
         counts.append(_check_count(count, shown, f"line {number:,}", path, way_out))
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
-        raise refuse(path, "it holds no counts", "token and count a line")
+        raise refuse(path, "it holds no counts", "write a token and its count on each line")
     return TokenizerVocabulary(
         tuple(tokens), path.name, (*notes, *escape_notes), counts=tuple(counts)
     )

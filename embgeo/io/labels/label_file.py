@@ -55,7 +55,7 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
         return fairseq.from_text(text, path)
     lines = split_lines(text)
     if not lines:
-        raise refuse(path, "it holds no tokens", "one token a line")
+        raise refuse(path, "it holds no tokens", "write one token per line")
     return _from_lines(lines, path)
 
 
@@ -110,7 +110,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
             counts = whole_counts(row[count_column] for row in cells)
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
-        raise refuse(path, "it holds no tokens", "one token a line")
+        raise refuse(path, "it holds no tokens", "write one token per line")
     notes += escape_notes
     return TokenizerVocabulary(tuple(tokens), _source(path), notes, tuple(counts or ()))
 

@@ -160,7 +160,7 @@ def _malformed_error(path: Path, what: str) -> UnreadableFile:
     return refuse(
         path,
         f"its vocabulary cannot be used: it holds {what}",
-        f"give the tokens as a text file, one a line, with {argument('tokens')}",
+        f"give the tokens as a text file, one per line, with {argument('tokens')}",
     )
 
 

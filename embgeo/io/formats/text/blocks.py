@@ -19,7 +19,7 @@ from embgeo.io.labels.word_lists import WordList
 #: Limits of a line of numbers.
 MAX_LINE_BYTES = 16 * 2**20
 MAX_COLUMNS = 1_000_000
-ONE_A_LINE = "check that it holds one vector a line"
+ONE_PER_LINE = "check that it holds one vector per line"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
 
@@ -37,7 +37,7 @@ def is_plain_number(cell: bytes) -> bool:
 
 
 def too_wide() -> Damaged:
-    return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers", ONE_A_LINE)
+    return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers", ONE_PER_LINE)
 
 
 def bad_number(
@@ -64,7 +64,7 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
             if len(rest) > MAX_LINE_BYTES:
                 raise Damaged(
                     f"line {number + len(lines):,} is longer than {MAX_LINE_BYTES // 2**20} MiB",
-                    ONE_A_LINE,
+                    ONE_PER_LINE,
                 )
             if lines:
                 yield number, lines
