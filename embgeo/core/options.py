@@ -184,23 +184,25 @@ def _parse_pairs(pairs: Any) -> int | None:
     """A number of pairs from a number or text; None for all."""
     if pairs is None or pairs == "all":
         return None
-    if isinstance(pairs, str) and not (pairs.isascii() and pairs.isdigit()):
+    # Python refuses to convert thousands of digits.
+    if isinstance(pairs, str) and not (pairs.isascii() and pairs.isdigit() and len(pairs) < 20):
         raise BadOption(
-            f"{pairs!r} is not a number of pairs",
+            f"{pairs!r:.60} is not a number of pairs",
             where=argument("pairs"),
             way_out="give N, 0 for none, or all",
         )
     return int(pairs) if isinstance(pairs, str) else pairs
 
 
-def _parse_asked(one: str | Asked) -> Asked:
+def _parse_asked(one: Any) -> Asked:
     """Split ``"token"`` or ``"token=a,b"``."""
-    if isinstance(one, tuple):
-        return one
-    if not isinstance(one, str):
-        raise refuse_type(one, "asked", 'a text such as "token=a,b"')
-    token, equals, others = one.partition("=")
-    return (token, tuple(others.split(","))) if equals and others else (one, ())
+    match one:
+        case str():
+            token, equals, others = one.partition("=")
+            return (token, tuple(others.split(","))) if equals and others else (one, ())
+        case (str(token), [*others]) if all(isinstance(other, str) for other in others):
+            return token, tuple(others)
+    raise refuse_type(one, "asked", 'a text such as "token=a,b", or (token, tokens)')
 
 
 def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:

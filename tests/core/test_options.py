@@ -39,10 +39,16 @@ def test_a_token_that_holds_the_sign_of_a_list_is_taken_as_it_stands() -> None:
     assert Options(asked=asked).for_tokens(None).asked == (("a", ("b",)), ("c", ("d", "e")))
 
 
-@pytest.mark.parametrize("pairs", ["x", "-1", "1.5", "²"])
+@pytest.mark.parametrize("pairs", ["x", "-1", "1.5", "²", "9" * 5000])
 def test_what_is_no_number_of_pairs_is_refused(pairs: Any) -> None:
     with pytest.raises(BadOption, match=r"pairs: .* is not a number of pairs"):
         Options(pairs=pairs)
+
+
+@pytest.mark.parametrize("asked", [("a", "b"), ("a",), ("a", (1,)), ("a", ("b",), "c"), 5])
+def test_what_is_no_token_with_tokens_is_refused(asked: Any) -> None:
+    with pytest.raises(BadOption, match=r"asked: type .* is not accepted; give a text such as"):
+        Options(asked=(asked,))
 
 
 @pytest.mark.parametrize(
