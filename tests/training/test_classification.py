@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,12 @@ def test_a_class_and_a_text_are_read_as_latin_1_where_they_are_not_utf_8(tmp_pat
     assert read_labeled(path) == [("0", "café ,"), ("1", "a b")]
     path.write_bytes("0 café ,\n1 \n".encode())
     assert read_labeled(path) == [("0", "café ,"), ("1", "")]
+
+
+def test_compressed_latin_1_is_read_like_plain(tmp_path: Path) -> None:
+    path = tmp_path / "mr.all.gz"
+    path.write_bytes(gzip.compress("0 café ,\n1 a b\n".encode("latin-1")))
+    assert read_labeled(path) == [("0", "café ,"), ("1", "a b")]
 
 
 def test_siblings_of_a_training_file_are_its_splits(tmp_path: Path) -> None:

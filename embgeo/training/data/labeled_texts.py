@@ -1,4 +1,4 @@
-"""Documents with a class each, read from the usual layouts of text classification."""
+"""Documents with classes in the usual file formats of text classification."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from pathlib import Path
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
-from embgeo.training.data.text import find_ending, read_lines
+from embgeo.training.data.text import BYTE_ORDER_MARK, find_ending, read_blocks, read_lines
 
 #: A class and a text.
 LabeledText = tuple[str, str]
 
-#: What names of files contain, by split, in the order in which it is looked for.
+#: Parts of file names by split, in order of preference.
 SPLIT_NAMES = {"valid": ("valid", "val", "dev"), "test": ("test",)}
 _TEXT_COLUMN, _LABEL_COLUMN = "text", "label"
-_WAY_OUT = "correct the line"
 
 
 def find_splits(path: Path) -> dict[str, Path]:
-    """The files of the splits, "train" first: those of a folder, or a file and its siblings.
+    """Find the files of the splits in a folder, or next to a training file.
 
-    A file whose name contains "train" has siblings of the same name with "test", "dev", "valid" or
-    "val" in its place. A file whose name does not is all there is, and is cut.
+    Next to a file with "train" in its name, those with "test", "dev", "valid" or "val" in its place
+    are the other splits. A file without "train" in its name is cut.
     """
     train = path
     if path.is_dir():
@@ -50,12 +49,12 @@ def find_splits(path: Path) -> dict[str, Path]:
 
 
 def read_labeled(path: Path) -> list[LabeledText]:
-    """All documents of a file, by the ending of its name.
+    """Read the documents of a file, whose format its name tells.
 
     ``.jsonl``: objects with ``label`` and ``text``. ``.csv`` and ``.tsv``: with a header, the
-    columns of these names; without, the class comes first, and the text is in the last column of a
-    ``.tsv`` and in all others of a ``.csv``. Anything else: a class, a blank and a text, as UTF-8
-    or, where it is not, as Latin-1.
+    columns of these names; without, the class comes first, and the text is the last column of a
+    ``.tsv`` and all others of a ``.csv``. Anything else: lines of a class, a blank and a text, in
+    UTF-8 or else Latin-1.
     """
     found = list(READERS.get(find_ending(path), read_pairs)(path))
     if not found:
@@ -64,7 +63,7 @@ def read_labeled(path: Path) -> list[LabeledText]:
 
 
 def read_jsonl(path: Path) -> Iterator[LabeledText]:
-    """Objects, one a line."""
+    """JSON objects, one a line."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -82,7 +81,7 @@ def read_jsonl(path: Path) -> Iterator[LabeledText]:
 
 
 def read_csv(path: Path) -> Iterator[LabeledText]:
-    """Columns between commas, quoted where they contain some."""
+    """Columns between commas, quoted where necessary."""
     rows = csv.reader(read_lines(path), strict=True)
     counted = iter(enumerate(rows, 1))
     try:
@@ -100,7 +99,7 @@ def read_tsv(path: Path) -> Iterator[LabeledText]:
 def read_columns(
     path: Path, rows: Iterable[tuple[int, list[str]]], join: Callable[[list[str]], str]
 ) -> Iterator[LabeledText]:
-    """Class and text of each row of a table, whose first row may be a header."""
+    """Class and text of each row of a table that may have a header."""
     label, text = 0, -1
     named = False
     for number, row in rows:
@@ -116,21 +115,15 @@ def read_columns(
 
 def read_pairs(path: Path) -> Iterator[LabeledText]:
     """A class, a blank and a text in each line."""
+    data = b"".join(read_blocks(path)).removeprefix(BYTE_ORDER_MARK)
+    if b"\0" in data:
+        raise UnreadableFile("it is binary, not text", where=path, way_out="give plain text")
     try:
-        lines = list(read_lines(path))
-    except UnreadableFile:
-        try:
-            lines = path.read_bytes().decode("utf-8").split("\n")
-        except UnicodeDecodeError:
-            lines = path.read_bytes().decode("latin-1").split("\n")
-            if any("\0" in line for line in lines):
-                raise UnreadableFile(
-                    "it is binary, not text", where=path, way_out="give plain text"
-                ) from None
-        else:
-            raise
-    for number, line in enumerate(lines, 1):
-        label, blank, text = line.rstrip("\r\n").partition(" ")
+        whole = data.decode("utf-8")
+    except UnicodeDecodeError:
+        whole = data.decode("latin-1")
+    for number, line in enumerate(whole.split("\n"), 1):
+        label, blank, text = line.rstrip("\r").partition(" ")
         if not line.strip():
             continue
         if not label or not blank:
@@ -138,7 +131,7 @@ def read_pairs(path: Path) -> Iterator[LabeledText]:
         yield label, text
 
 
-#: By the ending of a file's name.
+#: By the suffix of a file's name.
 READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
     ".jsonl": read_jsonl,
     ".csv": read_csv,
@@ -147,5 +140,5 @@ READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
 
 
 def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:
-    """What is said of a line that cannot be read."""
-    return UnreadableFile(f"line {number:,} {what}", where=path, way_out=_WAY_OUT)
+    """The error for a line that cannot be read."""
+    return UnreadableFile(f"line {number:,} {what}", where=path, way_out="correct the line")

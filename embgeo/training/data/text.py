@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
@@ -13,14 +13,14 @@ from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.bounded.small_files import read_head
 
 _BLOCK = 2**20
-_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def pieces(path: Path) -> Iterator[str]:
-    """The text of a file in order, in pieces that end behind a line or, in a long one, at a space.
+    """Yield the text of a file in pieces that end after a line or, within a long line, at a space.
 
-    `path`: UTF-8, plain or compressed by gzip, xz, bzip2 or zstd, detected from its first bytes.
+    `path`: UTF-8, plain or compressed by gzip, xz, bzip2 or zstd, as its first bytes tell.
     """
     line = 1
     for block in _whole_lines(path):
@@ -35,13 +35,13 @@ def pieces(path: Path) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file with their ends; only line feeds end a line. Raises as :func:`pieces`."""
+    """Yield the lines of a file with their line feeds, which alone end a line."""
     for piece in pieces(path):
         yield from io.StringIO(piece, newline="\n")
 
 
 def find_ending(path: Path) -> str:
-    """The suffix of the name in lower case, without that of the compression."""
+    """The suffix of the name in lower case, before that of a compression."""
     suffixes = [one.lower() for one in path.suffixes]
     if suffixes and suffixes[-1] in (".gz", ".xz", ".bz2"):
         suffixes.pop()
@@ -49,12 +49,18 @@ def find_ending(path: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Of the file as it lies there, compressed or not."""
+    """SHA-256 of a file as it is stored, compressed or not."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise cannot_read(path, error) from error
+
+
+def hash_files(path: Path, files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of each file of a data set, by its path below the folder `path`, or next to it."""
+    folder = path if path.is_dir() else path.parent
+    return {file.relative_to(folder).as_posix(): sha256(file) for file in files}
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
@@ -65,7 +71,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
                 raise UnreadableFile(
                     "it is UTF-16, not UTF-8", where=path, way_out="save the text as UTF-8"
                 )
-            block = block.removeprefix(_MARK)
+            block = block.removeprefix(BYTE_ORDER_MARK)
         if b"\0" in block:
             raise UnreadableFile("it is binary, not text", where=path, way_out="give plain text")
         whole, rest = _cut(rest + block)
@@ -82,7 +88,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, decompressed, in blocks. Raises as :func:`pieces`, for text or not."""
+    """Yield the decompressed bytes of a file in blocks."""
     codec, empty = codec_of(read_head(path)), True
     try:
         with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
@@ -96,6 +102,6 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """What ends behind the last line end or, where there is none, before a space; and the rest."""
+    """Split after the last line feed or, without one, before the last blank."""
     at = data.rfind(b"\n") + 1 or max(data.rfind(b" "), data.rfind(b"\t"), 0)
     return data[:at], data[at:]
