@@ -29,8 +29,10 @@ if __name__ == "__main__":
 
 from benchmarks.harness.steps import Steps, compare_speed, require
 from embgeo.training.data import Vocabulary
+from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
-from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, join_rows
+from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
+from embgeo.training.data.sequences import join_sequences
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World
 from embgeo.training.settings import from_tables
@@ -128,7 +130,9 @@ def make_corpus(size: Size, batches: int = 8) -> ParallelCorpus:
     generator = np.random.default_rng(0)
     lengths = generator.integers(5, 25, (2, batches * size.tokens // 12))
     sides = [
-        join_rows([generator.integers(1, size.n, length).tolist() for length in side])
+        join_sequences(
+            [generator.integers(1, size.n, length).tolist() for length in side], end=END_ROW
+        )
         for side in lengths
     ]
     split = ParallelSplit(sides[0], sides[1], ("",) * lengths.shape[1])

@@ -16,8 +16,8 @@ pytest.importorskip("tokenizers")
 
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.training.data import Corpus  # noqa: E402
+from embgeo.training.data.batches import RandomWindows  # noqa: E402
 from embgeo.training.data.byte_level import SEPARATOR, load_byte_level  # noqa: E402
-from embgeo.training.data.random_windows import RandomWindows  # noqa: E402
 from embgeo.training.loop.process import World  # noqa: E402
 from embgeo.training.loop.run import train_run  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402

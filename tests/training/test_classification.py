@@ -191,7 +191,7 @@ def test_notes_say_how_much_is_cut_of_what_is_left_of_posts(tmp_path: Path) -> N
     ]
     (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     config = settings(tmp_path, task={"strip": True})
-    (note,) = [one for one in make_task(config).load(config).notes if "are cut behind" in one]
+    (note,) = [one for one in make_task(config).load(config).notes if "are cut after" in one]
     assert "which shortens 50% of" in note
 
 

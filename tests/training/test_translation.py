@@ -26,8 +26,9 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.report.text.study import table
 from embgeo.training.data.byte_pairs import END_ROW, BytePairs
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
-from embgeo.training.data.parallel_corpus import ParallelSplit, join_rows
+from embgeo.training.data.parallel_corpus import ParallelSplit
 from embgeo.training.data.parallel_texts import cut_pairs, find_parallel, read_columns
+from embgeo.training.data.sequences import join_sequences
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams, take_best
 from embgeo.training.loop.process import World
 from embgeo.training.loop.run import train_run
@@ -95,7 +96,9 @@ def settings(place: Path, **tables: Any) -> StudySettings:
 def draw_pairs(n: int, longest: int = 6, size: int = 9) -> ParallelSplit:
     generator = np.random.default_rng(0)
     sides = [
-        join_rows([generator.integers(1, size, length).tolist() for length in lengths])
+        join_sequences(
+            [generator.integers(1, size, length).tolist() for length in lengths], end=END_ROW
+        )
         for lengths in generator.integers(1, longest, (2, n))
     ]
     return ParallelSplit(sides[0], sides[1], ("",) * n)
@@ -437,7 +440,7 @@ BAD = {
     "language": ({}, {"task": {"source": "fr"}}, "the train split is missing: no train.fr"),
     "test": ({}, {"task": {"test": "news"}}, "the test split is missing: no news.de and news.en"),
     "size": ({}, {"data": {"size": 5}}, "characters, and 5 rows do not suffice"),
-    "length": ({}, {"task": {"length": 2}}, "no pair of the training split has 2 tokens"),
+    "length": ({}, {"task": {"length": 2}}, "more than 2 tokens on a side"),
     "batch": ({}, {"training": {"batch": 4}}, "a batch of 4 tokens is shorter"),
     "accumulate": ({}, {"training": {"accumulate": 2}}, "accumulate of"),
     "method": ({}, {"compare": ["re"]}, "untied is about the matrices of a language model"),

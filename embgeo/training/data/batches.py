@@ -1,4 +1,4 @@
-"""A split as parallel streams, and the windows that training and evaluation see of them."""
+"""A split as parallel streams, and the batches of windows that training and evaluation read."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
+from embgeo.training.loop.process import World
 
-#: Merity et al. (2018): lengths are drawn about bptt, one in twenty about half of it.
+#: Merity et al. (2018): window lengths are drawn around bptt, one in twenty around half of it.
 _HALVED = 0.05
 _DEVIATION = 5.0
 _SHORTEST = 5
 
 
 class Window(NamedTuple):
-    """What one training step is given.
+    """The batch of a training step.
 
     Attributes
     ----------
     inputs, targets : Tensor of int64
         Shape (T, B); `targets` is one token later.
     length_ratio : float
-        By which the learning rate is multiplied: T/bptt where lengths are drawn at random, so that
-        a token counts alike in long and short windows; 1 where they are fixed.
+        Factor of the learning rate: T/bptt where lengths are random, so that a token counts alike
+        in long and short windows; 1 where lengths are fixed.
     first : bool
-        Whether the streams begin here: the model's state starts anew.
+        Whether the streams begin here, so that the model starts from its initial state.
     """
 
     inputs: Tensor
@@ -39,15 +40,15 @@ class Window(NamedTuple):
 
     @property
     def units(self) -> int:
-        """How many targets there are."""
+        """The number of targets."""
         return self.targets.numel()
 
 
-def columns(rows: npt.NDArray[np.int64], batch: int) -> Tensor:
-    """Lay a split out as `batch` streams side by side.
+def columns(rows: IntArray, batch: int) -> Tensor:
+    """Arrange a split as `batch` parallel streams.
 
-    What is left over at the end, fewer than `batch` tokens, is dropped, as in the field's training
-    scripts. Evaluation drops nothing.
+    The remainder, fewer than `batch` tokens, is dropped, as in the field's training scripts.
+    Evaluation drops nothing.
 
     Parameters
     ----------
@@ -57,12 +58,12 @@ def columns(rows: npt.NDArray[np.int64], batch: int) -> Tensor:
     Returns
     -------
     Tensor of int64
-        Shape (n // batch, batch), contiguous; column j follows on column j − 1.
+        Shape (n // batch, batch), contiguous; column j continues column j − 1.
 
     Raises
     ------
     BadOption
-        Less than two tokens for a stream.
+        Fewer than two tokens for a stream.
     """
     if batch < 1:
         raise BadOption(f"a batch of {batch:,} holds nothing", where="batch", way_out="give 1 up")
@@ -77,34 +78,34 @@ def columns(rows: npt.NDArray[np.int64], batch: int) -> Tensor:
 
 
 class Batches:
-    """A deterministic walk over columns, window by window, that can be resumed anywhere.
+    """The windows of parallel streams in order; the walk can be resumed anywhere.
 
-    ``for window in batches`` gives the rest of the current epoch; the position moves on before a
-    window is handed out, so that `state_dict` inside the loop is the state after that window.
-    Each target is seen once an epoch; the last window is as short as it has to be.
+    ``for window in batches`` yields the rest of the current epoch. The position advances before a
+    window is returned, so that `state_dict` inside the loop is the state after that window. Each
+    target occurs once an epoch; the last window may be shorter.
 
     Parameters
     ----------
     columns : Tensor of int64
-        As `columns` gives them, or some columns of these; shape (length, B).
+        The streams of `columns`, or some of them; shape (length, B).
     bptt : int
-        Steps of a window.
+        Tokens of a window.
     random_lengths : bool
         Draw the length of each window as AWD-LSTM does: N(bptt, 5), with probability 0.05
-        N(bptt/2, 5), at least 5. The draws depend on `seed` alone: neither the model nor anything
-        else that draws numbers changes the order of the data.
+        N(bptt/2, 5), at least 5. The draws depend on `seed` alone, so that no other random number
+        changes the order of the data.
 
     Attributes
     ----------
     epoch : int
-        How many epochs are finished.
+        Finished epochs.
     offset : int
-        Step of the columns at which the next window begins.
+        Place in the streams at which the next window begins.
 
     Raises
     ------
     BadOption
-        A window of no steps, or columns without two tokens.
+        A window without tokens, or streams with fewer than two.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class Batches:
             yield self.take()
 
     def take(self) -> Window:
-        """The next window; behind the last one of an epoch comes the first of the next."""
+        """The next window; after the last one of an epoch comes the first of the next."""
         steps = self.steps_per_epoch
         start = self.offset
         stop = min(start + self._length(), steps)
@@ -147,17 +148,17 @@ class Batches:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Targets of a column."""
+        """Targets of a stream."""
         return len(self.columns) - 1
 
     @property
     def windows_per_epoch(self) -> int:
-        """How many windows an epoch has; about this many where lengths are random."""
+        """Windows of an epoch, on average where lengths are random."""
         mean = self.bptt * (1 - _HALVED / 2) if self.random_lengths else self.bptt
         return max(1, -int(-self.steps_per_epoch // mean))
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that `load_state_dict` needs to go on with the same windows."""
+        """Everything that `load_state_dict` needs."""
         return {
             "epoch": self.epoch,
             "offset": self.offset,
@@ -167,13 +168,7 @@ class Batches:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken.
-
-        Raises
-        ------
-        BadOption
-            The state is of other data.
-        """
+        """Continue from `state`; `BadOption` if it belongs to other data."""
         if (state["steps"], state["bptt"]) != (self.steps_per_epoch, self.bptt):
             raise BadOption(
                 f"the state is of {state['steps']:,} steps in windows of {state['bptt']:,}, the "
@@ -193,21 +188,19 @@ class Batches:
 
 
 class DrawnBatches:
-    """A walk over batches in an order that is drawn anew in every epoch, and can be resumed.
+    """Batches in an order that is drawn anew in every epoch; the walk can be resumed.
 
     The draws depend on seed and epoch alone.
 
     Attributes
     ----------
     epoch : int
-        How many epochs are finished.
+        Finished epochs.
     offset : int
-        Batches of the present epoch that were taken.
+        Batches of the current epoch that were taken.
     steps_per_epoch : int
-        Batches of an epoch, which have windows of one step.
+        Batches of an epoch.
     """
-
-    steps_per_epoch: int
 
     def __init__(self, steps_per_epoch: int) -> None:
         self.steps_per_epoch = self.windows_per_epoch = steps_per_epoch
@@ -218,54 +211,113 @@ class DrawnBatches:
         """Draw the order of the epoch."""
         raise NotImplementedError
 
+    def take(self) -> Any:
+        """The next batch; after the last one of an epoch comes the first of the next."""
+        raise NotImplementedError
+
     def advance(self) -> None:
-        """To the next batch; behind the last one of an epoch comes the first of the next."""
+        """Go on to the next batch, and to the next epoch after the last batch."""
         self.offset += 1
         if self.offset == self.steps_per_epoch:
             self.epoch, self.offset = self.epoch + 1, 0
             self.draw_order()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that `load_state_dict` needs to go on, with the same settings and data."""
-        return {"epoch": self.epoch, "offset": self.offset}
+        """Everything that `load_state_dict` needs, given the same settings and data."""
+        return {"epoch": self.epoch, "offset": self.offset, "steps": self.steps_per_epoch}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken."""
+        """Continue from `state`; `BadOption` if it belongs to other data."""
+        steps = state.get("steps", self.steps_per_epoch)
+        if steps != self.steps_per_epoch:
+            raise BadOption(
+                f"the state is of {steps:,} batches an epoch, the data have "
+                f"{self.steps_per_epoch:,}",
+                way_out="resume with the settings and the text that the run began with",
+            )
         self.epoch, self.offset = int(state["epoch"]), int(state["offset"])
         self.draw_order()
 
 
-#: Target of positions that only fill up the last stream.
+class RandomWindows(DrawnBatches):
+    """Shuffled windows of a text, without a state from window to window.
+
+    Each epoch cuts the text into windows, from a first token that is drawn anew. The remainder,
+    less than a batch, is dropped.
+
+    `rows`: the training split, shape (n,). `batch`: windows of a step, over all processes. `bptt`:
+    targets of a window.
+    """
+
+    def __init__(self, rows: Tensor, batch: int, bptt: int, *, world: World, seed: int) -> None:
+        # One window fewer than fit, so that all of them can be shifted.
+        self.windows = max(0, len(rows) // bptt - 1)
+        if self.windows < batch:
+            raise BadOption(
+                f"{len(rows):,} tokens are too few for {batch:,} windows of {bptt:,}",
+                where="batch",
+                way_out="give a smaller batch or more text",
+            )
+        self.rows, self.batch, self.bptt = rows, batch, bptt
+        self.world, self.seed = world, seed
+        super().__init__(self.windows // batch)
+
+    def draw_order(self) -> None:
+        generator = np.random.default_rng((self.seed, self.epoch))
+        moved = int(generator.integers(self.bptt))
+        self.starts = torch.from_numpy(moved + self.bptt * generator.permutation(self.windows))
+
+    def take(self) -> Window:
+        chosen = self.starts[self.offset * self.batch : (self.offset + 1) * self.batch]
+        places = self.world.part(chosen + torch.arange(self.bptt + 1).unsqueeze(1))
+        found = self.rows[places.to(self.rows.device)]
+        self.advance()
+        return Window(found[:-1], found[1:], 1.0, first=True)
+
+
+def split_batch(batch: int, unit: str, world: World) -> slice:
+    """The part of a batch that this process takes, as large as that of any other."""
+    if batch % world.size:
+        raise BadOption(
+            f"a batch of {batch:,} {unit} cannot be split over {world.size} processes",
+            where="batch",
+            way_out=f"give a multiple of {world.size}",
+        )
+    own = batch // world.size
+    return slice(world.rank * own, (world.rank + 1) * own)
+
+
+#: Target of positions that pad the last stream.
 IGNORED = -100
 
 
 def streams(
-    rows: npt.NDArray[np.int64],
+    rows: IntArray,
     batch: int,
     bptt: int,
     device: torch.device | str,
     *,
     stride: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Windows of inputs and targets, in which each token but the first is a target once.
+    """Yield windows in which each token but the first is a target once.
 
     Parameters
     ----------
     rows : array of int64
         Shape (n,).
     batch : int
-        Streams; fewer where they would be empty.
+        Streams; fewer if some would be empty.
     bptt : int
-        Steps of a window.
+        Tokens of a window.
     stride : int, optional
-        Steps from the end of one window to the end of the next; by default `bptt`. With less,
-        windows overlap: what is read again is there as context, and its targets are `IGNORED`.
+        Tokens from the end of one window to the end of the next; by default `bptt`. With less,
+        windows overlap: tokens that are read again serve as context, and their targets are
+        `IGNORED`.
 
     Yields
     ------
     inputs, targets : Tensor of int64
-        Shape (T, B), in the order of time; targets that only fill up the last stream are
-        `IGNORED`.
+        Shape (T, B), time first; targets that pad the last stream are `IGNORED`.
     """
     new = bptt if stride is None else stride
     for name, value in (("batch", batch), ("bptt", bptt), ("stride", new)):

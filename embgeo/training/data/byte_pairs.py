@@ -1,31 +1,44 @@
-"""Pieces of words that are learned from a text by byte-pair encoding."""
+"""Byte-pair encoding that is learned from a text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from embgeo.core.errors import BadOption
-from embgeo.training.data.vocabulary import END, Vocabulary
+from embgeo.training.data.tokenizer import Tokenizer, import_tokenizers
+from embgeo.training.data.vocabulary import END
 
-Ints = npt.NDArray[np.int64]
-
-#: The row of `END`, which begins and ends what a model writes.
+#: The row of `END`, which begins and ends a translation.
 END_ROW = 0
-#: Sentences that are encoded together: what the library returns takes kilobytes a sentence.
-AT_ONCE = 10_000
 
 
-class BytePairs:
-    """Byte-pair encoding of the characters of a text, with spaces as characters of their own.
+def learn_pairs(
+    lines: Iterable[str], size: int, *, special: str, split: Any, decoder: Any, **options: Any
+) -> str:
+    """Learn a ``tokenizer.json``; the same lines give the same one.
 
-    Characters that the text does not have are left out of what is encoded.
+    `size`: rows at most. `special`: the token of row 0. `split`, `decoder`: pre-tokenizer and
+    decoder of the package tokenizers. `options`: further options of its trainer.
+    """
+    from tokenizers import Tokenizer, models, trainers
 
-    `sentences`: what the pieces are learned from. `size`: pieces at most, `END` among them.
+    learned = Tokenizer(models.BPE())
+    learned.pre_tokenizer, learned.decoder = split, decoder
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[special], show_progress=False, **options
+    )
+    learned.train_from_iterator(lines, trainer)
+    text: str = learned.to_str()
+    return text
+
+
+class BytePairs(Tokenizer):
+    """Byte-pair encoding of characters, with spaces as characters of their own.
+
+    Characters that the text lacks are left out of what is encoded.
+
+    `sentences`: the text to learn from. `size`: pieces at most, `END` among them.
 
     References
     ----------
@@ -34,44 +47,24 @@ class BytePairs:
     """
 
     def __init__(self, sentences: Iterable[str], size: int) -> None:
-        try:
-            from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-        except ImportError as error:
-            raise BadOption(
-                "translation needs the package tokenizers",
-                way_out="pip install 'embgeo[train]'",
-            ) from error
-        known: Any = Tokenizer(models.BPE())
-        known.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
+        library = import_tokenizers("translation")
+        split = library.pre_tokenizers
+        text = learn_pairs(
+            sentences,
+            size,
+            special=END,
+            split=split.Sequence([split.Metaspace(), split.Punctuation()]),
+            decoder=library.decoders.Metaspace(),
         )
-        known.decoder = decoders.Metaspace()
-        known.encode_special_tokens = True  # in a sentence the name of `END` is text
-        trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=[END], show_progress=False)
-        known.train_from_iterator(sentences, trainer)
-        if known.get_vocab_size() > size:
+        super().__init__(None, text)
+        if self.size > size:
             raise BadOption(
-                f"the text has {known.get_vocab_size() - 1:,} characters, and {size:,} rows do not "
-                "suffice",
+                f"the text has {self.size - 1:,} characters, and {size:,} rows do not suffice",
                 where="size",
                 way_out="make size of [data] larger",
             )
-        self._known = known
-        self.size: int = known.get_vocab_size()
-
-    def encode(self, sentences: Iterable[str]) -> Iterator[list[int]]:
-        """Rows of each sentence, without `END`."""
-        left = iter(sentences)
-        while batch := list(islice(left, AT_ONCE)):
-            for one in self._known.encode_batch(batch, add_special_tokens=False):
-                yield one.ids
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
-        """The sentences of pieces; `END` is left out."""
-        found: list[str] = self._known.decode_batch([list(one) for one in rows])
+        """The sentences of pieces, without `END`."""
+        found: list[str] = self.tokenizer.decode_batch([list(one) for one in rows])
         return found
-
-    def vocabulary(self, counts: Ints) -> Vocabulary:
-        """The pieces in the order of their rows, with how often each occurs."""
-        tokens = tuple(self._known.id_to_token(row) for row in range(self.size))
-        return Vocabulary(tokens, counts, None, END_ROW)

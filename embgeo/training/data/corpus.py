@@ -1,63 +1,62 @@
-"""A corpus: three splits as rows of one vocabulary, and what was decided about the text."""
+"""Texts as three splits of rows of one vocabulary."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.encoding import Encode, EncodingRules, Words, cut_text, encode_files
-from embgeo.training.data.layouts import SPLITS, CorpusLayout, KnownCorpus, find_layout
-from embgeo.training.data.text import sha256
+from embgeo.training.data.encoding import Ids, Words, cut_text, encode_files
+from embgeo.training.data.layouts import SPLITS, KnownCorpus, find_layout
+from embgeo.training.data.text import hash_files, sha256
 from embgeo.training.data.tokenizer import ENDS, Tokenizer
 from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, place_words, ranked
 
 UNITS = ("sentences", "stream")
-#: For texts in which no word is ``<unk>`` yet; as WikiText was made.
+#: For texts without ``<unk>``, as in the making of WikiText.
 DEFAULT_MIN_COUNT = 3
-#: Below this nothing can be learned or measured.
+#: Fewer tokens cannot be learned from or measured.
 FEWEST_TRAINING_TOKENS = 100
 FEWEST_TOKENS = 2
-
-Ids = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a model is trained and measured on.
+    """The splits of a text as rows of a vocabulary.
 
     Attributes
     ----------
     name : str
-        ``wikitext-2`` or ``ptb`` where the text is that; otherwise that of the file or folder.
+        ``wikitext-2`` or another published corpus; else the name of the file or folder.
     train, valid, test : array of int64
         Rows of the vocabulary in the order of the text; `test` may be None.
     unit : str
         "sentences", each line ending in `Vocabulary.end`, or "stream".
     notes : tuple of str
-        What was decided about the text, in words.
+        What was decided about the text.
     files : dict of str to str
-        SHA-256 of each file that was read, by its path below the given folder, and of a tokenizer
-        that was learned.
+        SHA-256 of each file that was read, by its path below the given folder, and of a learned
+        tokenizer.
     tokenizer : str, optional
-        One that was learned from the training split, as a ``tokenizer.json``.
+        The ``tokenizer.json`` that was learned from the training split.
     row_bytes : array of int64, optional
-        How many bytes of text each row stands for, shape (N,), where that is known.
+        The bytes of text that each row stands for, where known; shape (N,).
     """
 
     name: str
     vocabulary: Vocabulary
-    train: npt.NDArray[np.int64]
-    valid: npt.NDArray[np.int64]
-    test: npt.NDArray[np.int64] | None
+    train: IntArray
+    valid: IntArray
+    test: IntArray | None
     unit: str
     notes: tuple[str, ...]
     files: dict[str, str]
     tokenizer: str | None = None
-    row_bytes: npt.NDArray[np.int64] | None = None
+    row_bytes: IntArray | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -80,17 +79,16 @@ def load_corpus(
 ) -> Corpus:
     """Read a text or a folder of texts as rows of a vocabulary.
 
-    Words are what white space separates. `find_layout` says which files are which split and
-    `cut_text` how a text without splits is cut.
+    White space separates words. `find_layout` finds the splits of a folder, and `cut_text` cuts a
+    text without splits.
 
     Parameters
     ----------
     path : Path
         UTF-8 text, plain or compressed (.gz, .xz, .bz2), or a folder.
     unit : str, optional
-        "sentences": each line ends in an end-of-sentence token. "stream": line ends mean nothing
-        to words, and what the tokenizer makes of them to a tokenizer. Sentences by default, if
-        there is such a token.
+        "sentences": each line ends in an end-of-sentence token, the default if there is such a
+        token. "stream": words ignore line ends, and a tokenizer encodes them.
     min_count : int, optional
         Words that occur less often in the training split are unknown; 3 where neither this nor
         `size` is given, and 1 where the text has ``<unk>`` already.
@@ -99,53 +97,68 @@ def load_corpus(
     tokenizer : Path, optional
         A ``tokenizer.json`` in place of words; rows are its ids.
     tokens : int, optional
-        Number of tokens of the training split to use, from its start; counts and vocabulary are
-        of these.
+        Tokens of the training split to use, from its start, also for counts and vocabulary.
     shuffle : bool
-        Whether the training split of a text without splits is shuffled in pieces; see `cut_text`.
+        Whether to shuffle pieces of the training split of a text without splits; see `cut_text`.
     vocabulary : Vocabulary, optional
-        Words of which have a row, in this order, whatever `min_count` and `size` are.
+        A vocabulary to use, whatever `min_count` and `size` are.
     seed : int
-        Of the draws that cut and shuffle a text without splits. Not that of a run: runs with
-        several seeds are to be measured on the same text.
+        Seed that cuts and shuffles a text without splits; independent of the seeds of runs, which
+        have to be measured on the same text.
 
     Raises
     ------
     UnreadableFile
-        No text, or none that can be used: missing, empty, tiny, binary, not UTF-8, damaged; a
-        tokenizer that cannot be read or run.
+        A text that is missing, empty, tiny, binary, not UTF-8 or damaged; an unusable tokenizer.
     BadOption
-        An option that makes no sense for this text.
+        An option that does not fit the text.
     """
-    _check(unit, min_count, size, tokenizer, tokens)
+    _check_options(unit, min_count, size, tokenizer, tokens)
     layout = find_layout(path)
     notes = list(layout.notes)
     reader = Words(path) if tokenizer is None else Tokenizer(tokenizer)
     unit = unit or ("stream" if reader.end() is None else "sentences")
-    rules = _rules(layout, reader, unit)
-    ids = _splits(layout, reader.encode, rules, tokens, (shuffle, seed), notes)
+    end = None if unit == "stream" else _find_end(reader)
+    published = layout.published
+    known_lines = tokenizer is None and published is not None and published.empty_lines
+    encode = partial(encode_files, encode=reader.encode, end=end, empty_lines=known_lines)
+    if "all" in layout.splits:
+        text = encode(layout.splits["all"])
+        ids, how = cut_text(text, stream=end is None, seed=seed, shuffle=shuffle)
+        ids["train"] = ids["train"][:tokens]
+        notes.append(f"a twentieth each for validation and test: {how}")
+    else:
+        ids = {
+            split: encode(files, limit=tokens if split == "train" else None).ids
+            for split, files in layout.splits.items()
+        }
     check_splits(ids, path)
     if tokens is not None:
         notes.append(f"the first {len(ids['train']):,} tokens of the training text")
-    published = layout.published
     if published is not None and not _is_published(published, ids, tokens):
-        if rules.end is not None:
+        if end is not None:
             notes.append(f"files are named as those of {published.name}, but hold another text")
         published = None
     if isinstance(reader, Tokenizer):
         counts = np.bincount(ids["train"], minlength=reader.size)
-        vocabulary = reader.vocabulary(counts, end=rules.end is not None)
+        vocabulary = reader.vocabulary(counts, end=end is not None)
         rows = {split: found.astype(np.int64) for split, found in ids.items()}
-    elif vocabulary is not None:
-        vocabulary, row_of = place_words(list(reader), ids["train"], vocabulary)
-        notes.append("words are those of the weights that training starts from")
-        rows = {split: row_of[found] for split, found in ids.items()}
     else:
-        vocabulary, rows = _by_words(reader, ids, min_count, size, rules, notes)
-    notes += _about_unknown(vocabulary, rows)
-    if published is not None:
-        notes += _about_types(vocabulary, published)
-    files = hash_files(path, layout)
+        if vocabulary is not None:
+            vocabulary, row_of = place_words(list(reader), ids["train"], vocabulary)
+            notes.append("words are those of the weights that training starts from")
+        else:
+            vocabulary, row_of = _rank_words(reader, ids["train"], min_count, size, end, notes)
+        rows = {split: row_of[found] for split, found in ids.items()}
+    if vocabulary.unknown is not None:
+        shares = (f"{np.mean(r == vocabulary.unknown):.1%} of {split}" for split, r in rows.items())
+        notes.append(f"{vocabulary.tokens[vocabulary.unknown]} stands for {', '.join(shares)}")
+    if published is not None and len(vocabulary) != published.types:
+        notes.append(
+            f"{len(vocabulary):,} rows where {published.name} has {published.types:,} types: "
+            "perplexities are not to be compared with published ones"
+        )
+    files = hash_files(path, layout.files)
     if tokenizer is not None:
         files[tokenizer.name] = sha256(tokenizer)
     return Corpus(
@@ -160,9 +173,7 @@ def load_corpus(
     )
 
 
-def _rules(layout: CorpusLayout, reader: Words | Tokenizer, unit: str) -> EncodingRules:
-    if unit == "stream":
-        return EncodingRules(None)
+def _find_end(reader: Words | Tokenizer) -> int:
     end = reader.end()
     if end is None:
         raise BadOption(
@@ -170,58 +181,35 @@ def _rules(layout: CorpusLayout, reader: Words | Tokenizer, unit: str) -> Encodi
             where="unit",
             way_out="give stream",
         )
-    known = layout.published if isinstance(reader, Words) else None
-    return EncodingRules(end, empty_lines=known is not None and known.empty_lines)
-
-
-def _splits(
-    layout: CorpusLayout,
-    encode: Encode,
-    rules: EncodingRules,
-    tokens: int | None,
-    drawing: tuple[bool, int],
-    notes: list[str],
-) -> dict[str, Ids]:
-    if "all" in layout.splits:
-        text = encode_files(layout.splits["all"], encode, rules)
-        cut, how = cut_text(text, stream=rules.end is None, seed=drawing[1], shuffle=drawing[0])
-        notes.append(f"a twentieth each for validation and test: {how}")
-        return {**cut, "train": cut["train"][:tokens]}
-    return {
-        split: encode_files(files, encode, rules, limit=tokens if split == "train" else None).ids
-        for split, files in layout.splits.items()
-    }
+    return end
 
 
 def _is_published(published: KnownCorpus, ids: dict[str, Ids], tokens: int | None) -> bool:
-    """Whether splits are as long as published: other corpora have files of the same names."""
+    """Whether splits are as long as published; other corpora have files of the same names."""
     lengths = dict(zip(SPLITS, published.tokens, strict=True))
     compared = SPLITS if tokens is None else SPLITS[1:]
     return all(len(ids[split]) == lengths[split] for split in compared)
 
 
-def _by_words(
+def _rank_words(
     words: Words,
-    ids: dict[str, Ids],
+    train: Ids,
     min_count: int | None,
     size: int | None,
-    rules: EncodingRules,
+    end: int | None,
     notes: list[str],
-) -> tuple[Vocabulary, dict[str, npt.NDArray[np.int64]]]:
-    counts = np.bincount(ids["train"], minlength=len(words))
+) -> tuple[Vocabulary, IntArray]:
+    """Choose `min_count` if it is not given, and rank the words."""
+    counts = np.bincount(train, minlength=len(words))
     if min_count is None:
         has_unknown = UNKNOWN in words and counts[words[UNKNOWN]] > 0
         min_count = 1 if has_unknown or size is not None else DEFAULT_MIN_COUNT
     if min_count > 1:
         notes.append(f"words that occur less than {min_count:,} times in train are {UNKNOWN}")
-    vocabulary, row_of = ranked(
-        list(words), counts, min_count=min_count, size=size, end=rules.end is not None
-    )
-    rows = {split: row_of[found] for split, found in ids.items()}
-    return vocabulary, rows
+    return ranked(list(words), counts, min_count=min_count, size=size, end=end is not None)
 
 
-def _check(
+def _check_options(
     unit: str | None,
     min_count: int | None,
     size: int | None,
@@ -245,7 +233,7 @@ def _check(
 
 
 def check_splits(splits: dict[str, Ids], path: Path) -> None:
-    """`UnreadableFile` for a split with next to no tokens."""
+    """Refuse splits with too few tokens."""
     for split, ids in splits.items():
         fewest = FEWEST_TRAINING_TOKENS if split == "train" else FEWEST_TOKENS
         if len(ids) < fewest:
@@ -254,31 +242,3 @@ def check_splits(splits: dict[str, Ids], path: Path) -> None:
                 where=path,
                 way_out="give more text",
             )
-
-
-def hash_files(path: Path, layout: CorpusLayout) -> dict[str, str]:
-    """SHA-256 of each file, by its path below the folder."""
-    folder = path if path.is_dir() else path.parent
-    return {
-        file.relative_to(folder).as_posix(): sha256(file)
-        for files in layout.splits.values()
-        for file in files
-    }
-
-
-def _about_unknown(vocabulary: Vocabulary, rows: dict[str, npt.NDArray[np.int64]]) -> list[str]:
-    if vocabulary.unknown is None:
-        return []
-    shares = (
-        f"{np.mean(found == vocabulary.unknown):.1%} of {split}" for split, found in rows.items()
-    )
-    return [f"{vocabulary.tokens[vocabulary.unknown]} stands for {', '.join(shares)}"]
-
-
-def _about_types(vocabulary: Vocabulary, published: KnownCorpus) -> list[str]:
-    if len(vocabulary) == published.types:
-        return []
-    return [
-        f"{len(vocabulary):,} rows where {published.name} has {published.types:,} types: "
-        "perplexities are not to be compared with published ones"
-    ]

@@ -1,4 +1,4 @@
-"""Batches of documents with classes, redrawn in every epoch."""
+"""Batches of documents with classes, shuffled in every epoch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
-from embgeo.training.data.batches import DrawnBatches
-from embgeo.training.data.labeled_corpus import Ints, LabeledDocuments
+from embgeo.training.data.batches import DrawnBatches, split_batch
+from embgeo.training.data.labeled_corpus import LabeledDocuments
 from embgeo.training.loop.process import World
 
 
@@ -20,7 +21,8 @@ class DocumentBatch(NamedTuple):
     Attributes
     ----------
     rows : Tensor of int64
-        Shape (B, T), T tokens of the longest one; behind the end of a document stands any row.
+        Shape (B, T), with T tokens of the longest document; rows after the end of a document are
+        arbitrary.
     lengths : Tensor of int64
         Tokens of each document, on the CPU; shape (B,).
     classes : Tensor of int64
@@ -39,11 +41,9 @@ class DocumentBatch(NamedTuple):
 
 
 class DocumentBatches(DrawnBatches):
-    """Documents in an order that is drawn.
+    """Shuffled documents; an epoch ends with its last whole batch.
 
-    What is left of an epoch behind its last whole batch is not seen in it.
-
-    `batch`: documents of a step, over all processes. `unit`: what documents are called in errors.
+    `batch`: documents of a step, over all processes. `unit`: what errors call the documents.
     """
 
     def __init__(
@@ -62,36 +62,25 @@ class DocumentBatches(DrawnBatches):
                 f"{len(documents):,}",
                 way_out="make batch of [training] smaller",
             )
-        if batch % world.size:
-            raise BadOption(
-                f"a batch of {batch:,} {unit} cannot be split over {world.size} processes",
-                way_out=f"give a multiple of {world.size}",
-            )
         self.documents, self.batch, self.seed = documents, batch, seed
-        self.world, self.device = world, device
+        self.own, self.device = split_batch(batch, unit, world), device
         super().__init__(len(documents) // batch)
 
     def draw_order(self) -> None:
-        """The documents of the epoch in their order."""
         generator = np.random.default_rng([self.seed, self.epoch])
         self.order = generator.permutation(len(self.documents))
 
     def take(self) -> DocumentBatch:
-        """The next batch of this process."""
-        own = self.batch // self.world.size
-        begin = self.offset * self.batch + self.world.rank * own
-        found = gather(self.documents, self.order[begin : begin + own], self.device)
+        chosen = self.order[self.offset * self.batch :][self.own]
         self.advance()
-        return found
+        return gather(self.documents, chosen, self.device)
 
 
-def gather(documents: LabeledDocuments, chosen: Ints, device: torch.device) -> DocumentBatch:
-    """Some documents as a batch."""
-    begins = documents.ends[chosen]
-    lengths = documents.ends[chosen + 1] - begins
-    places = begins[:, None] + np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
+def gather(documents: LabeledDocuments, chosen: IntArray, device: torch.device) -> DocumentBatch:
+    """Make a batch of some documents."""
+    rows, lengths = documents.pad(chosen)
     return DocumentBatch(
-        torch.from_numpy(documents.rows[places]).to(device),
+        torch.from_numpy(rows).to(device),
         torch.from_numpy(lengths),
         torch.from_numpy(documents.classes[chosen]).to(device),
     )

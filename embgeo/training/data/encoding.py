@@ -1,29 +1,28 @@
-"""Files of a text as one array of numbers, and its cut into splits where it has none."""
+"""Files of a text as one array of tokens, and the cut of a text without splits."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.text import pieces
 from embgeo.training.data.vocabulary import END
 
-#: Bounds what a mistaken or hostile text takes in memory.
+Ids = npt.NDArray[np.int32]
+#: Bounds the memory that a mistaken or hostile text takes.
 MOST_TYPES = 10_000_000
 
 
 class Words(dict[str, int]):
-    """Words to numbers; a new word gets the next one.
-
-    `path`: of the text, named in errors.
-    """
+    """The number of each word; a new word gets the next one. Errors name `path`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,7 +36,7 @@ class Words(dict[str, int]):
         return self[END]
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        """Numbers of the words of each line; white space of any kind separates them."""
+        """Numbers of the words of each line, which white space separates."""
         if len(self) > MOST_TYPES:
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
@@ -48,60 +47,52 @@ class Words(dict[str, int]):
 
 
 #: Lines of a text to the numbers of their tokens. Lines of a stream have their line ends.
-Encode = Callable[[list[str]], Sequence[Sequence[int]]]
+Encode = Callable[[list[str]], Iterable[Sequence[int]]]
 
-#: Bounds what a mistaken or hostile text takes in memory.
+#: Bounds the memory that a mistaken or hostile text takes.
 MOST_TOKENS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class EncodingRules:
-    """What becomes of line ends.
-
-    Attributes
-    ----------
-    end : int, optional
-        Number of the token that is put at the end of each line; None for a stream.
-    empty_lines : bool
-        Whether an empty line is a line like others; otherwise it separates paragraphs and has no
-        token.
-    separator : int, optional
-        Number of the token that is put at the end of each file.
-    """
-
-    end: int | None
-    empty_lines: bool = False
-    separator: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class EncodedText:
-    """A text as numbers.
+    """The tokens of a text, shape (n,), and where its lines and paragraphs end among them.
 
-    Attributes
-    ----------
-    ids : array of int32
-        Shape (n,).
-    lines, paragraphs : array of int64
-        Where they end, as places in `ids`, ascending. A paragraph ends at an empty line and with
-        its file.
+    A paragraph ends at an empty line and at the end of its file.
     """
 
-    ids: npt.NDArray[np.int32]
-    lines: npt.NDArray[np.int64]
-    paragraphs: npt.NDArray[np.int64]
+    ids: Ids
+    lines: IntArray
+    paragraphs: IntArray
 
 
 def encode_files(
-    paths: Sequence[Path], encode: Encode, rules: EncodingRules, *, limit: int | None = None
+    paths: Sequence[Path],
+    encode: Encode,
+    *,
+    end: int | None,
+    empty_lines: bool = False,
+    separator: int | None = None,
+    limit: int | None = None,
 ) -> EncodedText:
-    """Read files one after the other, up to `limit` tokens in all."""
-    text = _Growing(rules)
+    """Encode files one after the other.
+
+    Parameters
+    ----------
+    end : int, optional
+        The token to put at the end of each line; None for a stream.
+    empty_lines : bool
+        Whether an empty line gets an end, too; otherwise it only separates paragraphs.
+    separator : int, optional
+        A token to put at the end of each file.
+    limit : int, optional
+        Tokens to read at most.
+    """
+    text = _GrowingText(end, empty_lines)
+    line_end = "\n" if end is None else ""
     for path in paths:
         for piece in pieces(path):
             # Not splitlines, which also cuts at form feeds, U+0085, U+2028 and others.
             *lines, rest = piece.split("\n")
-            line_end = "\n" if rules.end is None else ""
             for ids in encode([line + line_end for line in lines]):
                 text.ids.extend(ids)
                 text.end_line()
@@ -109,73 +100,64 @@ def encode_files(
                 text.ids.extend(*encode([rest]))
             if limit is not None and len(text.ids) >= limit:
                 del text.ids[limit:]
-                return text.finished()
+                return text.finish()
             if len(text.ids) > MOST_TOKENS:
                 raise UnreadableFile(
                     f"the text has more than {MOST_TOKENS:,} tokens",
                     where=path,
                     way_out="take its beginning with tokens = N",
                 )
-        text.end_file()
-    return text.finished()
+        if len(text.ids) > text.lines[-1]:
+            text.end_line()
+        if separator is not None:
+            text.ids.append(separator)
+        text.end_paragraph()
+    return text.finish()
 
 
-class _Growing:
-    def __init__(self, rules: EncodingRules) -> None:
-        self.rules = rules
+class _GrowingText:
+    def __init__(self, end: int | None, empty_lines: bool) -> None:
+        self.end, self.empty_lines = end, empty_lines
         self.ids = array("i")
         self.lines = array("q", [0])
         self.paragraphs = array("q", [0])
 
     def end_line(self) -> None:
-        if len(self.ids) > self.lines[-1] or self.rules.empty_lines:
-            if self.rules.end is not None:
-                self.ids.append(self.rules.end)
+        if len(self.ids) > self.lines[-1] or self.empty_lines:
+            if self.end is not None:
+                self.ids.append(self.end)
             self.lines.append(len(self.ids))
         else:
-            self._end_paragraph()
+            self.end_paragraph()
 
-    def end_file(self) -> None:
-        if len(self.ids) > self.lines[-1]:
-            self.end_line()
-        if self.rules.separator is not None:
-            self.ids.append(self.rules.separator)
-        self._end_paragraph()
-
-    def finished(self) -> EncodedText:
-        ids = np.frombuffer(self.ids, dtype=np.int32) if self.ids else np.empty(0, np.int32)
-        return EncodedText(ids, np.array(self.lines[1:]), np.array(self.paragraphs[1:]))
-
-    def _end_paragraph(self) -> None:
+    def end_paragraph(self) -> None:
         if len(self.ids) > self.paragraphs[-1]:
             self.paragraphs.append(len(self.ids))
 
+    def finish(self) -> EncodedText:
+        ids = np.frombuffer(self.ids, dtype=np.int32) if self.ids else np.empty(0, np.int32)
+        return EncodedText(ids, np.array(self.lines[1:]), np.array(self.paragraphs[1:]))
 
-#: Of the tokens, what validation and test get each.
+
+#: Share of the tokens for validation, and for test.
 SHARE = 0.05
-#: Tokens of a piece of the training text that keeps its order.
+#: Tokens that stay together when the training text is shuffled.
 PIECE = 1000
-#: With fewer units than this a draw would not come near the share.
+#: Fewer units than this cannot be drawn close to the share.
 _FEWEST_UNITS = 200
 
 
 def cut_text(
     text: EncodedText, *, stream: bool, seed: int, shuffle: bool = False
-) -> tuple[dict[str, npt.NDArray[np.int32]], str]:
-    """Take a twentieth of the tokens each for validation and for test, and say how.
+) -> tuple[dict[str, Ids], str]:
+    """Cut off a twentieth of the tokens each for validation and test, and say how.
 
-    A stream has them at its end. Of a text in sentences, whole paragraphs are drawn (or lines,
-    where there are fewer than 200 paragraphs), so that a text which is sorted by subject has all
-    of its subjects in each split. Where there are not even 200 lines, the end is taken too.
+    In sentences, whole paragraphs are drawn (or lines, with fewer than 200 paragraphs), so that
+    each split of a text that is sorted by subject has all subjects. A stream, or a text with fewer
+    than 200 lines, has its splits at the end.
 
-    Parameters
-    ----------
-    seed : int
-        Of the draws.
-    shuffle : bool
-        Whether pieces of the drawn training text, whole paragraphs (or lines) of some 1,000 tokens
-        together, are put into an order that is drawn, so that the subject of its end does not
-        decide the last steps. Otherwise each split keeps the order of the text.
+    `shuffle`: whether pieces of the drawn training text, whole paragraphs (or lines) of some 1,000
+    tokens together, are shuffled, so that the subject of its end does not decide the last steps.
     """
     units = {"paragraphs": text.paragraphs, "lines": text.lines}
     for name, ends in units.items():
@@ -194,19 +176,17 @@ def cut_text(
     return cut, "the last tenth of the text, first validation, then test"
 
 
-def shuffle_pieces(
-    ids: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64], seed: int
-) -> npt.NDArray[np.int32]:
-    """Units of these sizes, in pieces of about `PIECE` tokens, in an order that is drawn."""
+def shuffle_pieces(ids: Ids, sizes: IntArray, seed: int) -> Ids:
+    """Shuffle pieces of about `PIECE` tokens, cut between units of these sizes."""
     starts = np.cumsum(sizes) - sizes
     firsts = starts[np.flatnonzero(np.diff(starts // PIECE)) + 1]
     pieces = np.split(ids, firsts)
-    # Another draw than that of the splits, which it leaves as they are.
+    # Independent of the draw of the splits.
     order = np.random.default_rng((seed, 1)).permutation(len(pieces))
     return np.concatenate([pieces[place] for place in order])
 
 
-def _draw_splits(ends: npt.NDArray[np.int64], tokens: int, seed: int) -> npt.NDArray[np.int8]:
+def _draw_splits(ends: IntArray, tokens: int, seed: int) -> npt.NDArray[np.int8]:
     """For each unit 0 (train), 1 (valid) or 2 (test)."""
     sizes = np.diff(ends, prepend=0)
     room = {1: SHARE * tokens, 2: SHARE * tokens}

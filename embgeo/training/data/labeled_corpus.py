@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.training.data.encoding import Words
 from embgeo.training.data.labeled_texts import LabeledText, find_splits, read_labeled
-from embgeo.training.data.text import sha256
+from embgeo.training.data.sequences import RowSequences, join_sequences
+from embgeo.training.data.text import hash_files
 from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, ranked
 
-Ints = npt.NDArray[np.int64]
-
-#: The share of validation, and of testing, where a corpus has no such part: one in this many.
+#: One document in this many is for validation, and for testing, where a corpus lacks that part.
 FOLDS = 10
-#: What the name of a training file says besides that of the corpus.
+#: What the name of a training file adds to that of the corpus.
 _SUFFIX = re.compile(r"[._-]?train.*|\.[a-z]+$")
 _TAG = re.compile(r"<[^>]{0,40}>")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -33,37 +34,21 @@ _QUOTED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class LabeledDocuments:
-    """Documents one after the other.
+class LabeledDocuments(RowSequences):
+    """Documents with their classes.
 
     Attributes
     ----------
-    rows : int array
-        Of the vocabulary, of all tokens; shape (T,).
-    ends : int array
-        Where in `rows` each document begins, and the last one ends; shape (n + 1,).
     classes : int array
         The class of each document; shape (n,).
     """
 
-    rows: npt.NDArray[np.integer[Any]]
-    ends: Ints
-    classes: Ints
-
-    def __len__(self) -> int:
-        return len(self.classes)
+    classes: IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class LabeledCorpus:
-    """What a classifier is trained on and judged by.
-
-    Attributes
-    ----------
-    classes : tuple of str
-        Names of the classes, in their order.
-    train, valid, test : LabeledDocuments
-    """
+    """Documents of a vocabulary with classes, in three splits."""
 
     name: str
     vocabulary: Vocabulary
@@ -91,15 +76,7 @@ def load_labeled(
     min_count: int,
     size: int | None,
 ) -> LabeledCorpus:
-    """Read, cut and encode documents with classes; `ClassificationTask` describes the arguments.
-
-    Raises
-    ------
-    BadOption
-        A folder without a training part, or patterns that leave fewer than two classes.
-    UnreadableFile
-        A line that cannot be read, or a class that the training part does not have.
-    """
+    """Read documents with classes; `ClassificationTask` describes the arguments."""
     files = find_splits(path)
     read = {split: merge_classes(read_labeled(file), merge) for split, file in files.items()}
     splits, notes = cut_splits(read, fold)
@@ -112,16 +89,12 @@ def load_labeled(
     }
     counts = np.bincount(encoded["train"].rows, minlength=len(words))
     vocabulary, row_of = ranked(list(words), counts, min_count=min_count, size=size)
-    placed = {
-        split: LabeledDocuments(row_of[found.rows], found.ends, found.classes)
-        for split, found in encoded.items()
-    }
-    base = path if path.is_dir() else path.parent
+    placed = {split: replace(found, rows=row_of[found.rows]) for split, found in encoded.items()}
     cut = np.mean([len(split_tokens(t, strip=strip)) > length for _, t in splits["train"]])
     notes += [
         f"{len(classes)} classes: {', '.join(classes)}",
-        f"documents are cut behind {length:,} tokens, which shortens {cut:.0%} of those for "
-        "training; counts are those of what is left",
+        f"documents are cut after {length:,} tokens, which shortens {cut:.0%} of the training "
+        "documents; counts are taken after the cut",
     ]
     if strip:
         notes.append("headers and quoted lines of posts are left out")
@@ -133,28 +106,27 @@ def load_labeled(
         valid=placed["valid"],
         test=placed["test"],
         notes=tuple(notes),
-        files={file.relative_to(base).as_posix(): sha256(file) for file in files.values()},
+        files=hash_files(path, files.values()),
     )
 
 
 def merge_classes(texts: list[LabeledText], merge: Sequence[str]) -> list[LabeledText]:
-    """With the first entry of `merge` that a class matches as its class; others are left out."""
+    """Replace each class by the first entry of `merge` that it matches; leave out all others."""
     if not merge:
         return texts
-    known = {label: None for label, _ in texts}
-    place = {
-        label: next(
-            (one for one in merge if any(fnmatchcase(label, part) for part in one.split("|"))), None
-        )
-        for label in known
-    }
-    return [(name, text) for label, text in texts if (name := place[label]) is not None]
+
+    @cache
+    def find_class(label: str) -> str | None:
+        matches = (m for m in merge if any(fnmatchcase(label, part) for part in m.split("|")))
+        return next(matches, None)
+
+    return [(name, text) for label, text in texts if (name := find_class(label)) is not None]
 
 
 def cut_splits(
     read: dict[str, list[LabeledText]], fold: int
 ) -> tuple[dict[str, list[LabeledText]], list[str]]:
-    """All three splits, and notes on those that were cut from the training part."""
+    """Cut missing splits from the training part, with a note on each."""
     splits, notes = dict(read), []
     for split, chosen, seed in (("test", fold, 1), ("valid", 0, 0)):
         if split not in splits:
@@ -169,14 +141,14 @@ def cut_splits(
 def cut_fold(
     texts: list[LabeledText], fold: int, seed: int
 ) -> tuple[list[LabeledText], list[LabeledText]]:
-    """The rest and a fold of `FOLDS`, with as many documents of each class as the others have."""
+    """Split into the rest and one of `FOLDS` folds, stratified by class."""
     held = hold_out(np.array([label for label, _ in texts]), fold, seed)
     pairs = list(zip(texts, held, strict=True))
     return [text for text, out in pairs if not out], [text for text, out in pairs if out]
 
 
 def hold_out(labels: npt.NDArray[Any], fold: int, seed: int) -> npt.NDArray[np.bool_]:
-    """Which documents are in a fold of `FOLDS`, drawn in each class by itself."""
+    """Which documents are in one of `FOLDS` folds, drawn class by class."""
     generator = np.random.default_rng(seed)
     held = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
@@ -188,7 +160,7 @@ def hold_out(labels: npt.NDArray[Any], fold: int, seed: int) -> npt.NDArray[np.b
 def check_classes(
     splits: dict[str, list[LabeledText]], classes: tuple[str, ...], path: Path
 ) -> None:
-    """Refuse what cannot be learned or judged."""
+    """Refuse splits without documents or with classes that training lacks."""
     if len(classes) < 2:
         raise BadOption(
             f"there are {len(classes)} classes to tell apart",
@@ -199,7 +171,7 @@ def check_classes(
         strange = sorted({label for label, _ in texts} - set(classes))
         if strange:
             raise UnreadableFile(
-                f"the {split} split has the class {strange[0]!r}, which the training split has not",
+                f"the {split} split has the class {strange[0]!r}, which the training split lacks",
                 where=path,
                 way_out="check the labels",
             )
@@ -212,19 +184,18 @@ def check_classes(
 def encode(
     texts: list[LabeledText], classes: tuple[str, ...], words: Words, *, length: int, strip: bool
 ) -> LabeledDocuments:
-    """Numbers of the first words of every document; one without words has the unknown one."""
+    """Number the first words of every document; one without words gets the unknown word."""
     number = {label: place for place, label in enumerate(classes)}
-    rows = [
+    joined = join_sequences(
         [words[token] for token in split_tokens(text, strip=strip)[:length]] or [words[UNKNOWN]]
         for _, text in texts
-    ]
-    ends = np.cumsum([0, *map(len, rows)])
-    flat = np.fromiter((row for document in rows for row in document), np.int64, int(ends[-1]))
-    return LabeledDocuments(flat, ends, np.array([number[label] for label, _ in texts]))
+    )
+    labels = np.array([number[label] for label, _ in texts])
+    return LabeledDocuments(joined.rows, joined.ends, labels)
 
 
 def split_tokens(text: str, *, strip: bool = False) -> list[str]:
-    """Words and punctuation marks in lower case, without what stands in angle brackets."""
+    """Words and punctuation marks in lower case, without tags in angle brackets."""
     if strip:
         text = _QUOTED.sub("", _HEADERS.sub("", text))
     return _TOKEN.findall(_TAG.sub(" ", text).lower())

@@ -28,20 +28,20 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class KnownCorpus:
-    """A corpus that is known by the names of its files.
+    """A published corpus, known by the names of its files.
 
     Attributes
     ----------
     files : tuple of str
-        Of the three splits.
+        The three splits.
     tokens : tuple of int
-        Of each split, end-of-sentence tokens included.
+        Tokens of each split, end-of-sentence tokens included.
     types : int
-        In the training split.
+        Different words of the training split.
     empty_lines : bool
-        Whether an empty line has an end-of-sentence token like others.
+        Whether an empty line gets an end-of-sentence token like others.
     titles : bool
-        Whether it consists of articles, each with a title in a line of its own.
+        Whether the text consists of articles, each with a title line.
     """
 
     name: str
@@ -52,7 +52,7 @@ class KnownCorpus:
     titles: bool = False
 
 
-#: Of those with files of the same names, the largest first.
+#: Larger corpora come before smaller ones with the same file names.
 PUBLISHED = (
     KnownCorpus(
         "wikitext-103",
@@ -86,12 +86,10 @@ class CorpusLayout:
 
     Attributes
     ----------
-    name : str
-        Of the file or folder.
     splits : dict of str to list of Path
         ``train``, ``valid`` and perhaps ``test``; or ``all``, a text without splits.
-    published : Published, optional
-        The corpus that the names of the files promise.
+    published : KnownCorpus, optional
+        The corpus that the file names indicate.
     """
 
     name: str
@@ -99,14 +97,19 @@ class CorpusLayout:
     published: KnownCorpus | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def files(self) -> list[Path]:
+        """The files of all splits."""
+        return [file for files in self.splits.values() for file in files]
+
 
 def find_layout(path: Path) -> CorpusLayout:
-    """Tell the splits of a corpus by the names of its files and folders.
+    """Find the splits of a corpus by the names of its files and folders.
 
     A folder holds the files of a published corpus; or texts with ``train``, ``valid`` (``dev``)
-    and ``test`` in their names or in those of folders; or texts without splits. Texts end in
-    ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files, readmes and
-    licenses are left out, and so are links that lead out of the folder.
+    and ``test`` in the names of files or folders; or texts without splits. Names of texts end in
+    ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files, readmes, licenses
+    and links to files outside the folder are left out.
     """
     if not _is_folder(path):
         name = _TEXT.sub("", path.name) or path.name
@@ -146,7 +149,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _split_of(text: Path) -> str:
-    """The split that a folder, or else the file, is named after; empty if there is none."""
+    """The split in the name of a folder, or else of the file; empty without one."""
     for part in text.parts:
         for word in re.split(r"[\W_]+", part.lower()):
             if word in _WORDS:

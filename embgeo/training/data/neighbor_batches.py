@@ -1,34 +1,36 @@
-"""Pairs of words that stand near each other, drawn block by block, for skip-gram."""
+"""Pairs of neighboring words for skip-gram, drawn block by block."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption
+from embgeo.training.data.batches import DrawnBatches, split_batch
 from embgeo.training.data.documents import TokenStream
 from embgeo.training.loop.process import World
 
-#: Tokens whose pairs are drawn and shuffled at once.
+#: Tokens whose pairs are drawn and shuffled together.
 BLOCK = 200_000
-#: Of the expected pairs of a block, those that an epoch takes: so few that there are as many.
+#: Share of the expected pairs of a block that an epoch takes, so that there are enough of them.
 TAKEN = 0.98
 Pairs = npt.NDArray[np.int32]
 
 
 class NeighborBatch(NamedTuple):
-    """What one step is given.
+    """Pairs of a step.
 
     Attributes
     ----------
     words, contexts : Tensor of int64
-        Shape (B,); a word and one that stands near it.
+        A word and a neighbor; shape (B,).
     negatives : Tensor of int64
-        Words drawn at random, which all pairs of the batch share; shape (S,).
+        Random words, which all pairs of the batch share; shape (S,).
     """
 
     words: Tensor
@@ -39,15 +41,14 @@ class NeighborBatch(NamedTuple):
 
     @property
     def units(self) -> int:
-        """How many pairs there are."""
         return len(self.words)
 
 
-def keep_chances(counts: npt.NDArray[np.int64], threshold: float) -> npt.NDArray[np.float64]:
-    """Chance of each word to be kept where frequent ones are thinned out: word2vec's code.
+def keep_chances(counts: IntArray, threshold: float) -> FloatArray:
+    """Probability that subsampling keeps an occurrence of each word.
 
-    min(1, (√(f/t) + 1)·t/f) for a share f of the tokens; the paper (Mikolov et al. 2013, Eq. 5)
-    has √(t/f). All are kept for a threshold of 0.
+    min(1, (√(f/t) + 1)·t/f) for a share f of the tokens, as in the code of word2vec; the paper
+    (Mikolov et al. 2013, Eq. 5) has √(t/f). A threshold t of 0 keeps all.
     """
     if not threshold:
         return np.ones(len(counts))
@@ -58,14 +59,14 @@ def keep_chances(counts: npt.NDArray[np.int64], threshold: float) -> npt.NDArray
 
 def draw_pairs(
     stream: TokenStream,
-    kept: npt.NDArray[np.float64],
+    kept: FloatArray,
     window: int,
     generator: np.random.Generator,
 ) -> Pairs:
-    """All pairs of the tokens of a stream, shuffled; shape (n, 2): word, context.
+    """All pairs (word, context) of a stream, shuffled; shape (n, 2).
 
-    Tokens are thinned out first. Each one that is left draws a reach from 1 to `window`, and is
-    paired with every token of its document within this reach.
+    Tokens are subsampled first. Each that is kept draws a reach from 1 to `window` and is paired
+    with every token of its document within this reach.
     """
     chosen = generator.random(len(stream.rows)) < kept[stream.rows]
     rows, documents = stream.rows[chosen], stream.documents[chosen]
@@ -80,11 +81,11 @@ def draw_pairs(
     return pairs[generator.permutation(len(pairs))]
 
 
-def expect_pairs(stream: TokenStream, kept: npt.NDArray[np.float64], window: int) -> float:
-    """How many pairs to expect of :func:`draw_pairs`.
+def expect_pairs(stream: TokenStream, kept: FloatArray, window: int) -> float:
+    """The expected number of pairs from :func:`draw_pairs`.
 
-    Of m tokens in a document that are left, 2·Σ_k P(reach ≥ k)·max(m − k, 0) are pairs; m is taken
-    as its expectation, which is at most a little too few where documents are short.
+    A document with m kept tokens gives 2·Σ_k P(reach ≥ k)·max(m − k, 0) pairs. The expectation of m
+    stands in for m, which is slightly too few where documents are short.
     """
     left = np.bincount(stream.documents, weights=kept[stream.rows])
     return float(
@@ -96,32 +97,30 @@ def expect_pairs(stream: TokenStream, kept: npt.NDArray[np.float64], window: int
 
 
 class NegativeSampler:
-    """Draws words with chances in proportion to a power of their counts (3/4 in word2vec)."""
+    """Draws words in proportion to a power of their counts (3/4 in word2vec)."""
 
-    def __init__(self, counts: npt.NDArray[np.int64], power: float) -> None:
+    def __init__(self, counts: IntArray, power: float) -> None:
         weights = np.maximum(counts, 0).astype(np.float64) ** power
         self.edges = np.cumsum(weights) / weights.sum()
 
-    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Rows of words."""
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
         found = np.searchsorted(self.edges, generator.random(shape), side="right")
         return np.minimum(found, len(self.edges) - 1).astype(np.int64)
 
 
-class NeighborBatches:
-    """A walk over batches of pairs: what a batch holds depends on seed, epoch and place alone.
+class NeighborBatches(DrawnBatches):
+    """Batches of pairs that are drawn anew in every epoch, block by block of the text.
 
-    Pairs of a block of the text are drawn anew in each epoch. An epoch has the same number of
-    batches from each block, about 2 % of whose pairs are left out for that, at random.
+    Every block gives an epoch the same number of batches, which leaves out about 2 % of the pairs,
+    at random.
 
-    `batch`: pairs of a step, over all processes. `shared`: words that are drawn as negatives for
-    all pairs of a batch.
+    `batch`: pairs of a step, over all processes. `shared`: negatives of a batch.
     """
 
     def __init__(
         self,
         stream: TokenStream,
-        counts: npt.NDArray[np.int64],
+        counts: IntArray,
         *,
         window: int,
         subsample: float,
@@ -133,72 +132,43 @@ class NeighborBatches:
         device: torch.device,
     ) -> None:
         self.stream, self.window, self.shared = stream, window, shared
-        self.batch, self.seed, self.world, self.device = batch, seed, world, device
+        self.batch, self.seed, self.device = batch, seed, device
+        self.own = split_batch(batch, "pairs", world)
         self.kept = keep_chances(counts, subsample)
         self.sampler = NegativeSampler(counts, power)
         self.blocks = max(1, round(len(stream.rows) / BLOCK))
         expected = expect_pairs(stream, self.kept, window) * TAKEN
         self.per_block = int(expected / self.blocks) // batch
-        if batch % world.size:
-            raise BadOption(
-                f"a batch of {batch:,} pairs cannot be split over {world.size} processes",
-                where="batch",
-                way_out=f"give a multiple of {world.size}",
-            )
         if not self.per_block:
             raise BadOption(
                 f"a batch of {batch:,} pairs, and the text has about {expected:,.0f}",
                 where="batch",
                 way_out="give a smaller batch or more text",
             )
-        self.epoch = 0
-        self.offset = 0
-        self._drawn: tuple[tuple[int, int], Tensor, Tensor] | None = None
+        super().__init__(self.blocks * self.per_block)
 
-    @property
-    def steps_per_epoch(self) -> int:
-        """Batches of an epoch."""
-        return self.blocks * self.per_block
-
-    windows_per_epoch = steps_per_epoch
+    def draw_order(self) -> None:
+        """Forget the block of another epoch; `draw_block` draws those of this one."""
+        self.drawn: tuple[int, Tensor, Tensor] | None = None
 
     def take(self) -> NeighborBatch:
-        """The next batch; behind the last one of an epoch comes the first of the next."""
-        place, epoch = self.offset, self.epoch
-        self.offset += 1
-        if self.offset == self.steps_per_epoch:
-            self.epoch, self.offset = epoch + 1, 0
-        block, number = divmod(place, self.per_block)
-        pairs, negatives = self.draw_block(epoch, block)
-        own = self.batch // self.world.size
-        start = number * self.batch + self.world.rank * own
-        words, contexts = pairs[start : start + own].to(self.device, torch.int64).unbind(dim=1)
+        block, number = divmod(self.offset, self.per_block)
+        pairs, negatives = self.draw_block(block)
+        self.advance()
+        own = pairs[number * self.batch :][self.own]
+        words, contexts = own.to(self.device, torch.int64).unbind(dim=1)
         return NeighborBatch(words, contexts, negatives[number].to(self.device))
 
-    def draw_block(self, epoch: int, block: int) -> tuple[Tensor, Tensor]:
+    def draw_block(self, block: int) -> tuple[Tensor, Tensor]:
         """The pairs of a block and the negatives of its batches; the last block is kept."""
-        if self._drawn is None or self._drawn[0] != (epoch, block):
+        if self.drawn is None or self.drawn[0] != block:
             edges = np.linspace(0, len(self.stream.rows), self.blocks + 1).astype(int)
             part = slice(edges[block], edges[block + 1])
             stream = TokenStream(self.stream.rows[part], self.stream.documents[part])
-            generator = np.random.default_rng([self.seed, epoch, block])
+            generator = np.random.default_rng([self.seed, self.epoch, block])
             pairs = draw_pairs(stream, self.kept, self.window, generator)
-            # Where chance gave fewer than are taken, the first ones come again.
+            # Where a block has fewer pairs than expected, its first ones come again.
             pairs = np.resize(pairs, (self.per_block * self.batch, 2))
             negatives = self.sampler.draw((self.per_block, self.shared), generator)
-            self._drawn = (epoch, block), torch.from_numpy(pairs), torch.from_numpy(negatives)
-        return self._drawn[1:]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the walk is."""
-        return {"epoch": self.epoch, "offset": self.offset, "steps": self.steps_per_epoch}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken; `BadOption` if it is of other data."""
-        if state["steps"] != self.steps_per_epoch:
-            raise BadOption(
-                f"the state is of {state['steps']:,} batches an epoch, the data have "
-                f"{self.steps_per_epoch:,}",
-                way_out="resume with the settings and the text that the run began with",
-            )
-        self.epoch, self.offset = int(state["epoch"]), int(state["offset"])
+            self.drawn = block, torch.from_numpy(pairs), torch.from_numpy(negatives)
+        return self.drawn[1:]

@@ -1,4 +1,4 @@
-"""Batches of pairs of sentences of similar length, redrawn in every epoch."""
+"""Batches of sentence pairs of similar length, shuffled in every epoch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.byte_pairs import END_ROW
-from embgeo.training.data.parallel_corpus import Ints, ParallelSplit, Sentences
+from embgeo.training.data.parallel_corpus import ParallelSplit
 from embgeo.training.loop.process import World
 
 
@@ -21,19 +22,19 @@ class PairBatch(NamedTuple):
     Attributes
     ----------
     source : Tensor of int64
-        Shape (B, S); behind the end of a sentence stands `END`.
+        Source sentences, padded with `END`; shape (B, S).
     lengths : Tensor of int64
         Tokens of each source sentence; shape (B,).
     inputs : Tensor of int64
-        What is known of the targets at each place, `END` and all tokens before; shape (B, T).
+        Decoder inputs, `END` and the targets shifted by one place; shape (B, T).
     places : Tensor of int64
-        Of B·T places, those with a target; shape (U,).
+        Which of the B·T places have a target; shape (U,).
     targets : Tensor of int64
         Shape (U,).
     units : float
         Targets of all processes, divided by the number of processes.
     counts : bool
-        Whether the pairs count, and do not only keep a process busy that would have none.
+        False where the pairs only keep busy a process without any of its own.
     """
 
     source: Tensor
@@ -48,12 +49,11 @@ class PairBatch(NamedTuple):
 
 
 class PairBatches(DrawnBatches):
-    """Pairs in an order that is drawn.
+    """Shuffled batches of pairs, which share a length and are drawn anew in every epoch.
 
-    Pairs of like length, which are drawn anew in every epoch, are a batch. A batch is the same
-    whatever the number of processes, which have like parts of it.
+    A batch is the same whatever the number of processes, which share its pairs.
 
-    `batch`: tokens of a step at most, over all processes: pairs times the longest of their sides.
+    `batch`: tokens of a step at most, over all processes: pairs times the longest side.
     """
 
     def __init__(
@@ -61,20 +61,18 @@ class PairBatches(DrawnBatches):
     ) -> None:
         self.pairs, self.seed, self.world, self.device = pairs, seed, world, device
         source, target = pairs.source.lengths, pairs.target.lengths
-        longest = int(max(source.max(), target.max()))
-        if longest > batch:
+        longer = np.maximum(source, target)
+        if longer.max() > batch:
             raise BadOption(
                 f"a batch of {batch:,} tokens is shorter than the longest pair, which has "
-                f"{longest:,}",
+                f"{longer.max():,}",
                 way_out="make batch of [training] larger, or length of [task] smaller",
             )
-        #: Where each batch begins in the order of lengths, which is that of every epoch.
-        order = np.lexsort((source, target))
-        self.cuts = cut_batches(np.maximum(source, target)[order], batch)
+        # Sorted lengths, and so the cuts, are those of every epoch.
+        self.cuts = cut_batches(longer[np.lexsort((source, target))], batch)
         super().__init__(len(self.cuts) - 1)
 
     def draw_order(self) -> None:
-        """The pairs of the epoch by their lengths, and its batches in their order."""
         generator = np.random.default_rng([self.seed, self.epoch])
         drawn = generator.permutation(len(self.pairs))
         source, target = self.pairs.source.lengths[drawn], self.pairs.target.lengths[drawn]
@@ -82,7 +80,6 @@ class PairBatches(DrawnBatches):
         self.batches = generator.permutation(self.steps_per_epoch)
 
     def take(self) -> PairBatch:
-        """The next batch of this process."""
         number = self.batches[self.offset]
         chosen = self.order[self.cuts[number] : self.cuts[number + 1]]
         own = chosen[self.world.rank :: self.world.size]
@@ -92,10 +89,11 @@ class PairBatches(DrawnBatches):
         return found._replace(units=units / self.world.size, counts=len(own) > 0)
 
 
-def cut_batches(lengths: Ints, batch: int) -> Ints:
-    """Where batches begin, and the last one ends, so that pairs × longest ≤ batch; shape (n + 1,).
+def cut_batches(lengths: IntArray, batch: int) -> IntArray:
+    """Cut sorted pairs into batches with pairs × longest ≤ batch.
 
-    `lengths`: tokens of the longer side of each pair, in their order.
+    `lengths`: tokens of the longer side of each pair. The result, shape (n + 1,), holds where each
+    batch begins and where the last one ends.
     """
     cuts, longest = [0], 0
     for place, length in enumerate(lengths.tolist()):
@@ -106,22 +104,15 @@ def cut_batches(lengths: Ints, batch: int) -> Ints:
     return np.array([*cuts, len(lengths)])
 
 
-def gather_pairs(pairs: ParallelSplit, chosen: Ints, device: torch.device) -> PairBatch:
-    """Some pairs as a batch."""
-    source, lengths = gather_rows(pairs.source, chosen)
-    target, target_lengths = gather_rows(pairs.target, chosen)
+def gather_pairs(pairs: ParallelSplit, chosen: IntArray, device: torch.device) -> PairBatch:
+    """Make a batch of some pairs."""
+    # The last token of a sentence is END, with which `pad` fills the rest.
+    source, lengths = pairs.source.pad(chosen)
+    target, target_lengths = pairs.target.pad(chosen)
     inputs = np.concatenate([np.full((len(chosen), 1), END_ROW), target[:, :-1]], axis=1)
     places = np.flatnonzero(np.arange(target.shape[1]) < target_lengths[:, None])
-    targets = target.reshape(-1)[places]
-    arrays = (source, lengths, inputs, places, targets)
-    given, known, read, kept, expected = (torch.from_numpy(one).to(device) for one in arrays)
-    return PairBatch(given, known, read, kept, expected, len(places))
-
-
-def gather_rows(sentences: Sentences, chosen: Ints) -> tuple[Ints, Ints]:
-    """Rows of some sentences, shape (B, T), with `END` behind them, and their lengths."""
-    begins = sentences.ends[chosen]
-    lengths = sentences.ends[chosen + 1] - begins
-    # The last token of a sentence is END, which fills the rest.
-    places = begins[:, None] + np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
-    return sentences.rows[places].astype(np.int64), lengths
+    arrays = (source, lengths, inputs, places, target.reshape(-1)[places])
+    given, known, read, kept, wanted = (
+        torch.from_numpy(one.astype(np.int64)).to(device) for one in arrays
+    )
+    return PairBatch(given, known, read, kept, wanted, units=len(places))

@@ -19,8 +19,8 @@ from embgeo.training.data import (
     load_corpus,
     log_unigram,
 )
+from embgeo.training.data.batches import RandomWindows
 from embgeo.training.data.byte_level import load_byte_level
-from embgeo.training.data.random_windows import RandomWindows
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.loop.cross_entropy import AT_ONCE, cross_entropy, cross_entropy_in_parts
 from embgeo.training.loop.process import World

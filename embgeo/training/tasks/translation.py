@@ -13,18 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import flag, list_defaults, natural, nonnegative, require, share, whole
 from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.pair_batches import PairBatch, PairBatches, gather_pairs
-from embgeo.training.data.parallel_corpus import (
-    Ints,
-    ParallelCorpus,
-    ParallelSplit,
-    choose_pairs,
-    load_parallel,
-)
+from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams
 from embgeo.training.evaluation.translation_scores import (
     compute_corpus_bleu,
@@ -284,7 +279,7 @@ class TranslationScores(SplitEvaluator):
                 rows[place] = one
         return self.dataset.pieces.decode(rows)
 
-    def walk(self, pairs: ParallelSplit) -> Iterator[tuple[Ints, PairBatch]]:
+    def walk(self, pairs: ParallelSplit) -> Iterator[tuple[IntArray, PairBatch]]:
         """Sentences of like length together, as places and a batch."""
         order = np.lexsort((pairs.target.lengths, pairs.source.lengths))
         for begin in range(0, len(order), self.config.evaluation.batch):
@@ -298,9 +293,7 @@ class TranslationScores(SplitEvaluator):
         would not end before their limit.
         """
         n, given = self.config.evaluation.batch, self.dataset
-        valid, test = (
-            choose_pairs(one, np.arange(len(one))[:n]) for one in (given.valid, given.test)
-        )
+        valid, test = (one.select(np.arange(len(one))[:n]) for one in (given.valid, given.test))
         once, again = len(given.valid) / len(valid), len(given.test) / len(test)
         part = replace(given, valid=valid, test=test)
         search = replace(self.search, more=0)
