@@ -73,14 +73,14 @@ class _NameGroup:
 
     def best(self, rank_of: Callable[[str], int | None]) -> tuple[int, Tensor] | None:
         """Rank and tensor of the surest name; None if no name fits."""
-        ranked = [
-            (rank, place)
-            for place, t in enumerate(self.members)
+        ranked = (
+            (rank, t)
+            for t in self.members
             if (rank := rank_of(t.name)) is not None
             and not names.is_other_embedding(t.name)
             and _kind(t.name) == self.kind
-        ]
-        return (min(ranked)[0], self.members[min(ranked)[1]]) if ranked else None
+        )
+        return min(ranked, key=lambda pair: pair[0], default=None)
 
 
 def _kind(name: str) -> int:

@@ -126,7 +126,10 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
                 f"is not an archive, it has no member {short(member)}",
                 f"leave {MEMBER_SIGN} and what follows out",
             )
-        checkpoint = _open_plain(inner, head)
+        known = find_format(inner, head)
+        if known is None:
+            raise unknown_format(inner, head)
+        checkpoint = open_with(known, inner)
     except EmbgeoError as error:
         if held is None:
             raise
@@ -141,13 +144,6 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
         format=", ".join((checkpoint.format, *layers)),
         notes=(*notes, *named.notes),
     )
-
-
-def _open_plain(path: Path, head: bytes) -> Checkpoint:
-    known = find_format(path, head)
-    if known is None:
-        raise unknown_format(path, head)
-    return open_with(known, path)
 
 
 def _is_known(path: Path) -> bool:

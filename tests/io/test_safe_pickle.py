@@ -289,7 +289,7 @@ def test_texts_and_objects_of_arrays_are_those_of_numpy(protocol: int) -> None:
 
 def test_objects_other_than_the_shape_promises_are_none() -> None:
     array = array_of(pickle.dumps(np.array(["a", 1], dtype=object)))
-    array._shape = (3,)
+    array.shape = (3,)
     assert array.columns() == []
 
 

@@ -65,10 +65,11 @@ _OTHER_ORDER = ">" if np.little_endian else "<"
 class PickledArray(Leaf, Buildable):
     """A numpy array, constructed empty; its bytes stay where they are."""
 
-    __slots__ = ("_data", "_fortran", "_resolved", "_shape", "_type")
+    __slots__ = ("_data", "_fortran", "_resolved", "_type", "dtype", "shape", "unread")
 
     def __init__(self) -> None:
-        self._shape: tuple[int, ...] = ()
+        self.shape: tuple[int, ...] = ()
+        self.dtype, self.unread = "", "it has no data"
         self._type: PickledType | None = None
         self._resolved: np.dtype[Any] | None = None
         self._data: object = None
@@ -83,36 +84,25 @@ class PickledArray(Leaf, Buildable):
         self.set(state[1], state[2], state[4], fortran=bool(state[3]))
 
     def set(self, shape: object, dtype: object, data: object, *, fortran: bool) -> None:
-        self._shape = whole_numbers(shape, "the shape of a pickled array")
+        self.shape = whole_numbers(shape, "the shape of a pickled array")
         if not isinstance(dtype, PickledType):
             raise Damaged("a pickled array has no type")
         self._type, self._resolved = dtype, dtype.resolve()
         self._data, self._fortran = data, fortran
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._shape
-
-    @property
-    def dtype(self) -> str:
-        return "" if self._resolved is None else self._resolved.name
-
-    @property
-    def unread(self) -> str:
-        if self._type is None:
-            return "it has no data"
         if self._resolved is not None:
-            return "" if is_numeric(self._resolved) else "it holds text"
-        if self._type.name.startswith("O"):
-            return "it holds Python objects"
-        return f"its type {short(self._type.name)} is not a plain number"
+            self.dtype = self._resolved.name
+            self.unread = "" if is_numeric(self._resolved) else "it holds text"
+        elif dtype.name.startswith("O"):
+            self.unread = "it holds Python objects"
+        else:
+            self.unread = f"its type {short(dtype.name)} is not a plain number"
 
     @property
     def nbytes(self) -> int:
-        return 0 if self._resolved is None else self._resolved.itemsize * count(self._shape)
+        return 0 if self._resolved is None else self._resolved.itemsize * count(self.shape)
 
     def open(self) -> Array:
-        if self._resolved is None or not is_numeric(self._resolved):
+        if self._resolved is None or self.unread:
             raise Damaged("a pickled array does not hold numbers")
         return self._view(self._resolved)
 
@@ -124,7 +114,7 @@ class PickledArray(Leaf, Buildable):
     def texts(self) -> list[str] | None:
         """The entries of a vector of strings; None for other arrays."""
         dtype = self._resolved
-        if dtype is None or dtype.kind not in "SU" or len(self._shape) != 1:
+        if dtype is None or dtype.kind not in "SU" or len(self.shape) != 1:
             return None
         self.check()
         return text_entries(self._view(dtype))
@@ -134,7 +124,7 @@ class PickledArray(Leaf, Buildable):
         texts = self.texts()
         if texts is not None:
             return [[*texts]]
-        entries, shape = self._data, self._shape
+        entries, shape = self._data, self.shape
         if self._type is None or not self._type.name.startswith("O") or len(shape) not in (1, 2):
             return []
         if not isinstance(entries, list) or len(entries) != count(shape):
@@ -146,7 +136,7 @@ class PickledArray(Leaf, Buildable):
     def _view(self, dtype: np.dtype[Any]) -> Array:
         swapped = self._type is not None and self._type.swapped
         raw = np.frombuffer(_raw(self._data), dtype=np.uint8)
-        return view(raw, dtype, self._shape, swapped=swapped, fortran=self._fortran)
+        return view(raw, dtype, self.shape, swapped=swapped, fortran=self._fortran)
 
 
 def text_entries(array: Array) -> list[str] | None:

@@ -99,25 +99,16 @@ class Leaf:
     """An array or tensor in a pickle."""
 
     __slots__ = ()
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        raise NotImplementedError
-
-    @property
-    def dtype(self) -> str:
-        """Name of the type in numpy or ml_dtypes."""
-        raise NotImplementedError
+    shape: tuple[int, ...]
+    #: Name of the type in numpy or ml_dtypes.
+    dtype: str
+    #: Why the leaf is not read; empty if it is.
+    unread: str = ""
 
     @property
     def key(self) -> object:
         """Equal for leaves that view the same bytes in the same way."""
         return id(self)
-
-    @property
-    def unread(self) -> str:
-        """Why the leaf is not read; empty if it is."""
-        return ""
 
     def check(self) -> None:
         """Raise Damaged if the bytes do not suffice."""
@@ -129,14 +120,10 @@ class Leaf:
 class Unread(Leaf):
     """A tensor that is left out for a stated reason."""
 
-    __slots__ = ("_reason",)
+    __slots__ = ("unread",)
 
     def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    @property
-    def unread(self) -> str:
-        return self._reason
+        self.unread = reason
 
 
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
