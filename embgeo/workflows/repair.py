@@ -171,7 +171,7 @@ def repair(
     # Files of a cache are not linked, lest an edit of the copy change them.
     record = write_repaired(target, out, record, link=not is_remote(given))
     try:
-        compared = compare_models(model, out, source, progress) if diff else None
+        compared = compare_models(model, out, source, damaged_below, progress) if diff else None
     except KeyboardInterrupt as stopped:
         cause = "interrupted while both models were compared; the repaired model is complete"
         way_out = f"compare them with: embgeo diff {given} {out} --sections {COMPARED}"
@@ -294,11 +294,15 @@ def write_repaired(target: _Target, out: Path, record: RepairRecord, *, link: bo
     return FORMAT.load(out)
 
 
-def compare_models(model: Path, out: Path, source: Source, progress: Progress | None) -> Comparison:
+def compare_models(
+    model: Path, out: Path, source: Source, damaged_below: float | None, progress: Progress | None
+) -> Comparison:
     from embgeo.workflows.compare import compare
 
     new = out / model.name if model.is_file() else out
     named = {name: value for name, value in source.collect_changes().items() if name != "hash_file"}
+    if damaged_below is not None:
+        named["damaged_below"] = damaged_below
     return compare(
         model,
         new,

@@ -178,6 +178,16 @@ def test_named_rows(model: Path, tmp_path: Path) -> None:
     assert embgeo.repair(chat, dry_run=True).record.places == list(CHAT_DEAD)
 
 
+def test_the_comparison_takes_the_limit_of_damaged_norms(model: Path, tmp_path: Path) -> None:
+    plain = embgeo.repair(model, dry_run=True).record
+    norms = np.sort(embgeo.analyze(model, sections=["tokens"]).columns[0].values)
+    limit = float(norms[:2].mean())  # one row more than the gap between the norms gives
+    done = embgeo.repair(model, tmp_path / "new", damaged_below=limit)
+    damaged = done.comparison["tokens.damaged_rows"]
+    assert len(done.record.rows) == len(plain.rows) + 1
+    assert (damaged.baseline, damaged.value) == (len(done.record.rows), 0)
+
+
 REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "in place": (lambda m, _: embgeo.repair(m, m), "is the model itself"),
     "inside the model": (lambda m, _: embgeo.repair(m, m / "new"), "is the model itself"),
