@@ -112,12 +112,13 @@ def describe_isotropy(comparison: Comparison, place: int) -> str:
             f"I1 {describe_move(raw)} as stored, {but} {describe_move(unit)} at a mean norm of 1."
         )
     each = rows.get(isotropy.I1_UNIT_ROWS.name)
-    if each is not None and is_made_by_spread(unit, each):
+    carried = is_carried(raw.difference, unit.difference)
+    if carried and each is not None and is_made_by_spread(unit, each):
         moves = f"I1 {describe_move(raw)}, and at a mean norm of 1 {describe_move(unit)}"
         cause = "because of how norms spread, not of directions"
         return f"{moves}, {cause}: with every row at norm 1 it {describe_move(each)}."
     norms, helped = _norms(comparison, place, raw.difference > 0)
-    if is_carried(raw.difference, unit.difference):
+    if carried:
         part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
     else:
         along = is_noticed(unit.difference) and unit.difference / raw.difference > 0

@@ -268,8 +268,12 @@ def test_a_fall_of_i1_that_long_rows_make_is_called_so() -> None:
         "I1 fell from 0.16 to 0.03, and at a mean norm of 1 fell from 0.21 to 0.0001, because of "
         "how norms spread, not of directions: with every row at norm 1 it rose from 0.23 to 0.97."
     )
-    said = describe_isotropy(moved((0.1, 0.7), (0.2, 0.8), 1.0, each=(0.2, 0.9)), 1)
-    assert "because of how norms spread" not in said
+    for raw, unit, each in (
+        ((0.1, 0.7), (0.2, 0.8), (0.2, 0.9)),
+        ((0.6, 0.1), (0.1, 0.2), (0.2, 0.1)),
+    ):
+        said = describe_isotropy(moved(raw, unit, 3.0, each=each), 1)
+        assert "because of how norms spread" not in said
 
 
 def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
