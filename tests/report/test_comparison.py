@@ -532,7 +532,6 @@ def test_every_chart_is_on_the_page_and_its_data_too() -> None:
 def test_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:
     sample_comparison(hostile=True).save(tmp_path)
     assert render(load_comparison(tmp_path)) == html(drawn=True, hostile=True)
-    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
 @pytest.mark.usefixtures("outlines")
