@@ -34,6 +34,8 @@ HEADER = "header"
 LARGEST_HEADER = 256 * 2**20
 #: A file may refer to this many rows that it does not hold.
 FEW_ROWS = 2**24
+#: Far more than any matrix has: memory for statistics grows with its square.
+MOST_COLUMNS = 2**20
 NOT_OURS = "damaged, or not written by embgeo"
 
 #: A type, a list of one kind, or a tuple of kinds; a union of types is a type.
@@ -62,6 +64,16 @@ class Stored:
     content: Mapping[str, Any]
     size: int
 
+    @property
+    def most_rows(self) -> int:
+        """Most rows that the file may describe: few, or as many as it could hold."""
+        return max(FEW_ROWS, self.size)
+
+    def check_shape(self, rows: int, columns: int) -> None:
+        """Damaged if the file describes more rows or columns than a real one could."""
+        if not (0 <= rows <= self.most_rows and 0 < columns <= MOST_COLUMNS):
+            raise Damaged(NOT_OURS)
+
     def unpack(self, **kinds: Kind) -> dict[str, Any]:
         """Entries of the content by name, each checked against its kind.
 
@@ -69,8 +81,7 @@ class Stored:
         """
         with reading(self.path, "state"):
             archive = open_archive(self.path)
-            # A range of row numbers may be as long as the file, which holds the rows.
-            unpacker = Unpacker(lambda name: read_member(archive, name), max(FEW_ROWS, self.size))
+            unpacker = Unpacker(lambda name: read_member(archive, name), self.most_rows)
             try:
                 found = {name: unpacker.unpack(self.content[name]) for name in kinds}
             except (Unpackable, LookupError) as error:

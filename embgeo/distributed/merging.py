@@ -44,7 +44,8 @@ def merge_first(states: Sequence[files.Stored]) -> FirstState:
     for stored in states[1:]:
         if difference := read_setup(stored).difference(setup):
             raise files.refuse_state(stored.path, f"differs from {states[0].path} in {difference}")
-    blanks = first_statistics(setup)
+    with reading(states[0].path, "state"):
+        blanks = first_statistics(setup)
     whole = FirstState(setup, [], Census(), blanks)
     for stored in sort_by_first_row(states, "pieces"):
         state = read_first(stored, blanks)

@@ -232,6 +232,7 @@ def read_plan(stored: files.Stored) -> MergePlan:
     with reading(stored.path, "plan"):
         if not all(map(is_derived, found["derived"])):
             raise Damaged(files.NOT_OURS)
+        stored.check_shape(found["matrix"].n, found["setup"].d)
         rows = StoredRows(found.pop("index"), found.pop("rows"))
         plan = MergePlan(**found, rows=rows)
         norms = read_norms_statistic(stored, plan.matrix.n)

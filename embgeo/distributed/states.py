@@ -99,6 +99,8 @@ def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
     with reading(stored.path, "state"):
         census = _restored(Census(), found["census"])
         path = str(stored.path)
+        for part, _ in found["pieces"]:
+            stored.check_shape(part.stop - part.start, found["setup"].d)
         pieces = [(replace(part, state=path), matrix) for part, matrix in found["pieces"]]
         return FirstState(found["setup"], pieces, census, _of_keys(blanks, found["states"]))
 
@@ -106,6 +108,8 @@ def read_first(stored: files.Stored, blanks: Sequence[Statistic]) -> FirstState:
 def read_setup(stored: files.Stored) -> MeasuringSetup:
     """The setup of a first round."""
     setup: MeasuringSetup = stored.unpack(setup=MeasuringSetup)["setup"]
+    with reading(stored.path, "state"):
+        stored.check_shape(0, setup.d)
     return setup
 
 

@@ -332,6 +332,28 @@ def test_hostile_headers(kind: str, change: Any, request: pytest.FixtureRequest)
     assert "\n" not in str(caught.value)
 
 
+def claim_rows(header: dict[str, Any]) -> None:
+    for part in (header["content"].get("pieces") or [{"tuple": header["content"]["parts"]}])[:1]:
+        part["tuple"][0]["of"]["stop"] = 10**12
+    if "matrix" in header["content"]:
+        header["content"]["matrix"]["of"]["data"]["of"]["shape"]["tuple"][0] = 10**12
+
+
+def claim_columns(header: dict[str, Any]) -> None:
+    header["content"]["setup"]["of"]["d"] = 10**12
+
+
+@pytest.mark.parametrize("kind", ["state", "plan"])
+@pytest.mark.parametrize("claim", [claim_rows, claim_columns])
+def test_a_size_that_the_file_cannot_have(
+    kind: str, claim: Any, request: pytest.FixtureRequest
+) -> None:
+    """It would take all memory before anything contradicts it."""
+    path = with_header(request.getfixturevalue(kind), claim)
+    with pytest.raises(UnreadableFile, match=files.NOT_OURS):
+        read_whole(path)
+
+
 @pytest.mark.parametrize("kind", ["state", "plan"])
 @pytest.mark.slow
 def test_every_array_may_be_damaged(kind: str, request: pytest.FixtureRequest) -> None:
