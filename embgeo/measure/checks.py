@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 import numpy as np
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument
@@ -68,10 +70,14 @@ def check_asked(facts: Facts, options: Options) -> None:
     for token, others in options.asked:
         for name in (token, *others):
             if name not in known:
+                near = difflib.get_close_matches(name, known, n=3)
+                listed = " or ".join(map(repr, near))
                 raise BadOption(
                     f"no token is called {name!r}",
                     where=argument("asked"),
-                    way_out="spell it as the vocabulary does",
+                    way_out=f"did you mean {listed}?"
+                    if near
+                    else "spell it as the vocabulary does",
                 )
 
 

@@ -731,3 +731,31 @@ def test_options_that_cannot_be_taken_are_explained(
     assert run(arguments.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"embgeo: {said}")
+
+
+@pytest.mark.usefixtures("here")
+def test_neighbors_of_a_requested_token_are_printed() -> None:
+    W = np.load("matrix.npy").astype(np.float64)
+    names = [f"t{row}" for row in range(len(W))]
+    names[3] = "t3\x1b[31m"
+    Path("names.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
+    given = ("--tokens", "names.txt", "--neighbors", "t0=t1", "--sections", "frequency")
+    result = call("analyze", "matrix.npy", *given, "--no-reference")
+    assert result.exit_code == 0, result.output
+    unit = W / np.linalg.norm(W, axis=1, keepdims=True)
+    order = [row for row in np.argsort(-unit @ unit[0], kind="stable") if row != 0]
+    listed = next(line for line in result.output.splitlines() if "Neighbors of t0: " in line)
+    shown = [word.strip() for word in listed.partition(": ")[2].split(",")]
+    assert [name.partition("\\")[0] for name in shown] == [f"t{row}" for row in order[:10]]
+    rank = order.index(1) + 1
+    assert f"  Rank of t1 among the neighbors of t0: {rank}" in result.output.splitlines()
+    assert "\x1b" not in result.output
+
+
+@pytest.mark.usefixtures("here")
+def test_unknown_tokens_bring_suggestions() -> None:
+    names = [f"word{row}" for row in range(len(np.load("matrix.npy")))]
+    Path("names.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
+    result = call("analyze", "matrix.npy", "--tokens", "names.txt", "--neighbors", "wrod1")
+    assert result.exit_code == 2
+    assert "no token is called 'wrod1'; did you mean 'word1'" in result.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from embgeo.core.quantities import frequency
 from embgeo.core.tone import Tone, ToneLine
 from embgeo.diagnosis.finding import State
 from embgeo.result.analysis import HEADLINE, Analysis
@@ -25,11 +26,24 @@ def render(analysis: Analysis) -> Iterator[str]:
     width = max((len(title) for title, *_ in shown), default=0)
     for title, value, reference in shown:
         yield f"  {title:<{width}}  {value}" + (f"  ({reference})" if reference else "")
+    if p["options"].get("asked"):
+        yield from describe_neighbors(analysis)
     for family in ("frequency", "subspace"):
         if family in analysis.absent:
             yield f"  left out: {family}, {analysis.absent[family]}"
     for note in analysis.notes:
         yield f"  note: {note}"
+
+
+def describe_neighbors(analysis: Analysis) -> Iterator[str]:
+    """The nearest tokens of the requested ones, and the ranks of the tokens given with them."""
+    by_name = {table.name: table for table in analysis.tables}
+    for name in (frequency.NEIGHBORS.name, frequency.NEIGHBOR_RANKS.name):
+        for row in () if name not in by_name else by_name[name].rows:
+            if name == frequency.NEIGHBORS.name:
+                yield f"  Neighbors of {row[0]}: {', '.join(map(str, row[1:]))}"
+            else:
+                yield f"  Rank of {row[1]} among the neighbors of {row[0]}: {row[3]}"
 
 
 def headline_rows(analysis: Analysis) -> list[tuple[str, str, str]]:
