@@ -76,7 +76,11 @@ def analyze(
         typer.Option(metavar="ADDRESS", help="Its address; by default a cluster is started here."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a result that has more sections or rows.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Replace a result that has more sections or rows, or is of another file.",
+        ),
     ] = False,
     open_: Open = False,
     format_: Format = "text",
@@ -100,6 +104,7 @@ def analyze(
         default_name,
         keep_earlier,
         refuse_less,
+        refuse_other,
         write_analysis,
     )
     from embgeo.workflows.request import AnalysisRequest, choose_resources
@@ -124,6 +129,8 @@ def analyze(
     if writes:
         check_analysis_folder(folder)
         if not force:
+            if out is None:
+                refuse_other(folder, path)
             refuse_less(folder, request)
     output = None
     with keep_earlier(folder), progress_bar(quiet) as progress:

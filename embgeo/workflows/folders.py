@@ -25,7 +25,7 @@ from embgeo.core.errors import (
 )
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import PREFIX, is_record, locked, remove_leftovers, write_text
-from embgeo.io.remote.names import is_remote, short_name
+from embgeo.io.remote.names import as_written, is_remote, short_name
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import FORMAT as ANALYSIS
 from embgeo.result.saved import JSON_NAME
@@ -81,6 +81,23 @@ def refuse_less(folder: Path, request: AnalysisRequest) -> None:
     elif request.source.rows is not None and saved.get("row_range") is None:
         cause = "holds an analysis of all rows"
     refuse_if(bool(cause), str(folder), cause, f"{ELSEWHERE}, or add {argument('force')}")
+
+
+def refuse_other(folder: Path, path: Path | str) -> None:
+    """Refuse to replace the analysis of another file: two checkpoints can have the same name."""
+    try:
+        saved = str(load_analysis(folder).provenance.get("file") or "")
+    except UnreadableFile:  # missing or damaged
+        return
+    given = as_written(path)
+    if saved in ("", given):
+        return
+    if not (is_remote(saved) or is_remote(given)):
+        old, new = Path(saved).resolve(), Path(given).resolve()
+        if old == new or old in new.parents or new in old.parents:
+            return
+    cause = f"holds the analysis of {saved}"
+    raise BadOption(cause, where=folder, way_out=f"{ELSEWHERE}, or add {argument('force')}")
 
 
 def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:

@@ -124,6 +124,30 @@ def test_a_smaller_result_replaces_no_fuller_one(tmp_path: Path) -> None:
     assert analyze("--sections", "cosine,spectrum")[0] == 0
 
 
+def test_a_result_of_another_file_is_replaced_only_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "model.npy", W)
+
+    def analyze(*given: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, ["analyze", *given, "--sections", "cosine"])
+        return result.exit_code, result.output
+
+    assert analyze("one/model.npy")[0] == 0
+    assert analyze(str(tmp_path / "one" / "model.npy"))[0] == 0
+    code, shown = analyze("two/model.npy")
+    assert (code, len(shown.splitlines())) == (2, 1)
+    assert "model.embgeo: holds the analysis of " in shown
+    assert "one/model.npy; choose another folder with -o, or add --force" in shown.replace(
+        "\\", "/"
+    )
+    assert analyze("two/model.npy", "-o", "model.embgeo")[0] == 0
+    assert analyze("one/model.npy", "--force")[0] == 0
+
+
 def test_stages_are_counted() -> None:
     stages: list[str] = []
     progress = Progress(lambda what, _rows: stages.append(what))
