@@ -25,7 +25,7 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
     """The analyzed matrix, or why it cannot be read.
 
     A relative path in the provenance is resolved from the working directory, then from the parent
-    of `folder`, the folder of the analysis.
+    of `folder`, the folder of the analysis; then a file of that name in `folder` is tried.
     """
     p = analysis.provenance
     given, digest = str(p.get("file") or ""), str(p.get("sha256") or "")
@@ -57,10 +57,12 @@ def locate(given: str, folder: Path) -> str | None:
     archive, sign, member = given.partition("::")
     if Path(given).exists():
         return given
-    for home in (Path(), folder.absolute().parent):
-        for name, rest in ((given, ""), (archive, sign + member)):
-            if (home / name).exists():
-                return f"{home / name}{rest}"
+    for name, rest in ((given, ""), (archive, sign + member)):
+        # A run keeps its model next to the analysis, whatever folder it was trained from.
+        neighbor = folder / Path(name).name
+        for path in (Path(name), folder.absolute().parent / name, neighbor):
+            if path.exists():
+                return f"{path}{rest}"
     return None
 
 

@@ -512,3 +512,20 @@ def test_several_matrices_stand_in_one_table() -> None:
     distances = next(line for line in table if line.startswith("  Subspace distance"))
     assert "(chance: " in distances
     assert len([line for line in printed if line.startswith("  Moved most, two: ")]) == 1
+
+
+def test_a_checkpoint_next_to_its_analysis_is_found_from_anywhere(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        saved(f"{name}.npy", f"run/{name}")
+        (here / f"{name}.npy").rename(here / "run" / name / f"{name}.npy")
+    away = here / "away"
+    away.mkdir()
+    monkeypatch.chdir(away)
+    result = call("diff", here / "run" / "one", here / "run" / "two", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "Subspace distance" in result.output
+    np.save(here / "run" / "two" / "two.npy", gaussian(3, n=50))
+    result = call("diff", here / "run" / "one", here / "run" / "two", *QUICK)
+    assert "has changed since it was analyzed" in result.output
