@@ -36,7 +36,7 @@ from embgeo.training.data.sequences import join_sequences
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World
 from embgeo.training.settings import from_tables
-from embgeo.training.tasks.encoder_decoder import Attention, EncoderDecoder, draw_waves
+from embgeo.training.tasks.encoder_decoder import Attention, EncoderDecoder, encode_places
 
 PEER = "torch.nn.Transformer"
 SMOOTHING, RATE = 0.1, 1e-4
@@ -87,7 +87,7 @@ class Peer(nn.Module):
             )
 
     def embed(self, rows: Tensor) -> Tensor:
-        waves = draw_waves(rows.shape[1], self.size.d, 0, rows.device)
+        waves = encode_places(rows.shape[1], self.size.d, 0, rows.device)
         dropped: Tensor = self.drop(self.embedding(rows) * math.sqrt(self.size.d) + waves)
         return dropped
 

@@ -1,9 +1,14 @@
-"""Texts as rows of a vocabulary, and the batches of a training run."""
+"""Texts as rows of a vocabulary, and batches of them."""
 
 from embgeo.training.data.batches import Batches, Window, columns
 from embgeo.training.data.corpus import Corpus, load_corpus
-from embgeo.training.data.unigram import log_unigram, unigram_perplexity
-from embgeo.training.data.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
+from embgeo.training.data.vocabulary import (
+    Vocabulary,
+    log_unigram,
+    read_vocabulary,
+    unigram_perplexity,
+    write_vocabulary,
+)
 
 __all__ = [
     "Batches",

@@ -1,4 +1,4 @@
-"""Questions of word analogies: Athens is to Greece as Baghdad is to which word?"""
+"""Word analogies: Athens is to Greece as Baghdad is to which word?"""
 
 from __future__ import annotations
 
@@ -8,29 +8,21 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.text import pieces
 
-#: The set of Mikolov et al. 2013 under the name that word2vec gives it.
+#: The set of Mikolov et al. 2013, as word2vec names it.
 FILE = "questions-words.txt"
 SEMANTIC, SYNTACTIC = "semantic", "syntactic"
 
 
 @dataclass(frozen=True, slots=True)
 class Analogy:
-    """One analogy.
-
-    Attributes
-    ----------
-    kind : str
-        ``"semantic"`` or ``"syntactic"``.
-    words : tuple of four str
-        In lower case; the last is the answer.
-    """
+    """One analogy: `SEMANTIC` or `SYNTACTIC`, and four words whose last is the answer."""
 
     kind: str
     words: tuple[str, ...]
 
 
 def read_analogies(path: Path) -> tuple[Analogy, ...]:
-    """Lines of four words, below lines with a colon and a title; ``gram…`` are syntactic."""
+    """Read lines of four words below titles after a colon; those of ``gram…`` are syntactic."""
     found: list[Analogy] = []
     kind = SEMANTIC
     for number, line in enumerate("".join(pieces(path)).splitlines(), 1):

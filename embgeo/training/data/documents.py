@@ -1,4 +1,4 @@
-"""Texts as documents of lower-case words, for models of words and their neighbors."""
+"""Texts as documents of lower-case words, for word vectors."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.analogies import Analogy
-from embgeo.training.data.encoding import Words
-from embgeo.training.data.text import find_ending, read_lines, sha256
+from embgeo.training.data.encoding import Ids, Words
+from embgeo.training.data.sequences import join_sequences
+from embgeo.training.data.text import find_ending, hash_files, read_lines
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.data.word_pairs import WordPairs
 from embgeo.training.study.word_similarity import DECIDING, LEAST_PAIRS, SETS
 
-Ids = npt.NDArray[np.int32]
-
-#: One document of this number is for validation.
+#: One document in this many is for validation.
 HELD_OUT = 50
 FEWEST_TOKENS = 100
 _ENDINGS = (".txt", ".text", ".tokens", ".raw", ".tsv")
@@ -30,15 +29,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class TokenStream:
-    """Tokens of several documents in their order.
-
-    Attributes
-    ----------
-    rows : int array
-        Of the vocabulary.
-    documents : int array
-        The number of the document that each token is of.
-    """
+    """Tokens of several documents: the row of each, and the number of its document."""
 
     rows: Ids
     documents: Ids
@@ -50,14 +41,7 @@ class TokenStream:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCorpus:
-    """What a model of words is trained on, and what it is compared with.
-
-    Attributes
-    ----------
-    train, valid : TokenStream
-    similarity : tuple of WordPairs
-    analogies : tuple of Analogy
-    """
+    """Texts to train word vectors on, and sets of questions to evaluate them."""
 
     name: str
     vocabulary: Vocabulary
@@ -84,25 +68,25 @@ def load_documents(
     tokens: int | None,
     similarity: tuple[WordPairs, ...],
 ) -> DocumentCorpus:
-    """Read a text, or all texts of a folder: every line is a document.
+    """Read a text, or all texts of a folder, with a document in each line.
 
-    Words are runs of letters and digits in lower case; what stands in angle brackets (``<br />``,
-    ``<unk>``) is left out, and of a file that ends in ``.tsv`` all columns but the last. Words that
-    occur less than `min_count` times in the training documents are taken out of the text, before
-    windows are laid over it, as word2vec does it.
+    Words are runs of letters and digits in lower case. Tags in angle brackets (``<br />``,
+    ``<unk>``) are left out, and all columns but the last of a ``.tsv`` file. Words that occur less
+    than `min_count` times in the training documents are removed from the text before windows are
+    formed, as in word2vec.
 
     `path`: a file, or a folder whose texts (``.txt``, ``.tokens``, ``.raw``, ``.tsv``, compressed
-    or not) are read in the order of their names. `size`: words that are kept at most, the most
-    frequent ones. `tokens`: words that are read at most.
+    or not) are read in the order of their names. `size`: words to keep at most, the most frequent
+    ones. `tokens`: words to read at most.
     """
     files = list_texts(path)
     words = Words(path)
-    rows, lengths = encode_documents(files, words, tokens)
-    documents = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    read = join_sequences(encode_documents(files, words, tokens))
+    documents = np.repeat(np.arange(len(read), dtype=np.int32), read.lengths)
     held_out = documents % HELD_OUT == HELD_OUT - 1
-    counts = np.bincount(rows[~held_out], minlength=len(words))
+    counts = np.bincount(read.rows[~held_out], minlength=len(words))
     vocabulary, row_of = choose_words(list(words), counts, min_count, size)
-    placed = row_of[rows]
+    placed = row_of[read.rows]
     train, valid = (
         TokenStream(placed[chosen & (placed >= 0)], documents[chosen & (placed >= 0)])
         for chosen in (~held_out, held_out)
@@ -116,11 +100,11 @@ def load_documents(
         )
     notes = (
         f"every line is a document, and one in {HELD_OUT} is for validation",
-        f"{len(words) - len(vocabulary):,} of {len(words):,} different words, all rare, are taken "
-        f"out: {1.0 - (placed >= 0).mean():.1%} of the text",
+        f"{len(words) - len(vocabulary):,} of {len(words):,} different words, all rare, are "
+        f"removed: {1.0 - (placed >= 0).mean():.1%} of the text",
         *([describe_coverage(similarity, vocabulary, path)] if similarity else []),
     )
-    hashes = {file.name: sha256(file) for file in files}
+    hashes = hash_files(path, files)
     return DocumentCorpus(path.name, vocabulary, train, valid, similarity, notes, hashes)
 
 
@@ -139,7 +123,7 @@ def list_texts(path: Path) -> list[Path]:
 
 
 def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary, path: Path) -> str:
-    """How many pairs of each set are known; `UnreadableFile` if the one that decides has few."""
+    """Describe how many pairs of each set are known; refuse few of the deciding set."""
     known = set(vocabulary.tokens)
     parts = []
     for one in similarity:
@@ -155,26 +139,21 @@ def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary,
     return f"pairs that have both words: {'; '.join(parts)}"
 
 
-def encode_documents(files: list[Path], words: Words, limit: int | None) -> tuple[Ids, list[int]]:
-    """Numbers of all words, in the order in which they first occur, and lengths of documents."""
-    rows: list[npt.NDArray[np.int32]] = []
-    lengths: list[int] = []
-    total = 0
+def encode_documents(files: list[Path], words: Words, limit: int | None) -> Iterator[list[int]]:
+    """Yield the words of each document as numbers, `limit` words at most in all."""
+    left = limit
     for line in read_texts(files):
-        found = [words[word] for word in _WORD.findall(_TAG.sub(" ", line).lower())]
-        if limit is not None:
-            found = found[: limit - total]
+        found = [words[word] for word in _WORD.findall(_TAG.sub(" ", line).lower())][:left]
         if found:
-            rows.append(np.array(found, dtype=np.int32))
-            lengths.append(len(found))
-            total += len(found)
-        if limit is not None and total >= limit:
-            break
-    return np.concatenate(rows) if rows else np.zeros(0, np.int32), lengths
+            yield found
+        if left is not None:
+            left -= len(found)
+            if not left:
+                return
 
 
 def read_texts(files: list[Path]) -> Iterator[str]:
-    """The lines of all files; of tables the last column."""
+    """Yield the lines of all files, or the last column of tables."""
     for file in files:
         table = find_ending(file) == ".tsv"
         for line in read_lines(file):
@@ -182,10 +161,10 @@ def read_texts(files: list[Path]) -> Iterator[str]:
 
 
 def choose_words(
-    words: list[str], counts: npt.NDArray[np.int64], min_count: int, size: int | None
+    words: list[str], counts: IntArray, min_count: int, size: int | None
 ) -> tuple[Vocabulary, Ids]:
-    """The most frequent words, and the row of each word; −1 for those that are left out."""
+    """Keep the most frequent words; the row of each word is −1 if it is left out."""
     order = sorted(np.flatnonzero(counts >= min_count), key=lambda i: (-counts[i], words[i]))[:size]
     row_of = np.full(len(words), -1, dtype=np.int32)
     row_of[order] = np.arange(len(order), dtype=np.int32)
-    return Vocabulary(tuple(words[i] for i in order), counts[order].astype(np.int64)), row_of
+    return Vocabulary(tuple(words[i] for i in order), counts[order]), row_of

@@ -1,4 +1,4 @@
-"""Images with classes: IDX files as those of MNIST, and the digits of scikit-learn."""
+"""Images with classes: IDX files like those of MNIST, and the digits of scikit-learn."""
 
 from __future__ import annotations
 
@@ -13,34 +13,28 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.training.data.labeled_corpus import LabeledCorpus, LabeledDocuments, hold_out
-from embgeo.training.data.text import read_blocks, sha256
+from embgeo.training.data.text import hash_files, read_blocks
 from embgeo.training.data.vocabulary import Vocabulary
 
 Bytes = npt.NDArray[np.uint8]
 
-#: The first four bytes of files of unsigned bytes with three dimensions, and with one.
+#: First four bytes of files of unsigned bytes with three dimensions, and with one.
 IMAGES, LABELS = 0x00000803, 0x00000801
-#: Bytes of a file that is read at most; MNIST has 47 MB.
+#: Bytes of a file at most; MNIST has 47 MB.
 MOST_BYTES = 2**31
-#: The splits that have files, by the names of MNIST.
+#: Splits, and how MNIST names their files.
 PARTS = {"train": "train", "test": "t10k"}
 ENDINGS = ("-idx{}-ubyte", "-idx{}-ubyte.gz", ".idx{}-ubyte", ".idx{}-ubyte.gz")
 DIGITS = "digits.csv.gz"
 #: The largest gray value of the digits of scikit-learn.
 DIGITS_TOP = 16
-#: Rows and columns of an image at least: both are halved twice.
+#: Fewest rows and columns of an image: both are halved twice.
 LEAST_SIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ImageCorpus(LabeledCorpus):
-    """Images as documents of their pixels, gray values from 0 to 255 in the order of rows.
-
-    Attributes
-    ----------
-    shape : tuple of two int
-        Rows and columns of an image.
-    """
+    """Images of a shape (rows, columns) as documents of pixels, gray values from 0 to 255."""
 
     shape: tuple[int, int] = (LEAST_SIDE, LEAST_SIDE)
 
@@ -48,8 +42,8 @@ class ImageCorpus(LabeledCorpus):
 def load_images(path: Path, fold: int) -> ImageCorpus:
     """Read images and cut them into splits; one in ten of each class is for validation.
 
-    `path`: a folder with the IDX files of MNIST, or the digits of scikit-learn. `fold`: of data
-    without a test split, the tenth that is for testing.
+    `path`: a folder with the IDX files of MNIST, or the digits of scikit-learn. `fold`: which tenth
+    of data without a test split is for testing.
     """
     parts, files = read_idx_folder(path) if path.is_dir() else read_digits(path)
     (pixels, labels), notes = parts["train"], []
@@ -70,7 +64,7 @@ def load_images(path: Path, fold: int) -> ImageCorpus:
         vocabulary=Vocabulary(names, counts),
         classes=names,
         notes=(f"{len(names)} classes of images of {height} × {width} pixels", *notes),
-        files={file.name: sha256(file) for file in files},
+        files=hash_files(path, files),
         unit="images",
         shape=(height, width),
         **{split: encode(*part, classes) for split, part in parts.items()},
@@ -78,7 +72,7 @@ def load_images(path: Path, fold: int) -> ImageCorpus:
 
 
 def encode(pixels: Bytes, labels: Bytes, classes: Bytes) -> LabeledDocuments:
-    """Every image as the sequence of its pixels."""
+    """Make each image a sequence of pixels."""
     n, size = len(pixels), math.prod(pixels.shape[1:])
     return LabeledDocuments(
         pixels.reshape(-1), size * np.arange(n + 1), np.searchsorted(classes, labels)
@@ -86,7 +80,7 @@ def encode(pixels: Bytes, labels: Bytes, classes: Bytes) -> LabeledDocuments:
 
 
 def check_images(parts: dict[str, tuple[Bytes, Bytes]], classes: Bytes, path: Path) -> None:
-    """Refuse what cannot be learned or judged."""
+    """Refuse shapes that differ or are small, and splits that do not go with the classes."""
     shapes = {pixels.shape[1:] for pixels, _ in parts.values()}
     if len(shapes) > 1 or min(min(shapes)) < LEAST_SIDE:
         cause = f"images have shapes {', '.join(map(str, sorted(shapes)))}"
@@ -103,7 +97,7 @@ def check_images(parts: dict[str, tuple[Bytes, Bytes]], classes: Bytes, path: Pa
 
 
 def find_digits() -> Path:
-    """The file with the digits inside scikit-learn; `BadOption` where there is none."""
+    """Find the file of digits in scikit-learn."""
     spec = find_spec("sklearn")
     path = Path(spec.origin or "").parent / "datasets" / "data" / DIGITS if spec else None
     if path is None or not path.is_file():
@@ -115,7 +109,7 @@ def find_digits() -> Path:
 
 
 def read_digits(path: Path) -> tuple[dict[str, tuple[Bytes, Bytes]], list[Path]]:
-    """A row for each image: gray values of a square from 0 to 16, and the class."""
+    """Read a row for each image: gray values of a square from 0 to 16, and the class."""
     if path.name != DIGITS:
         raise UnreadableFile(
             "is neither a folder with IDX files nor the digits of scikit-learn",
@@ -138,7 +132,7 @@ def read_digits(path: Path) -> tuple[dict[str, tuple[Bytes, Bytes]], list[Path]]
 
 
 def read_idx_folder(folder: Path) -> tuple[dict[str, tuple[Bytes, Bytes]], list[Path]]:
-    """Images and labels of each split that has files; there has to be a training split."""
+    """Read images and labels of the training split, and of the test split if there is one."""
     parts, files = {}, []
     for split, name in PARTS.items():
         images, labels = (find_idx(folder, name, *kind) for kind in (("images", 3), ("labels", 1)))
@@ -162,13 +156,13 @@ def read_idx_folder(folder: Path) -> tuple[dict[str, tuple[Bytes, Bytes]], list[
 
 
 def find_idx(folder: Path, part: str, kind: str, dimensions: int) -> Path | None:
-    """The file of that part, compressed or not."""
+    """Find the file of a part, compressed or not."""
     names = (f"{part}-{kind}{ending.format(dimensions)}" for ending in ENDINGS)
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def read_idx(path: Path, magic: int) -> Bytes:
-    """An IDX file of unsigned bytes, its header compared with its size before it is used.
+    """Read an IDX file of unsigned bytes; its header is compared with its size before use.
 
     References
     ----------
@@ -193,5 +187,5 @@ def read_idx(path: Path, magic: int) -> Bytes:
 
 
 def damaged(path: Path, cause: str) -> UnreadableFile:
-    """The error for a file that is not what its name says."""
+    """The error for a broken IDX file."""
     return UnreadableFile(f"the IDX file {cause}", where=path, way_out="download it again")

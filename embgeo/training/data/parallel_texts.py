@@ -1,4 +1,4 @@
-"""Pairs of sentences that translate each other: files of both languages, or one with columns."""
+"""Sentence pairs of two languages: a file for each, or one with columns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.training.data.text import read_lines
 
@@ -17,18 +18,18 @@ Pair = tuple[str, str]
 PairsBySplit = dict[str, list[Pair]]
 
 _ENDINGS = ("", ".gz", ".xz", ".bz2")
-#: Beginnings of names by split, in the order in which they are looked for.
+#: Beginnings of file names by split, in order of preference.
 _NAMES = {"train": ("train",), "valid": ("valid", "val", "dev"), "test": ("test",)}
-#: Of a single file, the share of validation, one in this many, and its most pairs; as for testing.
+#: Validation and test of a single file have one pair in this many each, and this many at most.
 PART, MOST = 20, 2_000
 
 
 def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, tuple[Path, Path]]:
-    """The files of both languages by split; of several, the first by name.
+    """Find the files of both languages by split; the first by name where there are several.
 
-    `path`: a folder with ``train.SOURCE`` and ``train.TARGET``; ``valid``, ``val`` or ``dev``, and
-    ``test``, are the beginnings of the names of the other splits. `test`: the beginning of the name
-    of the test split; empty for any that begins with "test".
+    `path`: a folder with ``train.SOURCE`` and ``train.TARGET``; names of the other splits begin
+    with ``valid``, ``val`` or ``dev``, and with ``test``. `test`: another beginning for the test
+    split, if not empty.
     """
     found = {}
     for split, names in _NAMES.items():
@@ -48,21 +49,21 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
 
 
 def list_files(folder: Path, language: str, names: Sequence[str]) -> list[Path]:
-    """The files of a language whose names begin with one of `names`, in this order."""
+    """List the files of a language by the names they begin with."""
     endings = tuple(f".{language}{ending}" for ending in _ENDINGS)
     files = sorted(file for file in folder.iterdir() if file.name.endswith(endings))
     return [file for name in names for file in files if file.name.startswith(name)]
 
 
 def find_other(file: Path, source: str, target: str) -> Path | None:
-    """The file of the other language; None if there is none."""
+    """Find the file of the other language."""
     stem = file.name[: file.name.rindex(f".{source}")]
     places = [file.with_name(f"{stem}.{target}{ending}") for ending in _ENDINGS]
     return next((place for place in places if place.is_file()), None)
 
 
 def read_parallel(source: Path, target: Path) -> list[Pair]:
-    """The pairs of two files with a sentence a line; pairs with an empty side are left out."""
+    """Read two files with a sentence a line; pairs with an empty side are left out."""
     one, other = ([line.strip() for line in read_lines(path)] for path in (source, target))
     if len(one) != len(other):
         raise UnreadableFile(
@@ -74,7 +75,7 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
 
 
 def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -> list[Pair]:
-    """The pairs of a file with columns between tabs, whose languages `columns` names."""
+    """Read a file with columns between tabs, whose languages are `columns`."""
     for language in (source, target):
         if language not in columns:
             raise BadOption(
@@ -87,7 +88,7 @@ def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        fields = line.rstrip("\r\n").split("\t")  # an empty column is one, the first too
+        fields = line.rstrip("\r\n").split("\t")  # keeps empty columns, the first too
         if len(fields) <= max(places):
             raise UnreadableFile(
                 f"line {number:,} has {len(fields)} columns, and {max(places) + 1} are needed",
@@ -99,7 +100,7 @@ def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -
 
 
 def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:
-    """Those with two sides; `UnreadableFile` if none has."""
+    """The pairs without an empty side, of which there has to be one."""
     full = [pair for pair in pairs if all(pair)]
     if not full:
         raise UnreadableFile("it has no sentences", where=path, way_out="give sentences")
@@ -107,14 +108,14 @@ def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:
 
 
 def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
-    """Three splits such that no sentence of one is in another, on either side.
+    """Cut three splits that share no sentence on either side.
 
-    Pairs that share a sentence, directly or by way of others, stay together.
+    Pairs that share a sentence, directly or through others, stay together.
     """
     group = group_pairs(pairs)
     sizes = np.bincount(group)
     order = np.random.default_rng(0).permutation(len(sizes))
-    # The largest groups are for training, whatever their place.
+    # The largest groups are for training.
     order = order[np.argsort(sizes[order] > max(1, len(pairs) // 1_000), kind="stable")]
     place = np.empty(len(sizes), dtype=np.int64)
     part = min(len(pairs) // PART, MOST) or 1
@@ -132,8 +133,8 @@ def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
     return found
 
 
-def group_pairs(pairs: list[Pair]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The number of the group of each pair, those that share sentences in one."""
+def group_pairs(pairs: list[Pair]) -> IntArray:
+    """Number the groups of pairs that share sentences."""
     number: dict[tuple[int, str], int] = {}
     ends = np.array(
         [[number.setdefault((side, pair[side]), len(number)) for side in (0, 1)] for pair in pairs]
@@ -141,4 +142,5 @@ def group_pairs(pairs: list[Pair]) -> np.ndarray[tuple[int], np.dtype[np.int64]]
     n = len(number)
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
     group = connected_components(graph, directed=False)[1][ends[:, 0]]
-    return np.unique(group, return_inverse=True)[1].astype(np.int64)
+    found: IntArray = np.unique(group, return_inverse=True)[1].astype(np.int64)
+    return found

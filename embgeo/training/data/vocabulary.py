@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
 
@@ -17,34 +19,34 @@ UNKNOWN = "<unk>"
 END = "<eos>"
 
 _ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
+_ESCAPED = str.maketrans(_ESCAPES)
 _MEANT = {written: character for character, written in _ESCAPES.items()}
-_TO_ESCAPE = re.compile(r"[\\\t\n\r]")
 _ESCAPE = re.compile(r"\\.")
 _LINE = re.compile(r"([^\t]*)\t([0-9]{1,18})")
 _HEADER = "token\tcount\n"
-#: Beginnings of a file that readers of counts take for a byte order mark, or for JSON.
+#: Beginnings of a file that readers of counts take for a byte order mark or JSON.
 _MISLEADING = ("\ufeff", "{", "[")
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What the rows of the embedding matrix stand for.
+    """The tokens of the rows of the embedding matrix.
 
     Parameters
     ----------
     tokens : tuple of str
-        In the order of the rows: the most frequent first, equal counts in alphabetical order;
-        those of a tokenizer in the order of its ids.
+        In the order of the rows: words by falling count, equal counts in alphabetical order; tokens
+        of a tokenizer by id.
     counts : array of int64
-        How often each occurs in the training split, and in no other; shape (N,).
+        Occurrences in the training split; shape (N,).
     unknown : int, optional
-        Row of the token that stands for all words that have no row.
+        Row of the token for all words without a row.
     end : int, optional
         Row of the token that ends a sentence.
     """
 
     tokens: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
+    counts: IntArray
     unknown: int | None = None
     end: int | None = None
 
@@ -60,37 +62,31 @@ class Vocabulary:
 
 def ranked(
     words: Sequence[str],
-    counts: npt.NDArray[np.int64],
+    counts: IntArray,
     *,
     min_count: int = 1,
     size: int | None = None,
     end: bool = False,
-) -> tuple[Vocabulary, npt.NDArray[np.int64]]:
-    """Choose rows for words, and say which row each word goes to.
+) -> tuple[Vocabulary, IntArray]:
+    """Choose rows for words, and give the row of each word.
 
-    Words are kept from `min_count` occurrences on, the most frequent first up to `size` rows in
-    all. `UNKNOWN` stands for those left out and takes its place by its own count; it has a row if
-    it is a word of the text, or if some word is left out.
+    Words with at least `min_count` occurrences are kept, the most frequent ones up to `size` rows.
+    `UNKNOWN` stands for the others and is ranked by its own count; it has a row if it is a word of
+    the text, or if some word is left out.
 
     Parameters
     ----------
     words : sequence of str
-        Each once; also those that occur in other splits alone.
+        Different words of all splits.
     counts : array of int64
-        In the training split; a word that does not occur there is never kept. Shape (len(words),).
+        Occurrences in the training split, without which a word is never kept; shape (len(words),).
     size : int, optional
-        Rows, those of `UNKNOWN` and `END` among them.
+        Rows at most, `UNKNOWN` and `END` included.
     end : bool
-        Whether `END` ends sentences: it is kept, however rare.
-
-    Returns
-    -------
-    Vocabulary
-    array of int64
-        Row of each word; shape (len(words),).
+        Whether `END` ends sentences; it is then kept, however rare.
     """
     specials = {UNKNOWN, END} if end else {UNKNOWN}
-    _check(min_count, size, len(specials))
+    _check_limits(min_count, size, len(specials))
     kept = [i for i, word in enumerate(words) if counts[i] >= min_count and word not in specials]
     kept.sort(key=lambda i: (-counts[i], words[i]))
     own = {word: int(counts[i]) for i, word in enumerate(words) if word in specials}
@@ -123,21 +119,10 @@ def ranked(
 
 def place_words(
     words: Sequence[str], train: npt.NDArray[np.int32], vocabulary: Vocabulary
-) -> tuple[Vocabulary, npt.NDArray[np.int64]]:
-    """The rows of a known vocabulary for the words of another text, with the counts of this one.
+) -> tuple[Vocabulary, IntArray]:
+    """Give the words of another text rows of a known vocabulary, and count them anew.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Each once.
-    train : array of int32
-        The training split, as places in `words`.
-
-    Returns
-    -------
-    Vocabulary
-    array of int64
-        Row of each word; shape (len(words),).
+    `words`: different words. `train`: the training split, as places in `words`.
     """
     row = {token: place for place, token in enumerate(vocabulary.tokens)}
     elsewhere = row.get(UNKNOWN)
@@ -153,7 +138,7 @@ def place_words(
     return Vocabulary(vocabulary.tokens, counts, elsewhere, row.get(END)), row_of
 
 
-def _check(min_count: int, size: int | None, specials: int) -> None:
+def _check_limits(min_count: int, size: int | None, specials: int) -> None:
     if min_count < 1:
         raise BadOption(
             f"a word cannot be asked to occur {min_count:,} times",
@@ -171,12 +156,11 @@ def _check(min_count: int, size: int | None, specials: int) -> None:
 def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
     r"""Write ``token<TAB>count`` lines in row order, as ``embgeo analyze --counts`` reads them.
 
-    A backslash, tab, newline or carriage return in a token is written as ``\\``, ``\t``,
-    ``\n`` or ``\r``. A header line is written only where the first token could be mistaken for
-    the beginning of another kind of file.
+    A backslash, tab, newline or carriage return in a token becomes ``\\``, ``\t``, ``\n`` or
+    ``\r``. A header is written only if the first token looks like another kind of file.
     """
     lines = [
-        f"{_TO_ESCAPE.sub(lambda match: _ESCAPES[match[0]], token)}\t{count}\n"
+        f"{token.translate(_ESCAPED)}\t{count}\n"
         for token, count in zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)
     ]
     if vocabulary.tokens[0].startswith(_MISLEADING):
@@ -185,7 +169,7 @@ def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """What `write_vocabulary` wrote; the special tokens are known by their names."""
+    """Read what `write_vocabulary` wrote; special tokens are known by their names."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
@@ -208,3 +192,27 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 def _not_a_vocabulary(cause: str, path: Path) -> UnreadableFile:
     return UnreadableFile(cause, where=path, way_out="give the vocabulary.tsv of a run")
+
+
+def log_unigram(counts: IntArray) -> FloatArray:
+    """ln p(token) of the unigram model: each token as often as in the training split.
+
+    p(w) = max(c_w, 1) / Σ_v max(c_v, 1), so that a token that does not occur in the training split
+    (some rows of a tokenizer) is possible, too.
+
+    `counts`: shape (N,), like the result.
+    """
+    raised = np.maximum(np.asarray(counts, dtype=np.float64), 1.0)
+    return np.asarray(np.log(raised) - np.log(raised.sum()))
+
+
+def unigram_perplexity(counts: IntArray, rows: IntArray) -> float:
+    """Perplexity of the unigram model over all tokens of a split but the first.
+
+    A language model that is not below it has learned less than the frequencies of the tokens.
+    """
+    if len(rows) < 2:
+        raise BadOption(
+            f"{len(rows)} tokens hold none to predict", way_out="give a split with more text"
+        )
+    return math.exp(-log_unigram(counts)[rows[1:]].mean())

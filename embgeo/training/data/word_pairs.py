@@ -1,4 +1,4 @@
-"""Pairs of words and how similar people find them: RG-65, WordSim-353, RW, MEN, SimLex-999 …"""
+"""Word pairs with human similarity ratings: RG-65, WordSim-353, RW, MEN, SimLex-999 …"""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.text import pieces
 
-#: Files by the names that github.com/mfaruqui/eval-word-vectors gives them, and what they are
-#: called here.
+#: File names at github.com/mfaruqui/eval-word-vectors, and the names of the sets here.
 KNOWN = {
     "EN-RG-65": "rg65",
     "EN-WS-353-ALL": "ws353",
@@ -30,16 +29,7 @@ KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class WordPairs:
-    """A data set of word similarity.
-
-    Attributes
-    ----------
-    name : str
-    pairs : tuple of (str, str)
-        In lower case.
-    gold : tuple of float
-        What people said, one a pair; larger is more similar.
-    """
+    """A set of word similarity: pairs in lower case with ratings; larger is more similar."""
 
     name: str
     pairs: tuple[tuple[str, str], ...]
@@ -47,20 +37,20 @@ class WordPairs:
 
 
 def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
-    """The data sets of a folder, in the order of `KNOWN`; other files are left alone."""
+    """Read the sets of a folder in the order of `KNOWN`; other files are ignored."""
     paths = {name: folder / f"{stem}.txt" for stem, name in KNOWN.items()}
     found = {name: path for name, path in paths.items() if path.is_file()}
     if "ws353" not in found:
         raise UnreadableFile(
             "holds no EN-WS-353-ALL.txt (lines of two words and a score, with tabs between them)",
             where=folder,
-            way_out="give the folder with the sets of word similarity by task.wordsim",
+            way_out="give a folder with sets of word similarity by task.wordsim",
         )
     return tuple(read_set(name, path) for name, path in found.items())
 
 
 def read_set(name: str, path: Path) -> WordPairs:
-    """A file with two words and a score on each line."""
+    """Read a file with two words and a score on each line."""
     pairs, gold = [], []
     lines = "".join(pieces(path)).splitlines()
     for number, line in enumerate(lines, 1):

@@ -1,1 +1,1 @@
-"""What a trained model is worth on text it has not seen."""
+"""Evaluation of trained models on held-out data."""

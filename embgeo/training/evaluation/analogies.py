@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.values import Quantity, format_number
 from embgeo.training.data.analogies import SEMANTIC, SYNTACTIC, Analogy
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.study.spread import take_percentiles
 
-#: Cosines that are held at once.
+#: Cosines in memory at once.
 BLOCK = 2**22
-#: Questions without which no accuracy is given.
+#: Fewer questions than this give no accuracy.
 LEAST_QUESTIONS = 10
 DRAWS = 1_000
 
-#: By the name of the score: its title, and the kinds of questions that it is over.
+#: Title and kinds of questions by score.
 SCORES = {
     "analogies": ("Analogies", (SEMANTIC, SYNTACTIC)),
     "analogies_semantic": ("Analogies, semantic", (SEMANTIC,)),
@@ -39,26 +38,23 @@ QUANTITIES = tuple(
     for name, (title, kinds) in SCORES.items()
 )
 
-Right = dict[str, npt.NDArray[np.bool_]]
+Right = dict[str, Mask]
 
 
 def answer_analogies(W: FloatArray, vocabulary: Vocabulary, questions: Sequence[Analogy]) -> Right:
-    """For each kind, which of its questions are answered rightly.
+    """Which questions of each kind are answered correctly.
 
-    Questions with a word that has no row, or whose row has no direction, are left out.
+    Questions with a word without a row, or with a zero row, are left out.
 
-    Parameters
-    ----------
-    W : float array
-        Shape (N, d), a row for each token of the vocabulary; computed in float64.
+    `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
     row = {token: place for place, token in enumerate(vocabulary.tokens)}
     U = W.astype(np.float64)
     norms = np.linalg.norm(U, axis=1, keepdims=True)
     U /= np.where(norms > 0.0, norms, 1.0)
     none = np.flatnonzero(norms[:, 0] == 0.0)
-    for token in [vocabulary.tokens[place] for place in none.tolist()]:
-        del row[token]
+    for place in none.tolist():
+        del row[vocabulary.tokens[place]]
     found = {}
     for kind in (SEMANTIC, SYNTACTIC):
         places = [
@@ -75,9 +71,7 @@ def answer_analogies(W: FloatArray, vocabulary: Vocabulary, questions: Sequence[
     return found
 
 
-def _answer(
-    U: FloatArray, none: npt.NDArray[np.int64], asked: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def _answer(U: FloatArray, none: IntArray, asked: IntArray) -> Mask:
     """Whether the row with the largest cosine is that of the answer."""
     a, b, c, answer = asked.T
     scores = (U[b] - U[a] + U[c]) @ U.T
@@ -86,25 +80,25 @@ def _answer(
     return np.asarray(scores.argmax(axis=1) == answer)
 
 
-def select_right(right: Right, score: str) -> npt.NDArray[np.bool_]:
-    """Of the questions that a score is over."""
+def select_right(right: Right, score: str) -> Mask:
+    """The answers to the questions of a score."""
     return np.concatenate([right[kind] for kind in SCORES[score][1]])
 
 
 def score_analogies(right: Right) -> dict[str, float | None]:
-    """Accuracy by score; None of few questions."""
+    """Accuracy by score; None for few questions."""
     found = {name: select_right(right, name) for name in SCORES}
     return {n: float(r.mean()) if len(r) >= LEAST_QUESTIONS else None for n, r in found.items()}
 
 
 def describe_analogies(right: Right, asked: int) -> str:
-    """How many questions have all words, and each accuracy with its interval over others."""
+    """Describe how many questions have all words, and each accuracy with its interval."""
     generator, parts = np.random.default_rng(0), []
     for name, accuracy in score_analogies(right).items():
         if accuracy is None:
             continue
         n = len(select_right(right, name))
-        # Drawing questions anew is drawing how many of them are right.
+        # A bootstrap of questions draws the number of correct ones.
         low, high = take_percentiles(generator.binomial(n, accuracy, DRAWS) / n)
         interval = f"{format_number(low, 2)} to {format_number(high, 2)}; {n:,} questions"
         parts.append(f"{SCORES[name][0].lower()} {format_number(accuracy, 3)} ({interval})")

@@ -1,4 +1,4 @@
-"""The translations that a model finds best, by beam search over a batch of sentences."""
+"""Beam search for the translations of a batch of sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Places = tuple[Tensor, Tensor]
 
 
 class Translator(Protocol):
-    """A model as beam search sees it; `embgeo.training.tasks.encoder_decoder` has one."""
+    """What beam search needs of a model, such as `EncoderDecoder`."""
 
     def read(self, source: Tensor, seen: Tensor) -> list[Places]: ...
     def write(
@@ -23,16 +23,16 @@ class Translator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How translations are searched.
+    """Settings of beam search.
 
     Attributes
     ----------
     beam : int
-        Beginnings that are kept of each translation; 1 takes the best token at each place.
+        Hypotheses of each translation; 1 for greedy search.
     penalty : float
-        α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, the end among the tokens.
+        α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, with the end as a token.
     more : int
-        Tokens that a translation may have more than its source.
+        Tokens that a translation may have beyond the length of its source.
     end : int
         The row that begins and ends a translation.
     """
@@ -45,16 +45,16 @@ class BeamSettings:
 
 @dataclass(slots=True)
 class Beams:
-    """Beginnings of translations of B sentences, K of each.
+    """K hypotheses for each of B sentences.
 
     Attributes
     ----------
     sentence : Tensor of int64
-        Which sentence of the batch each is; shape (B,).
+        Place in the batch of each sentence; shape (B,).
     tokens : Tensor of int64
-        The first of them is `end`; shape (B, K, T).
+        Tokens so far, of which the first is `end`; shape (B, K, T).
     scores : Tensor of float64
-        ln p, −∞ where there are fewer; shape (B, K).
+        ln p, or −∞ for a hypothesis that does not exist; shape (B, K).
     """
 
     sentence: Tensor
@@ -71,11 +71,11 @@ def search_beams(
 ) -> list[list[int]]:
     """The best translation of each sentence, without `end`.
 
-    A translation is searched until `beam` of its beginnings have ended, or the limit of tokens is
-    reached, where all end. Of equal scores, that which comes first in beam and vocabulary is taken.
+    The search ends when `beam` hypotheses have ended, or at the limit of tokens, where all end. Of
+    equal scores, the first in the order of beam and vocabulary wins.
 
-    `model`: in evaluation mode. `source`, `seen`: shapes (B, S) and (B, 1, 1, S): rows, and which
-    of them count.
+    `model`: in evaluation mode. `source`: rows, shape (B, S). `seen`: which of them count, shape
+    (B, 1, 1, S).
 
     References
     ----------
@@ -89,7 +89,7 @@ def search_beams(
     for length in range(1, int(limits.max()) + 1):
         log_p = predict_next(model, beams)
         last = length >= limits[beams.sentence]
-        # At the limit nothing but the end may follow.
+        # At the limit only the end may follow.
         log_p[last, :, : settings.end] = -torch.inf
         log_p[last, :, settings.end + 1 :] = -torch.inf
         size = log_p.shape[-1]
@@ -105,13 +105,13 @@ def search_beams(
         if not len(going):
             break
         beams = advance_beams(beams, going, places.gather(1, column), found, size)
-    # The first of equal ones, as max takes it.
-    nothing: tuple[float, list[int]] = (0.0, [])  # of a model whose numbers are not finite
+    # max takes the first of equal ones.
+    nothing: tuple[float, list[int]] = (0.0, [])  # for a model whose numbers are not finite
     return [max(one, key=lambda pair: pair[0], default=nothing)[1] for one in ended]
 
 
 def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings) -> Beams:
-    """One beginning of each translation, which is empty."""
+    """One empty hypothesis for each sentence."""
     n, beam = len(source), settings.beam
     rows = torch.arange(n, device=source.device).repeat_interleave(beam)
     sources = choose_places(model.read(source, seen), rows)
@@ -122,7 +122,7 @@ def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamS
 
 
 def predict_next(model: Translator, beams: Beams) -> Tensor:
-    """ln p of each token behind each beginning, shape (B, K, N); beams keep what the model made."""
+    """ln p of each next token, shape (B, K, N); beams keep the keys and values of the model."""
     last = beams.tokens[..., -1].flatten()[:, None]
     hidden, beams.kept = model.write(last, beams.sources, beams.seen, beams.kept)
     log_p = model.head(hidden[:, -1]).double().log_softmax(dim=-1)
@@ -130,7 +130,7 @@ def predict_next(model: Translator, beams: Beams) -> Tensor:
 
 
 def advance_beams(beams: Beams, going: Tensor, places: Tensor, scores: Tensor, size: int) -> Beams:
-    """The beginnings of the sentences in `going` with one token more."""
+    """Extend the hypotheses of the sentences in `going` by one token."""
     beam = beams.scores.shape[1]
     parents = (places[going] // size) + going[:, None] * beam
     rows = parents.flatten()
@@ -149,14 +149,14 @@ def advance_beams(beams: Beams, going: Tensor, places: Tensor, scores: Tensor, s
 
 
 def choose_places(kept: list[Places], rows: Tensor) -> list[Places]:
-    """Keys and values of some rows."""
+    """Select keys and values by row."""
     return [(keys[rows], values[rows]) for keys, values in kept]
 
 
 def take_best(scores: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """The largest of each row, at most `number` and in order, with their places.
+    """The largest scores of each row in order, `number` at most, with their places.
 
-    Of equal ones the first come first, which topk does not promise.
+    Equal scores keep their order, which topk does not promise.
     """
     number = min(number, scores.shape[1])
     found = scores.topk(min(number + 1, scores.shape[1]), dim=1)

@@ -1,14 +1,13 @@
-"""A cache of the last states and the tokens that followed them."""
+"""Perplexity with a continuous cache of the last states and the tokens after them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from embgeo.core.arrays import IntArray
 from embgeo.training.checks import share, whole
 from embgeo.training.data.batches import streams
 from embgeo.training.evaluation.perplexity import (
@@ -16,23 +15,24 @@ from embgeo.training.evaluation.perplexity import (
     Perplexity,
     evaluating,
     log_losses,
+    read_windows,
     wide,
 )
-from embgeo.training.models.language_model import LanguageModel, detach
+from embgeo.training.models.language_model import LanguageModel
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """Settings; the defaults are those published for WikiText-2.
+    """Settings of a cache; the defaults are those published for WikiText-2.
 
     Attributes
     ----------
     window : int
-        States that are remembered.
+        States in the cache.
     theta : float
-        Flatness: scores are θ·h_t·h_i.
+        θ of the scores θ·h_t·h_i.
     weight : float
-        λ, the share of the cache in the mixture; from 0 to below 1.
+        λ, the weight of the cache in the mixture; from 0 to below 1.
     """
 
     window: int = 3785
@@ -44,7 +44,7 @@ class CacheSettings:
         share("weight", self.weight)
 
 
-#: Of AWD-LSTM, by the name of the corpus.
+#: Settings of AWD-LSTM by corpus.
 PUBLISHED_CACHES = {
     "wikitext-2": CacheSettings(),
     "ptb": CacheSettings(window=500, theta=1.0, weight=0.1),
@@ -53,7 +53,7 @@ PUBLISHED_CACHES = {
 
 def continuous_cache(
     model: LanguageModel,
-    rows: npt.NDArray[np.int64],
+    rows: IntArray,
     *,
     settings: CacheSettings = CacheSettings(),
     bptt: int = 70,
@@ -62,18 +62,11 @@ def continuous_cache(
 ) -> Perplexity:
     """Perplexity of (1 − λ)·p + λ·p_cache, with p_cache(w) ∝ Σ_{i: x_{i+1} = w} exp(θ h_t·h_i).
 
-    States are those of the last layer before dropout; the sum is over the last `window` of them,
-    of one stream. The cache is used from the second token on, however few states it holds; the
-    public code of AWD-LSTM waits until it is full, which makes no difference on splits as long as
-    the published ones. The first token has nothing but the model.
+    The sum is over the last `window` states of the last layer, before dropout, in one stream. The
+    cache is used from the second token on, even if it is not full; the public code of AWD-LSTM
+    waits until it is, which makes no difference on splits as long as the published ones.
 
-    `model`, `rows`, `device`, `popular`: as in `perplexity`. `bptt`: tokens of a window; changes
-    nothing for an LSTM.
-
-    Raises
-    ------
-    BadOption
-        Less than two tokens, or no window.
+    `model`, `rows`, `device`, `popular`, `bptt`: as in `perplexity`.
 
     References
     ----------
@@ -84,10 +77,7 @@ def continuous_cache(
     states: Tensor | None = None
     followers = torch.zeros(0, dtype=torch.int64, device=device)
     with torch.no_grad(), evaluating(model):
-        state = None
-        for inputs, targets in streams(rows, 1, bptt, device):
-            output = model(inputs, state)
-            state = detach(output.state)
+        for output, targets in read_windows(model, streams(rows, 1, bptt, device)):
             own = -log_losses(model, output.hidden, targets)[:, 0]
             raw = output.raw[:, 0].to(wide(device))
             states = raw if states is None else torch.cat((states, raw))
@@ -101,16 +91,16 @@ def continuous_cache(
 def mixed_log_probability(
     own: Tensor, raw: Tensor, states: Tensor, followers: Tensor, settings: CacheSettings
 ) -> Tensor:
-    """log of the mixture at the last T places of a stream.
+    """ln of the mixture at the last T places of a stream.
 
     Parameters
     ----------
     own : Tensor
-        Log probability of the targets by the model, shape (T,).
+        ln p of the targets by the model, shape (T,).
     raw : Tensor
         States at these places, shape (T, d).
     states : Tensor
-        Remembered states with those of `raw` behind them, shape (M, d).
+        Cached states followed by `raw`, shape (M, d).
     followers : Tensor of int64
         The tokens that followed `states`, shape (M,); the last T are the targets.
     """

@@ -1,4 +1,4 @@
-"""Dynamic evaluation: the model goes on learning from the text that it is measured on."""
+"""Dynamic evaluation: the model learns from the text that it is evaluated on."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from embgeo.core.arrays import IntArray
 from embgeo.training.checks import nonnegative, positive, whole
 from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.evaluation.perplexity import (
@@ -21,28 +20,29 @@ from embgeo.training.evaluation.perplexity import (
     Perplexity,
     evaluating,
     log_losses,
+    read_windows,
 )
-from embgeo.training.models.language_model import LanguageModel, detach
+from embgeo.training.models.language_model import LanguageModel
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicSettings:
-    """Settings, in the scale in which they were published; see `dynamic_evaluation`.
+    """Settings on the published scale; see `dynamic_evaluation`.
 
     Attributes
     ----------
     bptt : int
-        Tokens that are predicted, and then learned from.
+        Tokens of a segment, which is predicted and then learned from.
     lr : float
         η.
     decay : float
         λ, the pull back to the trained weights.
     epsilon : float
-        ε, which keeps weights still that had no gradient in training.
+        ε, which keeps weights without a gradient in training from moving.
     batch : int
-        Streams of the training text, for the statistics of gradients.
+        Streams of the training text for the statistics of gradients.
     windows : int, optional
-        Windows of the training text that these statistics are taken from; all by default.
+        Windows of the training text for these statistics; all by default.
     """
 
     bptt: int = 5
@@ -60,16 +60,16 @@ class DynamicSettings:
             whole("windows", self.windows)
 
 
-#: By the name of the corpus. Krause et al. have λ = 0.02 on PTB too; 0.075 is that of later work.
+#: Settings by corpus. Krause et al. have λ = 0.02 on PTB, too; 0.075 is from later work.
 PUBLISHED_DYNAMIC = {"wikitext-2": DynamicSettings(), "ptb": DynamicSettings(decay=0.075)}
-#: Of mixtures of softmaxes, by the README of Yang et al. 2018.
+#: For mixtures of softmaxes: README of Yang et al. 2018.
 PUBLISHED_DYNAMIC_OF_MIXTURES = PUBLISHED_DYNAMIC | {"wikitext-2": DynamicSettings(epsilon=0.002)}
 
 
 def dynamic_evaluation(
     model: LanguageModel,
-    rows: npt.NDArray[np.int64],
-    training: npt.NDArray[np.int64],
+    rows: IntArray,
+    training: IntArray,
     *,
     settings: DynamicSettings = DynamicSettings(),
     device: torch.device | str = "cpu",
@@ -83,16 +83,11 @@ def dynamic_evaluation(
 
     The published settings belong to the first version of the authors' program, in which the
     squares were summed over the windows rather than averaged, and Ḡ was summed over the tensors.
-    They are converted as the authors do it: η′ = η/√n and ε′ = ε/√n for n windows, λ′ = λ/m for m
-    tensors. Used without the conversion they would make steps some forty times too long.
+    They are converted as the authors do: η′ = η/√n and ε′ = ε/√n for n windows, λ′ = λ/m for m
+    tensors. Without the conversion, steps would be some forty times too long.
 
-    `model`, `rows`, `device`, `popular`: as in `perplexity`. The model's weights are put back, also
-    after an error; gradients that it holds are left alone. `training`: the training split.
-
-    Raises
-    ------
-    BadOption
-        A split with less than two tokens.
+    `model`, `rows`, `device`, `popular`: as in `perplexity`. The model's weights are restored, also
+    after an error, and its gradients are not touched. `training`: the training split.
 
     References
     ----------
@@ -105,10 +100,7 @@ def dynamic_evaluation(
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
         update = _Update(weights, sizes, windows, settings)
         try:
-            state = None
-            for inputs, targets in streams(rows, 1, settings.bptt, device):
-                output = model(inputs, state)
-                state = detach(output.state)
+            for output, targets in read_windows(model, streams(rows, 1, settings.bptt, device)):
                 losses = log_losses(model, output.hidden, targets)
                 tally.add(losses.detach(), targets)
                 update.step(torch.autograd.grad(losses.mean(), weights, allow_unused=True))
@@ -120,17 +112,15 @@ def dynamic_evaluation(
 def gradient_sizes(
     model: LanguageModel,
     weights: Sequence[Tensor],
-    training: npt.NDArray[np.int64],
+    training: IntArray,
     settings: DynamicSettings,
     device: torch.device | str,
 ) -> tuple[list[Tensor], int]:
-    """Root mean square of the gradient of each weight over windows, and how many windows."""
+    """Root mean square of the gradient of each weight over windows, and the number of windows."""
     squares = [torch.zeros_like(weight) for weight in weights]
-    state, windows = None, 0
+    windows = 0
     found = streams(training, settings.batch, settings.bptt, device)
-    for inputs, targets in islice(found, settings.windows):
-        output = model(inputs, state)
-        state = detach(output.state)
+    for output, targets in read_windows(model, islice(found, settings.windows)):
         logits = model.head(output.hidden).flatten(0, 1)
         loss = F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED)
         for total, gradient in zip(

@@ -1,47 +1,38 @@
-"""Perplexity as the field counts it, of all tokens and of rare and popular ones."""
+"""Perplexity of all tokens, and of rare and popular ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from embgeo.core.arrays import IntArray
 from embgeo.training.data.batches import IGNORED, streams
-from embgeo.training.models.language_model import LanguageModel, detach
+from embgeo.training.models.language_model import LanguageModel, Output, detach
 
-#: Tokens of a window of an evaluation where a state is carried over: they bound its memory alone.
+#: Tokens of a window in the evaluation of models with a state, where they only bound the memory.
 STATEFUL_BPTT = 70
-#: Logits that are looked at together. On a CPU, blocks near the size of its caches take 60 % of
-#: the time; elsewhere, this bounds the memory of float64 copies to some 200 MB.
+#: Logits of a block. On a CPU, blocks near the size of its caches take 60 % of the time; elsewhere,
+#: the block bounds the memory of float64 copies to some 200 MB.
 _CPU_BLOCK, _BLOCK = 2**20, 2**23
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSubset:
-    """Some of the predicted tokens.
-
-    Attributes
-    ----------
-    total : float
-        Sum of −log p(token), natural logarithm.
-    tokens : int
-        How many were predicted.
-    """
+    """The sum of −ln p over some predicted tokens, and their number."""
 
     total: float
     tokens: int
 
     @property
     def loss(self) -> float:
-        """Mean of −log p(token), natural logarithm; not a number without tokens."""
+        """Mean of −ln p(token); NaN without tokens."""
         return self.total / self.tokens if self.tokens else math.nan
 
     @property
@@ -53,9 +44,9 @@ class TokenSubset:
 
 
 class Perplexity(NamedTuple):
-    """What a model makes of a split: of all tokens but the first, and of two classes of targets.
+    """Losses of all tokens of a split but the first, and of rare and popular targets.
 
-    `windows` are all tokens again, by the windows that the model read, in the order of the text.
+    `windows` has all tokens by the windows that the model read, in the order of the text.
     """
 
     all: TokenSubset
@@ -66,7 +57,7 @@ class Perplexity(NamedTuple):
 
 def perplexity(
     model: LanguageModel,
-    rows: npt.NDArray[np.int64],
+    rows: IntArray,
     *,
     batch: int = 1,
     bptt: int = 70,
@@ -74,53 +65,60 @@ def perplexity(
     device: torch.device | str = "cpu",
     popular: Tensor | None = None,
 ) -> Perplexity:
-    """exp of the mean of −log p over all tokens of a split but the first.
+    """exp of the mean of −ln p over all tokens of a split but the first.
 
     The softmax and the sum are in float64; dropout is off; the state is carried from window to
-    window. Every token but the first is predicted exactly once, whatever the batch: the split is
-    laid out as `batch` streams, each of which reads the last token of the stream before it, and
-    nothing is dropped at the end. Where the field's scripts use a batch they drop what is left
-    over, and the first token of each stream. With a batch of one the count is theirs in any case;
-    with more, the first tokens of the other streams are predicted from an empty state.
+    window. Every token but the first is predicted exactly once, whatever the batch: each of the
+    `batch` streams reads the last token of the stream before it, and no remainder is dropped. The
+    field's scripts drop the remainder and the first token of each stream. With a batch of one the
+    counts agree; with more, the first tokens of the other streams are predicted from an initial
+    state.
 
-    A model without a state (a Transformer) sees its own window alone, so that for it `bptt` is
-    part of what is measured; for an LSTM it changes nothing. With a `stride`, such a model reads
-    overlapping windows, and is scored on the last `stride` tokens of each, which have at least
-    bptt − stride tokens before them in their window, but for the beginning of a stream.
+    A model without a state (a Transformer) sees only its own window, so that `bptt` is part of what
+    is measured; for an LSTM it changes nothing. With a `stride`, such a model reads overlapping
+    windows and is scored on the last `stride` tokens of each, which have at least bptt − stride
+    tokens before them in their window, except at the beginning of a stream.
 
     Parameters
     ----------
     model : LanguageModel
-        On `device`; left in the mode in which it was.
+        On `device`; its mode is restored.
     rows : array of int64
         The split; shape (n,).
     batch, bptt : int
         Streams, and tokens of a window.
     stride : int, optional
-        Tokens from one window to the next, where no state is carried over; by default `bptt`.
+        Tokens from one window to the next, for models without a state; by default `bptt`.
     popular : Tensor of bool, optional
-        Popular types, shape (N,); without it, nobody is popular or rare.
+        Popular tokens, shape (N,); without it, no token is popular or rare.
 
     Raises
     ------
     BadOption
-        Less than two tokens, or no batch or window.
+        Fewer than two tokens, or a batch or window without any.
     """
     tally = LossTally(device, popular)
     with torch.no_grad(), evaluating(model):
-        state = None
-        for inputs, targets in streams(rows, batch, bptt, device, stride=stride):
-            output = model(inputs, state)
-            state = detach(output.state)
+        for output, targets in read_windows(
+            model, streams(rows, batch, bptt, device, stride=stride)
+        ):
             tally.add(log_losses(model, output.hidden, targets), targets)
     return tally.result()
 
 
-class LossTally:
-    """Sums of log losses, kept on the device until they are asked for.
+def read_windows(
+    model: LanguageModel, windows: Iterable[tuple[Tensor, Tensor]]
+) -> Iterator[tuple[Output, Tensor]]:
+    """Yield the output for the inputs of each window, and the targets; the state is carried on."""
+    state = None
+    for inputs, targets in windows:
+        output = model(inputs, state)
+        state = detach(output.state)
+        yield output, targets
 
-    `popular` has shape (N,).
-    """
+
+class LossTally:
+    """Sums of log losses, which stay on the device until the result."""
 
     def __init__(self, device: torch.device | str, popular: Tensor | None) -> None:
         self._popular = None if popular is None else popular.to(device)
@@ -129,7 +127,7 @@ class LossTally:
         self._windows: list[tuple[Tensor, Tensor]] = []
 
     def add(self, losses: Tensor, targets: Tensor) -> None:
-        """Take −log p of the targets, both of the same shape; negative targets do not count."""
+        """Add −ln p of the targets, of the same shape; negative targets do not count."""
         counted = targets >= 0
         popular = torch.zeros_like(counted)
         if self._popular is not None:
@@ -148,20 +146,16 @@ class LossTally:
         both = TokenSubset(rare.total + popular.total, rare.tokens + popular.tokens)
         if self._popular is None:
             rare = popular = TokenSubset(0.0, 0)
-        return Perplexity(both, rare, popular, self._list_windows())
-
-    def _list_windows(self) -> tuple[TokenSubset, ...]:
-        """Stream by stream, within one in the order of time."""
-        if not self._windows:
-            return ()
-        totals, tokens = (
+        # Stream by stream, each in the order of time.
+        totals, numbers = (
             torch.stack(each).T.flatten().tolist() for each in zip(*self._windows, strict=True)
         )
-        return tuple(TokenSubset(*window) for window in zip(totals, tokens, strict=True))
+        windows = tuple(map(TokenSubset, totals, numbers))
+        return Perplexity(both, rare, popular, windows)
 
 
 def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
-    """−log p of the targets in float64, over blocks of positions; 0 where a target is negative.
+    """−ln p of the targets in float64, by blocks of positions; 0 where a target is negative.
 
     `hidden` has shape (T, B, d), `targets` and the result (T, B).
     """
@@ -184,13 +178,13 @@ def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
 
 
 def wide(device: torch.device | str) -> torch.dtype:
-    """The type of sums: float64, but for Apple's GPUs, which have none."""
+    """The dtype of sums: float64, except on GPUs of Apple, which lack it."""
     return torch.float32 if torch.device(device).type == "mps" else torch.float64
 
 
 @contextmanager
 def evaluating(model: LanguageModel) -> Iterator[None]:
-    """Without dropout, for as long as it lasts."""
+    """Set evaluation mode inside the block."""
     training = model.training
     model.eval()
     try:

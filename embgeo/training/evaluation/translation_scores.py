@@ -1,4 +1,4 @@
-"""How good translations are, by sacreBLEU."""
+"""Scores of translations by sacreBLEU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embgeo.training.study.translation_outcomes import BLEU, CHRF, TranslationOu
 
 
 def import_sacrebleu() -> Any:
-    """The package; `BadOption` where it is not installed."""
+    """Import the metrics of sacreBLEU."""
     try:
         from sacrebleu import metrics
     except ImportError as error:
@@ -22,7 +22,7 @@ def import_sacrebleu() -> Any:
 
 
 def describe_metrics() -> str:
-    """The signatures of the scores, for whoever compares with other numbers."""
+    """The signatures of the scores, which comparisons with other numbers need."""
     metrics = import_sacrebleu()
     found = []
     for name, metric in (("BLEU", metrics.BLEU()), ("chrF", metrics.CHRF())):
@@ -32,21 +32,24 @@ def describe_metrics() -> str:
 
 
 def compute_corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> float:
-    """BLEU of a split; one reference for each sentence."""
-    metric = import_sacrebleu().BLEU()
+    """BLEU of a split with one reference for each sentence."""
+    return score_corpus(import_sacrebleu().BLEU(), translations, references)
+
+
+def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[str]) -> float:
     return float(metric.corpus_score(list(translations), [list(references)]).score)
 
 
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
 ) -> tuple[dict[str, float], TranslationOutcomes]:
-    """BLEU and chrF of a split, and what a bootstrap needs; one reference for each sentence."""
+    """BLEU and chrF of a split, and what a bootstrap needs."""
     metrics = import_sacrebleu()
     scores = {
-        name: float(metric.corpus_score(list(translations), [list(references)]).score)
+        name: score_corpus(metric, translations, references)
         for name, metric in ((BLEU, metrics.BLEU()), (CHRF, metrics.CHRF()))
     }
-    # Counts do not depend on the effective order, without which it warns of single sentences.
+    # Counts do not depend on the effective order, without which it warns about single sentences.
     metric = metrics.BLEU(effective_order=True)
     pairs = zip(translations, references, strict=True)
     found = [metric.sentence_score(one, [reference]) for one, reference in pairs]

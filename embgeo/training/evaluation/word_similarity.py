@@ -23,9 +23,9 @@ from embgeo.training.study.word_similarity import (
 def measure_similarity(
     W: FloatArray, vocabulary: Vocabulary, sets: Sequence[WordPairs]
 ) -> WordSimilarity:
-    """Cosines of all pairs whose words are both in the vocabulary, and have a direction.
+    """Cosines of all pairs with both words in the vocabulary and no zero row.
 
-    `W`: shape (N, d), a row for each token of the vocabulary; computed in float64.
+    `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
     row = {token: place for place, token in enumerate(vocabulary.tokens)}
     return WordSimilarity(
@@ -37,7 +37,7 @@ def measure_similarity(
 
 
 def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> float | None:
-    """In float64; None where it is not defined."""
+    """The cosine of two words; None if undefined."""
     if first not in row or second not in row:
         return None
     a, b = W[[row[first], row[second]]].astype(np.float64)
@@ -46,13 +46,13 @@ def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> floa
 
 
 def correlate(found: WordSimilarity) -> dict[str, float | None]:
-    """Spearman's ρ of each set, without the pairs that have no cosine, and with 0 for them."""
+    """Spearman's ρ of each set, without the pairs that lack a cosine, and with 0 for them."""
     known = {one.name: spearman(*one.known) for one in found.sets}
     return known | {one.name + ALL: spearman(*one.filled) for one in found.sets}
 
 
 def describe_intervals(found: WordSimilarity) -> str:
-    """For each set ρ with its interval over other pairs."""
+    """Describe ρ of each set with its bootstrap interval."""
     parts = []
     for one in found.sets:
         rho, interval = spearman(*one.known), bootstrap_correlation(*one.known)

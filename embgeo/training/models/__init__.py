@@ -1,4 +1,4 @@
-"""Language models to train: each with a tied or an untied output layer. One file each."""
+"""Language models to train, one file each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.training.checks import list_defaults
 from embgeo.training.models.awd_lstm import AwdLstm
 from embgeo.training.models.embedding_model import EmbeddingModel
 from embgeo.training.models.language_model import LanguageModel, Output, detach
@@ -37,44 +37,27 @@ MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer, Transfo
 
 
 def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageModel:
-    """Make a model, drawn from torch's global generator.
+    """Make the language model of that name, drawn from torch's global generator.
 
-    Parameters
-    ----------
-    name : str
-        The `NAME` of one of `MODELS`.
-    n_tokens : int
-        Tokens of the vocabulary.
-    settings : mapping
-        Keyword arguments of the model's constructor; what is not given has its default.
-
-    Raises
-    ------
-    BadOption
-        No such model or setting, or a value outside its range.
+    `n_tokens`: tokens of the vocabulary. `settings`: keyword arguments of the model's constructor.
     """
-    model = model_class(name)
-    refuse_others(name, settings, list_defaults(model))
-    return model(n_tokens, **settings)
+    return model_class(name).construct(settings, n_tokens)
 
 
 def model_class(name: str) -> type[LanguageModel]:
-    """The model of that name; `BadOption` if there is none."""
-    for model in MODELS:
-        if name == model.NAME:
-            return model
-    found = find_added("models", name, check_model)
+    """Find a language model by name, also among plug-ins."""
+    known = {model.NAME: model for model in MODELS}
+    found: type[LanguageModel] | None = known.get(name) or find_added("models", name, check_model)
     if found is None:
-        names = ", ".join((*(model.NAME for model in MODELS), *list_added("models")))
+        names = ", ".join((*known, *list_added("models")))
         raise BadOption(
             f"unknown model {name!r}", way_out=f"choose from {names}; --plugin adds others"
         )
-    added: type[LanguageModel] = found
-    return added
+    return found
 
 
 def check_model(kind: type[LanguageModel]) -> str:
-    """The name of a model that a plug-in adds; ValueError for something else."""
+    """The name of a model from a plug-in; ValueError if it is not a usable model."""
     if not (isinstance(kind, type) and issubclass(kind, LanguageModel)):
         raise ValueError("it is not a LanguageModel")
     if kind.layers_of is LanguageModel.layers_of:

@@ -1,4 +1,4 @@
-"""AWD-LSTM: the regularized LSTM that most papers on degenerate embeddings start from."""
+"""AWD-LSTM, the regularized LSTM of most papers on degenerate embeddings."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ class AwdLstm(RecurrentModel):
         Units of the other layers.
     layers : int
     embedding_dropout : float
-        The share of tokens whose embedding is zero throughout a window.
+        Share of tokens whose embedding is zero throughout a window.
     input_dropout, hidden_dropout, output_dropout : float
-        Of what goes into the first layer, from one layer to the next, and into the output layer:
-        the same features at all times of a window.
+        Dropout of the input of the first layer, between layers, and of the output layer's input,
+        constant throughout a window.
     weight_dropout : float
-        Of single recurrent weights.
+        Dropout of single recurrent weights.
     alpha : float
-        Weight of the mean square of the last layer's states, after dropout (AR).
+        Weight of the mean square of the last layer's states after dropout (AR).
     beta : float
-        Weight of the mean square of their change from one token to the next, before dropout (TAR).
+        Weight of the mean square of their change from token to token before dropout (TAR).
     experts : int
-        Softmaxes that the output mixes; see :class:`MixtureOfSoftmaxes`.
+        Softmaxes of the output; see :class:`MixtureOfSoftmaxes`.
     last : int, optional
         Units of the last layer of a mixture; d by default.
     latent_dropout : float
-        Of what the softmaxes of a mixture are applied to.
+        Dropout of the input of the softmaxes of a mixture.
     tied, bias
         See :class:`LanguageModel`.
 
@@ -100,13 +100,13 @@ class AwdLstm(RecurrentModel):
         self.beta = nonnegative("beta", beta)
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
-        """Single weights; features, other ones for each stream."""
+        """Drop single weights, and features of each stream."""
         raw = layer.weight_hh_l0
         recurrent = F.dropout(raw, self.weight_dropout) if self.weight_dropout else raw
         return recurrent, F.dropout(raw.new_ones(1, batch, layer.hidden), dropout)
 
     def activation_penalty(self, output: Output) -> Tensor:
-        """α·mean(h²) + β·mean((h_t − h_{t−1})²); a window of one token has no change."""
+        """α·mean(h²) + β·mean((h_t − h_{t−1})²)."""
         hidden, raw = to_single(output.hidden), to_single(output.raw)
         found = self.alpha * hidden.square().mean()
         if self.beta and len(raw) > 1:

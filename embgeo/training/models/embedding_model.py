@@ -1,13 +1,14 @@
-"""What all models have: a matrix for what they read, and one for what they predict."""
+"""The input embedding and the output layer that all models have."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
-from embgeo.training.checks import flag, whole
+from embgeo.training.checks import flag, list_defaults, refuse_others, whole
 
 
 class EmbeddingModel(nn.Module):
@@ -26,11 +27,11 @@ class EmbeddingModel(nn.Module):
     Attributes
     ----------
     NAME : str
-        As settings and reports name the model.
+        The name in settings and reports.
     SOURCE : str
         The publication.
     DEVIATIONS : tuple of str
-        Each way in which this is not what was published; shown in the report of a run.
+        Differences from the publication, which the report of a run shows.
     """
 
     NAME: ClassVar[str]
@@ -44,8 +45,17 @@ class EmbeddingModel(nn.Module):
         self.embedding: nn.Module
         self.decoder: nn.Module
 
+    @classmethod
+    def construct(cls, settings: Mapping[str, Any], *sizes: Any) -> Self:
+        """Make a model of these sizes, drawn from torch's global generator.
+
+        `settings` are keyword arguments of the constructor; `BadOption` for others.
+        """
+        refuse_others(cls.NAME, settings, list_defaults(cls))
+        return cls(*sizes, **settings)
+
     def make_embedding(self, weight: Tensor) -> None:
-        """Take the weight, shape (N, d), for the input embedding."""
+        """Make the input embedding from its weight, shape (N, d)."""
         if weight.shape != (self.n_tokens, self.d):
             shape = self.n_tokens, self.d
             raise ValueError(f"the embedding has shape {tuple(weight.shape)} in place of {shape}")
@@ -54,7 +64,7 @@ class EmbeddingModel(nn.Module):
         self.embedding = embedding
 
     def make_decoder(self, weight: Tensor | None, *, bias: bool) -> None:
-        """An output layer with this weight, or with that of the embedding if there is none."""
+        """Make the output layer from its weight, or tie it to the embedding if that is None."""
         decoder = nn.Linear(self.d, self.n_tokens, bias=flag("bias", bias), device="meta")
         assert isinstance(self.embedding, nn.Embedding)
         decoder.weight = self.embedding.weight if weight is None else nn.Parameter(weight)
@@ -63,7 +73,7 @@ class EmbeddingModel(nn.Module):
         self.decoder = decoder
 
     def embedding_parameters(self) -> list[Tensor]:
-        """The parameters of the layers with a row for each token or position, each once."""
+        """The parameters with a row for each token or position, each once."""
         layers = (self.get_input_embeddings(), self.get_output_embeddings())
         found = {id(p): p for layer in layers for p in layer.parameters()}
         return list(found.values())

@@ -1,4 +1,4 @@
-"""What a language model is to the loop that trains it, and what all models share."""
+"""The base class of language models."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from embgeo.training.registry import file_of
 
 
 class Output(NamedTuple):
-    """What a model makes of a window of T tokens in B streams.
+    """The output of a model for a window of T tokens in B streams.
 
     Parameters
     ----------
     hidden : Tensor
-        What the output layer is applied to, after dropout; shape (T, B, d).
+        Input of the output layer, after dropout; shape (T, B, d).
     raw : Tensor
-        The states of the last layer, before dropout; shape (T, B, d).
+        States of the last layer, before dropout; shape (T, B, d).
     state : object
-        To carry to the next window by ``detach(output.state)``; None if there is nothing to carry.
+        State for the next window, to be passed as ``detach(output.state)``; None without one.
     """
 
     hidden: Tensor
@@ -33,11 +33,11 @@ class Output(NamedTuple):
 
 
 class LanguageModel(EmbeddingModel):
-    """An embedding, layers whose last is as wide as the embedding, and an output layer.
+    """An embedding, layers of which the last is as wide as the embedding, and an output layer.
 
-    What is drawn at random comes from torch's global generator: the embedding first, then the
-    layers, an output layer of its own last. With the same seed a tied and an untied model so have
-    all in common that both have.
+    Weights are drawn from torch's global generator: first the embedding, then the layers, last an
+    untied output layer. With the same seed, a tied and an untied model therefore share all weights
+    that both have.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LanguageModel(EmbeddingModel):
     d : int
         Columns of the embedding.
     embedding_dropout : float
-        The share of tokens whose embedding is zero throughout a window of training.
+        Share of tokens whose embedding is zero throughout a window of training.
 
     Models also take ``tied`` (bool: one matrix for the embedding and the output layer) and ``bias``
     (bool: whether the output layer has a bias).
@@ -54,11 +54,12 @@ class LanguageModel(EmbeddingModel):
     Attributes
     ----------
     CARRIES_STATE : bool
-        Whether a window sees those before it.
+        Whether a window sees the windows before it.
     WINDOWED : bool
-        Whether how far a token sees depends on the length of windows, although a state is carried.
+        Whether the context of a token depends on the length of windows, although a state is
+        carried.
     longest : int, optional
-        How many tokens a window may have; None: as many as one likes.
+        Tokens of a window at most; None for no limit.
     """
 
     CARRIES_STATE: ClassVar[bool] = True
@@ -71,12 +72,12 @@ class LanguageModel(EmbeddingModel):
 
     @property
     def logits_per_state(self) -> int:
-        """Numbers that `head` makes of a state on its way to the logits, and keeps."""
+        """Numbers that `head` computes and keeps for each state."""
         return self.n_tokens
 
     @torch.no_grad()
     def start_bias(self, log_probabilities: Tensor) -> None:
-        """Start the output bias at ln p of each token, shape (N,), where there is a bias.
+        """Initialize the output bias, if any, with ln p of each token, shape (N,).
 
         From 0, a bias cannot reach ln p in a short training under Adam, and the common direction of
         the embedding takes its place.
@@ -87,18 +88,14 @@ class LanguageModel(EmbeddingModel):
             bias.copy_(log_probabilities)
 
     def initial_state(self, batch: int) -> Any:  # noqa: ARG002
-        """What the first window starts from, for this many streams."""
+        """The state before the first window, for this many streams."""
         return None
 
     def forward(self, inputs: Tensor, state: Any = None) -> Output:
-        """The states after each of the tokens.
+        """The states after each token.
 
-        Parameters
-        ----------
-        inputs : Tensor of int64
-            Tokens, shape (T, B): time first.
-        state : object, optional
-            Of the window before; `initial_state` by default.
+        `inputs`: tokens, shape (T, B), time first. `state`: that of the window before; by default
+        `initial_state`.
         """
         rows: Tensor = self.embedding(inputs)
         if self.training and self.embedding_dropout:
@@ -117,47 +114,33 @@ class LanguageModel(EmbeddingModel):
         return output
 
     def layers_of(self, rows: Tensor, state: Any) -> Output:
-        """All but embedding and output layer, on embedded tokens of shape (T, B, d)."""
+        """Apply the layers to embedded tokens of shape (T, B, d)."""
         raise NotImplementedError
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Logits of shape (…, N) for `Output.hidden` of shape (…, d)."""
+        """Logits, shape (…, N), for `Output.hidden`, shape (…, d)."""
         logits: Tensor = self.decoder(hidden)
         return logits
 
     def activation_penalty(self, output: Output) -> Tensor:
-        """What the model asks to be added to the loss of a window; 0 for most."""
+        """A penalty of the model to add to the loss of a window; 0 for most."""
         return torch.zeros((), device=output.raw.device)
 
 
 def drop_rows(rows: Tensor, ids: Tensor, n_tokens: int, p: float) -> Tensor:
-    """Embedded tokens, zero wherever one of the dropped tokens stands, the rest divided by 1 − p.
+    """Drop whole rows of the embedding after the lookup, whatever layer that was.
 
-    It is the dropout of whole rows of the embedding, done after they were looked up, whatever they
-    were looked up in.
+    All occurrences of a dropped token become zero; the rest is divided by 1 − p.
 
-    Parameters
-    ----------
-    rows : Tensor
-        Shape (T, B, d).
-    ids : Tensor of int64
-        Whose rows they are, shape (T, B).
-    n_tokens : int
-    p : float
-        The share of tokens that are dropped.
+    `rows`: embedded tokens, shape (T, B, d). `ids`: the tokens, shape (T, B). `p`: the share of
+    tokens to drop.
     """
     kept = F.dropout(rows.new_ones(n_tokens), p)
     return rows * kept[ids].unsqueeze(-1)
 
 
 def detach(state: Any) -> Any:
-    """The same state without its graph; tensors in tuples and lists, or None.
-
-    Raises
-    ------
-    TypeError
-        Something else.
-    """
+    """Detach a state of tensors in tuples and lists; TypeError for anything else."""
     if state is None:
         return None
     if isinstance(state, Tensor):

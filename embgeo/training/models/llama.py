@@ -1,4 +1,4 @@
-"""The Transformer of present language models: RMSNorm, rotary positions, SwiGLU, no biases."""
+"""The Transformer of LLaMA: RMSNorm, rotary positions, SwiGLU, no biases."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from embgeo.training.models.transformer import (
     rotations,
 )
 
-#: Below the root of the mean square that a norm divides by.
+#: Added to the mean square under the root of a norm.
 EPS = 1e-5
-#: The default number of units of a feed-forward layer is a multiple of this.
+#: The default width of feed-forward layers is a multiple of this.
 MULTIPLE = 32
 
 
@@ -38,22 +38,21 @@ class Llama(LanguageModel):
         Columns of the embedding, and features of all blocks.
     layers : int
     heads : int
-        Heads of queries; divides d into even numbers.
+        Heads of queries, each with an even number of features.
     kv_heads : int, optional
-        Heads of keys and values, each for as many heads of queries; divides `heads`, which it is
-        by default.
+        Heads of keys and values, a divisor of `heads`; by default `heads`.
     feedforward : int, optional
-        Units inside of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
+        Units of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
     dropout : float
-        Of the embedded tokens, and of what attention and feed-forward layers add.
+        Dropout of embedded tokens, and of outputs of attention and feed-forward layers.
     embedding_dropout : float
-        The share of tokens whose embedding is zero throughout a window.
+        Share of tokens whose embedding is zero throughout a window.
     qk_norm : bool
-        Whether queries and keys have an RMSNorm, before they are turned.
+        Whether queries and keys have an RMSNorm before the rotation.
     embedding_scale : bool
         Whether embedded tokens are multiplied by √d.
     soft_cap : float
-        c of the logits c·tanh(z/c), which lie between −c and c; 0 for z itself.
+        c of the logits c·tanh(z/c), between −c and c; 0 for z itself.
     tied, bias
         See :class:`LanguageModel`.
 
@@ -128,14 +127,14 @@ class Llama(LanguageModel):
 
 
 class RmsNorm(nn.RMSNorm):
-    """In the precision of its gains under autocast, too."""
+    """RMSNorm in the precision of its gains, also under autocast."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x.to(self.weight.dtype))
 
 
 class LlamaBlock(nn.Module):
-    """What a block adds to states of shape (B, T, d): first attention, then the gated layer."""
+    """Attention and the gated layer, each to be added to states of shape (B, T, d)."""
 
     def __init__(
         self, d: int, heads: int, kv_heads: int, inner: int, *, qk_norm: bool, spread: float
@@ -152,7 +151,7 @@ class LlamaBlock(nn.Module):
         self.norm_key = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
 
     def attend(self, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        """Causal attention; each head of keys and values serves as many heads of queries."""
+        """Causal attention, in which several heads of queries share one of keys and values."""
         split = self.attention_in(self.norm_attention(x)).unflatten(-1, (-1, self.width))
         sizes = (self.heads, self.kv_heads, self.kv_heads)
         query, key, value = split.transpose(1, 2).split(sizes, dim=1)
@@ -161,7 +160,10 @@ class LlamaBlock(nn.Module):
         if self.kv_heads < self.heads:
             served = self.heads // self.kv_heads
             key, value = (each.repeat_interleave(served, dim=1) for each in (key, value))
-        query, key = query.to(value.dtype), key.to(value.dtype)  # norms leave that of autocast
+        query, key = (
+            query.to(value.dtype),
+            key.to(value.dtype),
+        )  # undo the precision of norms
         seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         found: Tensor = self.attention_out(seen.transpose(1, 2).flatten(2))
         return found

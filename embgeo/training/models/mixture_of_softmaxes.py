@@ -1,4 +1,4 @@
-"""A mixture of softmaxes in place of one: log-probabilities whose matrix can have full rank."""
+"""A mixture of softmaxes, whose log-probabilities can have full rank."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from torch.nn import functional as F
 from embgeo.training.checks import share, whole
 from embgeo.training.methods.weights import to_single
 
-#: −ln π from which on 1/π is held back, or it overflows in float32 while r is 0.
+#: Bound of −ln π in 1/π, which overflows in float32 while r is 0.
 LARGEST_EXPONENT = 80.0
 
 
 class MixtureOfSoftmaxes(nn.Module):
     """ln p = ln Σ_k π_k·softmax(W·tanh(V_k·h + v_k) + b), with π = softmax(P·h).
 
-    The softmax of log-probabilities is the distribution itself, so that they stand wherever logits
-    do.
+    The softmax of log-probabilities is the distribution itself, so that they can replace logits.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ class MixtureOfSoftmaxes(nn.Module):
     experts : int
         K.
     dropout : float
-        Of the features that W is applied to.
+        Dropout of the features that W multiplies.
 
     References
     ----------
@@ -51,14 +50,9 @@ class MixtureOfSoftmaxes(nn.Module):
         self.prior = nn.Linear(inputs, experts, bias=False)
 
     def forward(self, hidden: Tensor, decode: Callable[[Tensor], Tensor]) -> Tensor:
-        """Log-probabilities of shape (…, N), in float32 at least.
+        """Log-probabilities, shape (…, N), in float32 at least, of `hidden`, shape (…, inputs).
 
-        Parameters
-        ----------
-        hidden : Tensor
-            Shape (…, inputs).
-        decode : callable
-            The output layer, from (…, d) to logits of shape (…, N).
+        `decode` is the output layer, from (…, d) to logits of shape (…, N).
         """
         latent = self.latent(hidden).tanh().unflatten(-1, (self.experts, -1))
         logits = to_single(decode(F.dropout(latent, self.dropout, self.training)))
@@ -70,7 +64,7 @@ class MixtureOfSoftmaxes(nn.Module):
 class MixedLogSoftmax(torch.autograd.Function):
     """ln Σ_k π_k·p_k of logits of shape (…, K, N) and ln π of shape (…, K).
 
-    Kept for the backward pass are the responsibilities r_k = π_k·p_k/p alone: ∂ln p/∂ln π_k = r_k,
+    The backward pass keeps only the responsibilities r_k = π_k·p_k/p: ∂ln p/∂ln π_k = r_k,
     and the gradient of the logits is r_k·(g − p·Σ(g·r_k)/π_k).
     """
 

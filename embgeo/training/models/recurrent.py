@@ -1,4 +1,4 @@
-"""LSTM layers whose recurrent weights can be others in each window, one above the other."""
+"""LSTM models whose recurrent weights may be dropped anew in each window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embgeo.training.models.mixture_of_softmaxes import MixtureOfSoftmaxes
 
 
 def locked_mask(states: Tensor, p: float) -> Tensor:
-    """A mask for features that is the same at all times of a stream, shape (1, B, d)."""
+    """A dropout mask of features that is constant in time, shape (1, B, d)."""
     return F.dropout(states.new_ones(1, *states.shape[1:]), p)
 
 
@@ -27,16 +27,10 @@ State = tuple[Tensor, Tensor]
 class LstmLayer(nn.Module):
     """`torch.nn.LSTM` of one layer, with the same parameters under the same names.
 
-    Under autocast it computes in the precision of its weights. Recurrent weights with some of them
-    dropped are handed over in the call, and are not kept: there is no copy to bring up to date, and
-    no second entry in checkpoints.
+    Under autocast it computes in the precision of its weights. Recurrent weights after dropout are
+    an argument of the call, so that checkpoints hold no second copy.
 
-    Parameters
-    ----------
-    inputs, hidden : int
-        Numbers of features.
-    bound : float, optional
-        Weights are drawn uniformly from ± this; by default 1/√hidden, as `torch.nn.LSTM` does.
+    `bound`: weights are uniform in ± this; by default 1/√hidden, as in `torch.nn.LSTM`.
     """
 
     def __init__(self, inputs: int, hidden: int, *, bound: float | None = None) -> None:
@@ -53,29 +47,16 @@ class LstmLayer(nn.Module):
         self.bias_hh_l0 = draw(4 * hidden)
 
     def initial_state(self, batch: int) -> State:
-        """Zeros."""
         start = self.bias_hh_l0.detach().new_zeros(1, batch, self.hidden)
         return start, start
 
     def forward(
         self, states: Tensor, state: State, recurrent: Tensor | None = None
     ) -> tuple[Tensor, State]:
-        """All states and the last.
+        """All states, shape (T, B, hidden), and the last h and c, shape (1, B, hidden) each.
 
-        Parameters
-        ----------
-        states : Tensor
-            Shape (T, B, inputs).
-        state : pair of Tensor
-            h and c before the first token, each of shape (1, B, hidden).
-        recurrent : Tensor, optional
-            In place of ``weight_hh_l0``.
-
-        Returns
-        -------
-        Tensor
-            Shape (T, B, hidden).
-        pair of Tensor
+        `states`: shape (T, B, inputs). `state`: h and c before the first token. `recurrent`:
+        replaces ``weight_hh_l0``.
         """
         weights = [
             self.weight_ih_l0,
@@ -85,12 +66,12 @@ class LstmLayer(nn.Module):
         ]
         if states.is_cuda:
             weights = in_one_piece(weights)
-        # cuDNN has no backward otherwise, and gradients are wanted in evaluation, too (dynamic
-        # evaluation). Without dropout inside of the kernel, nothing else depends on it.
+        # Without training mode cuDNN has no backward, which dynamic evaluation needs. Nothing else
+        # depends on it, as the kernel has no dropout.
         train = torch.is_grad_enabled()
         start = tuple(part.to(weights[0].dtype) for part in state)
-        # Out of mixed precision: on CUDA, autocast has meant float16 here, whatever was asked for,
-        # and bfloat16 needs a recent cuDNN.
+        # Not in mixed precision: on CUDA, autocast uses float16 here, whatever was requested, and
+        # bfloat16 needs a recent cuDNN.
         with exact(states):
             found, h, c = torch.lstm(
                 states.to(weights[0].dtype), start, weights, True, 1, 0.0, train, False, False
@@ -102,14 +83,14 @@ class LstmLayer(nn.Module):
 
 
 def in_one_piece(weights: list[Tensor]) -> list[Tensor]:
-    """The same weights, one behind the other in memory: cuDNN would copy them, and say so."""
+    """Copy weights into one piece of memory, or cuDNN does so with a warning."""
     flat = torch.cat([weight.reshape(-1) for weight in weights])
     parts = torch.split(flat, [weight.numel() for weight in weights])
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
 
 
 class RecurrentModel(LanguageModel):
-    """LSTM layers; a model says which recurrent weights and which of their states are dropped.
+    """LSTM layers; subclasses say which recurrent weights and which states are dropped.
 
     Parameters
     ----------
@@ -119,15 +100,15 @@ class RecurrentModel(LanguageModel):
         Units of all layers but the last, which has d.
     layers : int
     input_dropout, hidden_dropout, output_dropout : float
-        Of what goes into the first layer, from one layer to the next, and into the output layer.
+        Dropout of the input of the first layer, between layers, and of the output layer's input.
     tied, bias
         See :class:`LanguageModel`.
     experts, last, latent_dropout
-        Of a :class:`MixtureOfSoftmaxes` on a last layer of `last` units; one softmax by default.
+        A :class:`MixtureOfSoftmaxes` on a last layer of `last` units; one softmax by default.
     row_bound : float
-        The rows of the embedding and of the output layer are drawn uniformly from ± this.
+        Rows of the embedding and of the output layer are uniform in ± this.
     lstm_bound : float, optional
-        The weights of the layers; see :class:`LstmLayer`.
+        The same for the layers; see :class:`LstmLayer`.
     """
 
     def __init__(
@@ -193,14 +174,9 @@ class RecurrentModel(LanguageModel):
         return tuple(layer.initial_state(batch) for layer in self.lstm_layers())
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
-        """For one window: the recurrent weights of a layer, and the mask of what leaves it.
+        """The recurrent weights of a layer in a window, and the mask of its states.
 
-        Parameters
-        ----------
-        layer : LstmLayer
-        batch : int
-        dropout : float
-            Of what leaves the layer.
+        `dropout`: the dropout of the layer's states.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""A Transformer language model: normalized before each part, causal attention."""
+"""A Transformer language model with causal attention and normalization before each layer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, flag, share, whole
 from embgeo.training.models.language_model import LanguageModel, Output
 
-#: Standard deviation of the start.
+#: Standard deviation of initial weights.
 SPREAD = 0.02
 
 
@@ -31,14 +31,15 @@ class Transformer(LanguageModel):
     heads : int
         Divides d; with rotary positions, into even numbers.
     feedforward : int, optional
-        Units inside of the feed-forward layers; 4·d by default.
+        Units of the feed-forward layers; 4·d by default.
     dropout : float
-        Of the embedded tokens, of what attention and feed-forward layers add, and of the attention.
+        Dropout of embedded tokens, attention weights, and outputs of attention and feed-forward
+        layers.
     embedding_dropout : float
-        The share of tokens whose embedding is zero throughout a window.
+        Share of tokens whose embedding is zero throughout a window.
     positions : {"learned", "rotary"}
     context : int
-        How many positions are learned: windows may not be longer. Rotary positions have no end.
+        Learned positions, which limit the length of windows. Rotary positions have no limit.
     tied, bias
         See :class:`LanguageModel`.
 
@@ -126,7 +127,7 @@ class TransformerBlock(nn.Module):
         super().__init__()
         self.heads = heads
         self.dropout = dropout
-        # All blocks add to the same stream: the more, the less each at the start.
+        # All blocks add to the same stream, so that each starts smaller the more there are.
         added = SPREAD * (2 * blocks) ** -0.5
         self.norm_attention = nn.LayerNorm(d)
         self.attention_in = linear(d, 3 * d, SPREAD)
@@ -156,7 +157,7 @@ class TransformerBlock(nn.Module):
 
 
 def check_heads(d: int, heads: int, *, rotary: bool) -> int:
-    """Features of a head; `BadOption` where heads do not divide them."""
+    """Features of a head, if the heads divide d."""
     if d % whole("heads", heads) or (rotary and d // heads % 2):
         even = " into even numbers" if rotary else ""
         raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")
@@ -164,22 +165,26 @@ def check_heads(d: int, heads: int, *, rotary: bool) -> int:
 
 
 def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of the angles t·10000^(−2k/width), shape (T, width/2)."""
-    k = torch.arange(0, width, 2, device=device, dtype=torch.float32)
-    times = torch.arange(length, device=device, dtype=torch.float32)
-    angles = torch.outer(times, 10_000.0 ** (-k / width))
+    """Cosines and sines of the angles of `compute_angles` at times 0 to T − 1."""
+    angles = compute_angles(torch.arange(length, device=device, dtype=torch.float32), width)
     return angles.cos(), angles.sin()
 
 
+def compute_angles(times: Tensor, width: int) -> Tensor:
+    """The angles t·10000^(−2k/width), shape (T, width/2), of the sinusoids of Vaswani et al."""
+    k = torch.arange(0, width, 2, device=times.device, dtype=torch.float32)
+    return torch.outer(times, 10_000.0 ** (-k / width))
+
+
 def rotated(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Feature k of both halves turned by the k-th angle; shape (…, T, width)."""
+    """Rotate feature k of both halves by the k-th angle; shape (…, T, width)."""
     first, second = x.chunk(2, dim=-1)
     turned = torch.cat((first * cosines - second * sines, second * cosines + first * sines), dim=-1)
     return turned.to(x.dtype)
 
 
 def linear(inputs: int, outputs: int, spread: float, *, bias: bool = True) -> nn.Linear:
-    """A layer with normally distributed weights and a bias of zeros, if any."""
+    """A layer with normal weights and, optionally, a zero bias."""
     layer = nn.Linear(inputs, outputs, bias=bias, device="meta")
     layer.weight = nn.Parameter(normal(outputs, inputs, spread))
     if bias:

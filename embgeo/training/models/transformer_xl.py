@@ -1,4 +1,4 @@
-"""Transformer-XL: attention over the window and a memory of those before it, by distance."""
+"""Transformer-XL: attention by distance over the window and a memory of earlier windows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from torch.nn import functional as F
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import flag, natural, share, whole
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.transformer import SPREAD, linear, normal
+from embgeo.training.models.transformer import SPREAD, compute_angles, linear, normal
 
-#: What each block got as input for the tokens of the memory, shape (B, M, d); the first block's
-#: first.
+#: The inputs of each block for the tokens of the memory, shape (B, M, d).
 Memory = tuple[Tensor, ...]
 
 
 class TransformerXL(LanguageModel):
-    """Blocks of attention by content and distance, each normalized after what it adds.
+    """Blocks of attention by content and distance, normalized after each addition.
 
     Parameters
     ----------
@@ -31,26 +30,26 @@ class TransformerXL(LanguageModel):
         Columns of the embedding, and features of all blocks.
     layers : int
     heads : int
-        Divides d.
+        A divisor of d.
     feedforward : int, optional
-        Units inside of the feed-forward layers; 4·d by default.
+        Units of the feed-forward layers; 4·d by default.
     memory : int
-        Tokens before a window whose states its attention sees; no gradient reaches them.
+        Tokens before a window that its attention sees, without a gradient.
     dropout : float
-        Of the embedded tokens, the positions, and what attention and feed-forward layers add.
+        Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
     attention_dropout : float
     embedding_dropout : float
-        The share of tokens whose embedding is zero throughout a window.
+        Share of tokens whose embedding is zero throughout a window.
     tied, bias
         See :class:`LanguageModel`.
 
     Attributes
     ----------
     clamp : int or None
-        Distances from here on count as this one.
+        The largest distance; longer ones count as this one.
     same_length : bool
-        Whether each token sees no more tokens than the memory holds, so that all have as much
-        context.
+        Whether each token sees at most as many tokens as the memory holds, so that all have the
+        same context.
 
     References
     ----------
@@ -90,7 +89,7 @@ class TransformerXL(LanguageModel):
         self.same_length = False
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
         self.make_embedding(normal(n_tokens, d))
-        # Of one dimension, so that they count as biases: weight decay leaves them out.
+        # One dimension makes them biases, without weight decay.
         self.content_bias = nn.Parameter(normal(heads, d // heads).flatten())
         self.distance_bias = nn.Parameter(normal(heads, d // heads).flatten())
         attention_dropout = share("attention_dropout", attention_dropout)
@@ -123,9 +122,9 @@ class TransformerXL(LanguageModel):
     def reading(
         self, memory: int | None, clamp: int | None, *, same_length: bool
     ) -> Iterator[None]:
-        """With another memory for as long as it lasts; None leaves the memory as it is.
+        """Evaluate with these settings inside the block; None keeps the length of the memory.
 
-        A model that was trained without a memory reads without one.
+        A model that was trained without a memory has none here either.
         """
         before = self.memory, self.clamp, self.same_length
         self.memory = self.memory if memory is None or self.memory == 0 else memory
@@ -154,7 +153,7 @@ class RelativeBlock(nn.Module):
         self.norm_inner = nn.LayerNorm(d)
 
     def forward(self, x: Tensor, *seen: Any) -> Tensor:
-        """`seen` is what `attention` takes next to x."""
+        """`seen`: the further arguments of `attention`."""
         attended = self.attention(x, *seen)
         x = self.norm_attention(x + F.dropout(attended, self.dropout, self.training))
         inner = F.dropout(F.relu(self.inner_in(x)), self.dropout, self.training)
@@ -195,24 +194,15 @@ def encode_distances(length: int, d: int, clamp: int | None, like: Tensor) -> Te
     distances = torch.arange(length - 1, -1, -1, device=like.device, dtype=torch.float32)
     if clamp is not None:
         distances = distances.clamp(max=clamp)
-    k = torch.arange(0, d, 2, device=like.device, dtype=torch.float32)
-    angles = torch.outer(distances, 10_000.0 ** (-k / d))
+    angles = compute_angles(distances, d)
     return torch.cat((angles.sin(), angles.cos()), dim=-1).to(like.dtype)
 
 
 def shift(scores: Tensor) -> Tensor:
-    """From distances to places: column j of row t moves to where that distance stands.
+    """Move scores from columns of distances to columns of tokens; shape (B, H, T, L).
 
-    Parameters
-    ----------
-    scores : Tensor
-        Shape (B, H, T, L): column j holds distance L − 1 − j.
-
-    Returns
-    -------
-    Tensor
-        Same shape: column j of row t holds distance (L − T + t) − j of token j; what lies ahead of
-        the token is arbitrary.
+    Column j holds distance L − 1 − j before, and the distance (L − T + t) − j of token j in row t
+    after; columns of later tokens are arbitrary.
     """
     batch, heads, length, context = scores.shape
     padded = F.pad(scores, (1, 0)).view(batch, heads, context + 1, length)
@@ -220,10 +210,7 @@ def shift(scores: Tensor) -> Tensor:
 
 
 def hide(length: int, before: int, longest: int | None, device: torch.device) -> Tensor:
-    """What each token of a window does not see, shape (T, before + T): what comes after it.
-
-    And all but the `longest` last tokens up to itself.
-    """
+    """Mask later tokens, and all but the last `longest` ones; shape (T, before + T)."""
     places = torch.arange(before + length, device=device)
     distance = (before + torch.arange(length, device=device)).unsqueeze(1) - places
     found = distance < 0

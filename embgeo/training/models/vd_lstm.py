@@ -14,7 +14,7 @@ from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
 
 @dataclass(frozen=True, slots=True)
 class VdLstmSize:
-    """What belongs to a size: units, the share that is dropped (Penn Treebank), and the start."""
+    """Units, dropout (for Penn Treebank) and bound of initial weights of a size."""
 
     units: int
     dropout: float
@@ -29,29 +29,29 @@ SIZES = {
 
 
 class VdLstm(RecurrentModel):
-    """Two LSTM layers with masks that are constant in time, also between one time and the next.
+    """Two LSTM layers with dropout masks that are constant in time.
 
-    What a unit passes on is dropped alike on its way to the next layer and to the next time.
+    A unit is dropped alike on its way to the next layer and to the next time.
 
     Parameters
     ----------
     n_tokens : int
         Tokens of the vocabulary.
     size : {"small", "medium", "large"}
-        Where the numbers that are not given come from: 200, 650 or 1,500 units and as many columns,
-        and what belongs to them.
+        Defaults of the other settings: 200, 650 or 1,500 units and columns, and the dropout and
+        initialization of this size.
     d : int, optional
         Columns of the embedding, and units of the last layer.
     hidden : int, optional
         Units of the other layers.
     layers : int
     dropout : float, optional
-        Of the embedded tokens and of what each layer passes on; 0.3, 0.5 or 0.65 by size. For
+        Dropout of embedded tokens and of the states of each layer; 0.3, 0.5 or 0.65 by size. For
         WikiText-2 the paper has 0.2 (small) and 0.4 (medium).
     embedding_dropout : float
-        The share of tokens whose embedding is zero throughout a window; none in the paper.
+        Share of tokens whose embedding is zero throughout a window; 0 in the paper.
     bound : float, optional
-        All weights are drawn uniformly from ± this; 0.1, 0.05 or 0.04 by size.
+        All weights are uniform in ± this; 0.1, 0.05 or 0.04 by size.
     tied, bias
         See :class:`LanguageModel`.
 
@@ -107,6 +107,6 @@ class VdLstm(RecurrentModel):
         )
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:  # noqa: ARG002
-        """Units, the same in both."""
+        """Drop units, the same in both."""
         units = F.dropout(layer.weight_hh_l0.new_ones(layer.hidden), dropout)
         return layer.weight_hh_l0 * units, units

@@ -1,4 +1,4 @@
-"""What can be learned: one file each, behind one interface."""
+"""The tasks that models can be trained on, one file each."""
 
 from __future__ import annotations
 
@@ -53,22 +53,21 @@ TASKS: tuple[type[Task], ...] = (
 
 
 def make_task(config: StudySettings) -> Task:
-    """The task of a study, with its settings."""
+    """Make the task of a study with its settings."""
     name = config.task.name
     known = {kind.NAME: kind for kind in TASKS}
-    found = known[name] if name in known else find_added("tasks", name, check_task)
+    found: type[Task] | None = known.get(name) or find_added("tasks", name, check_task)
     if found is None:
         names = ", ".join((*known, *list_added("tasks")))
         raise BadOption(
             f"unknown task {name!r}", way_out=f"choose from {names}; --plugin adds others"
         )
     refuse_others(f"the task {name}", config.task.settings, list_defaults(found))
-    task: Task = found(**config.task.settings)
-    return task
+    return found(**config.task.settings)
 
 
 def check_task(kind: type[Task]) -> str:
-    """The name of a task that a plug-in adds; ValueError for something else."""
+    """The name of a task from a plug-in; ValueError if it is not a usable task."""
     if not (isinstance(kind, type) and issubclass(kind, Task)):
         raise ValueError("it is not a Task")
     for name in ("load", "feed", "loss", "evaluator"):

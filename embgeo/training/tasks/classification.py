@@ -1,4 +1,4 @@
-"""Classes of documents, judged by accuracy."""
+"""Classification of documents, evaluated by accuracy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import flag, list_defaults, natural, require, whole
 from embgeo.training.data.document_batches import DocumentBatch, DocumentBatches, gather
@@ -22,7 +21,6 @@ from embgeo.training.data.labeled_corpus import (
 )
 from embgeo.training.loop.process import World
 from embgeo.training.methods import Regularizer, Step
-from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.document_outcomes import (
@@ -39,27 +37,28 @@ from embgeo.training.tasks.task import (
     SplitEvaluator,
     SplitScores,
     Task,
+    refuse_methods,
     refuse_settings,
 )
 
-#: Where `data` does not say it: how often a token occurs to have a row, and rows at most.
+#: Defaults of `min_count` and `size` of `[data]`.
 MIN_COUNT, SIZE = 2, 30_000
 
 
 class ClassificationTask(Task):
-    """Tell the class of a document.
+    """Predict the class of a document.
 
     Parameters
     ----------
     length : int
-        Tokens of a document that are read, from its start.
+        Tokens of a document to read, from its start.
     strip : bool
-        Leave out headers and quoted lines of posts, which give newsgroups away.
+        Whether to leave out headers and quoted lines of posts, which give newsgroups away.
     merge : sequence of str
-        Patterns of classes that make one class each, such as ``"comp.*|sci.crypt"``; documents of
-        other classes are left out. Empty: classes stay as they are.
+        Patterns of classes to merge, such as ``"comp.*|sci.crypt"``; documents of other classes are
+        left out. Empty: no class is merged.
     fold : int
-        Of a corpus without a test split, the tenth that is for testing: 0 to 9.
+        Which tenth of a corpus without a test split is for testing: 0 to 9.
     """
 
     NAME: ClassVar[str] = "classification"
@@ -121,7 +120,7 @@ class ClassificationTask(Task):
         return Losses(mean, mean + regularizer(self.describe_step(batch)))
 
     def describe_step(self, batch: DocumentBatch) -> Step:
-        """What regularizers see of a batch."""
+        """The fields of a batch that regularizers see."""
         return Step(inputs=batch.rows)
 
     def evaluator(
@@ -131,13 +130,12 @@ class ClassificationTask(Task):
 
     def rehearse(self, config: StudySettings, dataset: LabeledCorpus) -> None:
         self.feed(config, dataset, World(), torch.device("cpu"))
-        for name in config.compare:
-            method = find_method(name, config.method)
-            if method.tied is not None or any(part.NEEDS for part in method.parts):
-                raise BadOption(
-                    f"{name} is about predicting tokens, which a classifier does not do",
-                    way_out="compare mle, frage, cosreg, sc-exp or moment-match",
-                )
+        refuse_methods(
+            config,
+            lambda part: bool(part.NEEDS),
+            "predicting tokens, which a classifier does not do",
+            "mle, frage, cosreg, sc-exp or moment-match",
+        )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
         """Hidden states of every token with their gradients."""
@@ -154,9 +152,9 @@ class ClassificationScores(SplitEvaluator):
 
     @torch.no_grad()
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, DocumentOutcomes]:
-        """Documents of like length are evaluated together."""
+        """Evaluate documents of similar length together."""
         documents: LabeledDocuments = getattr(self.dataset, split)
-        order = np.argsort(np.diff(documents.ends), kind="stable")
+        order = np.argsort(documents.lengths, kind="stable")
         given, total = np.zeros(len(documents), dtype=np.int64), 0.0
         for begin in range(0, len(order), self.config.evaluation.batch):
             chosen = order[begin : begin + self.config.evaluation.batch]

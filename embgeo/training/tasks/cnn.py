@@ -1,4 +1,4 @@
-"""A network of two convolutions, whose last layer has a row for each class."""
+"""A network of two convolutions, whose output layer has a row for each class."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from embgeo.training.models.embedding_model import EmbeddingModel
 class Cnn(EmbeddingModel):
     """Classes of images: two convolutions of 5 × 5, each with a maximum over 2 × 2, and two layers.
 
-    The softmax over classes is h·Wᵀ (+ b): W, shape (C, d), takes the place that an embedding has
-    in other models, so that methods act on it and reports measure it.
+    The softmax over classes is of h·Wᵀ (+ b). W, shape (C, d), takes the place of the embedding of
+    other models: methods act on it, and reports measure it.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class Cnn(EmbeddingModel):
     d : int
         Units of the layer before the softmax.
     filters : int
-        Of the first convolution; the second has twice as many.
+        Filters of the first convolution; the second has twice as many.
     dropout : float
-        Share of these units that a step sets to zero.
+        Dropout of these units.
     bias : bool
         Whether the softmax has a bias.
 

@@ -1,4 +1,4 @@
-"""The Transformer that reads a sentence and writes its translation."""
+"""The encoder-decoder Transformer for translation."""
 
 from __future__ import annotations
 
@@ -12,39 +12,38 @@ from torch.nn import functional as F
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, flag, share, whole
 from embgeo.training.models.embedding_model import EmbeddingModel
+from embgeo.training.models.transformer import compute_angles
 
 #: Keys and values of the places of a sentence, split over the heads: each (B, heads, T, d/heads).
 Places = tuple[Tensor, Tensor]
-#: What a decoder block keeps: places of the source, and those of the target so far.
-Kept = tuple[Places, Places]
 
 TYINGS = ("three-way", "decoder", "none")
-#: The embedding of the source in a saved model, where it is a matrix of its own.
+#: The source embedding of a saved model with one of its own.
 SOURCE_TENSOR = "source.weight"
 
 
 class EncoderDecoder(EmbeddingModel):
-    """An encoder of the source, and a decoder that sees it and the target so far.
+    """An encoder of the source, and a decoder that attends to it and to the target so far.
 
-    The embedding is that of the target; with ``tied = "three-way"`` the source has the same one.
+    ``embedding`` is that of the target, with ``tied = "three-way"`` also that of the source.
 
     Parameters
     ----------
     n_tokens : int
         Tokens of the vocabulary, N.
     n_source : int, optional
-        Tokens of that of the source, where it has its own.
+        Tokens of the vocabulary of the source, if it has its own.
     d, feedforward : int
-        Columns of the embedding and of all states; units of the layers inside of blocks.
+        Columns of the embedding and of all states; units of the feed-forward layers.
     layers, heads : int
-        Blocks of the encoder, and as many of the decoder; heads of each attention.
+        Blocks of the encoder and of the decoder; heads of each attention.
     dropout : float
-        Share of numbers that a step sets to zero: of embedded tokens, attention weights, units of
-        feed-forward layers, and of what each part adds.
+        Dropout of embedded tokens, attention weights, units of feed-forward layers, and the output
+        of each layer.
     norm : {"before", "after"}
-        Where layers are normalized: before each part, or after what it adds, as published.
+        Whether to normalize before each layer, or after each addition as published.
     tied : {"three-way", "decoder", "none"}
-        Which matrices are one: all three, those of the target and the output, or none.
+        Which matrices are shared: all three, those of the target and the output, or none.
     bias : bool
         Whether the output layer has a bias.
 
@@ -102,11 +101,11 @@ class EncoderDecoder(EmbeddingModel):
         )
 
     def draw_rows(self, n: int) -> Tensor:
-        """Rows with a norm of about 1, which √d multiplies where they are embedded."""
+        """Draw rows of a norm of about 1, which `embed` multiplies by √d."""
         return torch.randn(n, self.d) / math.sqrt(self.d)
 
     def get_source_embeddings(self) -> nn.Embedding | None:
-        """The embedding of the source, where it is not that of the target."""
+        """The embedding of the source, if it is not that of the target."""
         return self.source
 
     def embedding_parameters(self) -> list[Tensor]:
@@ -114,22 +113,16 @@ class EncoderDecoder(EmbeddingModel):
         return [*super().embedding_parameters(), *own]
 
     def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Tensor:
-        """What the output layer is applied to, shape (B, T, d), of `inputs` of shape (B, T).
+        """The input of the output layer, shape (B, T, d).
 
-        Parameters
-        ----------
-        source : Tensor of int64
-            Shape (B, S).
-        lengths : Tensor of int64
-            Tokens of each source sentence; what stands behind them is not seen. Shape (B,).
-        inputs : Tensor of int64
-            The target behind its first token; at each place, only what stands before is seen.
+        `source`: shape (B, S). `lengths`: tokens of each source sentence; later ones are masked.
+        `inputs`: the target so far, shape (B, T), with causal attention.
         """
         seen = mask_ends(lengths, source.shape[1])
         return self.write(inputs, self.read(source, seen), seen)[0]
 
     def read(self, source: Tensor, seen: Tensor) -> list[Places]:
-        """The source as each block of the decoder sees it; `seen` is from `mask_ends`."""
+        """Keys and values of the source for each decoder block; `seen` is from `mask_ends`."""
         states = self.embed(source, self.embedding if self.source is None else self.source)
         for block in self.encoder:
             states = block(states, seen)[0]
@@ -143,9 +136,9 @@ class EncoderDecoder(EmbeddingModel):
         seen: Tensor,
         before: list[Places] | None = None,
     ) -> tuple[Tensor, list[Places]]:
-        """States at some places of the target, and the keys and values of all places so far.
+        """States of the target, and its keys and values in each block.
 
-        With `before`, those of earlier places, `inputs` is the one token behind them.
+        With `before`, the keys and values of earlier places, `inputs` is the one token after them.
         """
         start = 0 if before is None else before[0][0].shape[2]
         states = self.embed(inputs, self.embedding, start)
@@ -162,15 +155,15 @@ class EncoderDecoder(EmbeddingModel):
         return logits
 
     def embed(self, rows: Tensor, embedding: nn.Module, start: int = 0) -> Tensor:
-        """Embedded tokens × √d, with their places from `start` on."""
+        """Embedded tokens × √d plus the encoding of their places, which begin at `start`."""
         states: Tensor = embedding(rows) * math.sqrt(self.d)
-        waves = draw_waves(rows.shape[1], self.d, start, rows.device)
+        waves = encode_places(rows.shape[1], self.d, start, rows.device)
         dropped: Tensor = self.dropout(states + waves.to(states.dtype))
         return dropped
 
 
 class AttentionBlock(nn.Module):
-    """Attention to the sentence itself, to the source where it `reads`, and feed-forward layers."""
+    """Self-attention, attention to the source if it `reads`, and feed-forward layers."""
 
     def __init__(
         self, d: int, heads: int, inner: int, dropout: float, *, before: bool, reads: bool
@@ -193,7 +186,7 @@ class AttentionBlock(nn.Module):
         source: Places | None = None,
         past: Places | None = None,
     ) -> tuple[Tensor, Places]:
-        """States of shape (B, T, d), and keys and values of the sentence so far."""
+        """States, shape (B, T, d), and keys and values of the sentence so far."""
         given = self.prepare(states, 0)
         places = self.itself.split(given)
         if past is not None:
@@ -212,18 +205,18 @@ class AttentionBlock(nn.Module):
         return self.add(states, self.inner(self.prepare(states, last)), last), places
 
     def prepare(self, states: Tensor, part: int) -> Tensor:
-        """What a part is given."""
+        """The input of a layer."""
         found: Tensor = self.norms[part](states) if self.before else states
         return found
 
     def add(self, states: Tensor, found: Tensor, part: int) -> Tensor:
-        """The states with what a part made of them."""
+        """Add the output of a layer to the states."""
         states = states + self.dropout(found)
         return states if self.before else self.norms[part](states)
 
 
 class Attention(nn.Module):
-    """Attention with several heads."""
+    """Multi-head attention."""
 
     def __init__(self, d: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -233,17 +226,17 @@ class Attention(nn.Module):
         )
 
     def split(self, states: Tensor) -> Places:
-        """Keys and values of states."""
+        """The keys and values of states."""
         return self.divide(self.key(states)), self.divide(self.value(states))
 
     def divide(self, states: Tensor) -> Tensor:
-        """Shape (B, T, d) as (B, heads, T, d/heads)."""
+        """Split the features of shape (B, T, d) over the heads."""
         return states.view(*states.shape[:2], self.heads, -1).transpose(1, 2)
 
     def forward(
         self, states: Tensor, places: Places, seen: Tensor | None, *, causal: bool = False
     ) -> Tensor:
-        """What the states see of the places; `seen` says which, or all and none behind."""
+        """Attend to the places of the mask `seen`, or with `causal` to none that are later."""
         found = F.scaled_dot_product_attention(
             self.divide(self.query(states)),
             *places,
@@ -256,21 +249,20 @@ class Attention(nn.Module):
 
 
 def mask_ends(lengths: Tensor, longest: int) -> Tensor:
-    """Whether a place is inside of its sentence, for each; shape (B, 1, 1, T)."""
+    """The places inside their sentences; shape (B, 1, 1, T)."""
     inside: Tensor = torch.arange(longest, device=lengths.device) < lengths[:, None]
     return inside[:, None, None]
 
 
-def draw_waves(length: int, d: int, start: int, device: torch.device) -> Tensor:
+def encode_places(length: int, d: int, start: int, device: torch.device) -> Tensor:
     """Sines (even columns) and cosines (odd ones) of places from `start` on; shape (length, d)."""
-    k = torch.arange(0, d, 2, device=device, dtype=torch.float32)
     places = torch.arange(start, start + length, device=device, dtype=torch.float32)
-    angles = torch.outer(places, 10_000.0 ** (-k / d))
+    angles = compute_angles(places, d)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
 def make_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
-    """A layer with weights by Glorot, and a bias of zeros if it has one."""
+    """A layer with Glorot weights and, optionally, a zero bias."""
     layer = nn.Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:

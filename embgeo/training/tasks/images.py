@@ -1,4 +1,4 @@
-"""Classes of images, the classification that Gao et al. compare translation with."""
+"""Classification of images, which Gao et al. compare with translation."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from embgeo.training.tasks.task import OF_TEXTS, refuse_settings
 
 
 class ImageTask(ClassificationTask):
-    """Tell the class of an image.
+    """Predict the class of an image.
 
     Parameters
     ----------
     fold : int
-        Of data without a test split, the tenth that is for testing: 0 to 9.
+        Which tenth of data without a test split is for testing: 0 to 9.
     """
 
     NAME: ClassVar[str] = "images"
@@ -37,7 +37,7 @@ class ImageTask(ClassificationTask):
         super().__init__(fold=fold)
 
     def resolve(self, config: StudySettings) -> StudySettings:
-        """Without data, the digits of scikit-learn."""
+        """Take the digits of scikit-learn without other data."""
         if config.data.path:
             return config
         return replace(config, data=replace(config.data, path=str(find_digits())))

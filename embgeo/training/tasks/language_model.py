@@ -1,4 +1,4 @@
-"""Language models: the next token of a text, judged by perplexity."""
+"""Language modeling, evaluated by perplexity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from embgeo.training.checks import nonnegative
 from embgeo.training.data import (
     Batches,
     Corpus,
-    Vocabulary,
     Window,
     columns,
     load_corpus,
@@ -35,20 +34,20 @@ from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
 from embgeo.training.tasks.task import Feed, Losses, Task
 
-#: Tokens of a split that are evaluated at least: the error of ln perplexity is then about 0.02.
+#: Fewest tokens of a split to evaluate, with an error of ln perplexity of about 0.02.
 FEWEST_EVALUATED = 20_000
-#: Windows of random length are longer than usual by this at most, but for one in 10⁹.
+#: Windows of random length exceed bptt by at most this, except for one in 10⁹.
 _LONGER = 30
 
 
 class LanguageModeling(Task):
-    """Predict each token of a text from those before it.
+    """Predict each token of a text from the tokens before it.
 
     Parameters
     ----------
     z_loss : float
-        Weight of the mean of (ln Z)² over the positions, for Z = Σ exp(logit): it keeps logits
-        from drifting together; 0 for none. Chowdhery et al., "PaLM", 2022, §5, has 1e-4.
+        Weight of the mean of (ln Z)² over the positions, for Z = Σ exp(logit), which keeps logits
+        from a common drift; 0 for none. Chowdhery et al., "PaLM", 2022, §5, use 1e-4.
     """
 
     NAME: ClassVar[str] = "lm"
@@ -67,7 +66,7 @@ class LanguageModeling(Task):
         self.z_loss = nonnegative("z_loss of [task]", z_loss)
 
     def quality(self, config: StudySettings) -> str:
-        """Bits per byte with a tokenizer that is learned: perplexities depend on it."""
+        """Bits per byte with a learned tokenizer, on which perplexities depend."""
         return self.QUALITY if config.data.bpe is None else BITS_PER_BYTE
 
     def find_model(self, name: str) -> type[LanguageModel]:
@@ -80,7 +79,7 @@ class LanguageModeling(Task):
         return replace(config, evaluation=found)
 
     def load(self, config: StudySettings) -> Corpus:
-        chosen = config.data
+        chosen, start = config.data, config.training.start
         if chosen.bpe is not None:
             return load_byte_level(Path(chosen.path), chosen.bpe, tokens=chosen.tokens)
         return load_corpus(
@@ -91,14 +90,15 @@ class LanguageModeling(Task):
             tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
             tokens=chosen.tokens,
             shuffle=chosen.shuffle,
-            vocabulary=read_vocabulary(config),
+            vocabulary=None
+            if start is None
+            else read_start_vocabulary(Path(start), config.compare[0], config.seeds[0]),
         )
 
     def build(self, config: StudySettings, method: Method, dataset: Any) -> LanguageModel:
         """The model before its first step, or with the weights of another run.
 
-        The same weights for all methods, as far as both have them: a model draws its output layer
-        last, so that one that is not tied has all else in common with one that is.
+        A model draws its output layer last, so that tied and untied models share all other weights.
         """
         model: LanguageModel = super().build(config, method, dataset)
         if config.model.bias_init == "log-counts":
@@ -167,7 +167,7 @@ class LanguageModeling(Task):
             )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
-        """Logits with their gradient; of some positions at a time where there are many."""
+        """Count logits with their gradient, for some positions at a time if there are many."""
         experts = config.model.settings.get("experts", 1)
         per_state = n_tokens * (1 if experts == 1 else 2 * experts)
         found = config.training.batch * config.training.bptt * per_state
@@ -180,12 +180,12 @@ class LanguageModeling(Task):
 
 
 def needs_logits(method: Regularizer | type[Regularizer]) -> bool:
-    """Whether a method looks at the logits or changes them."""
+    """Whether a method reads or changes the logits."""
     return "logits" in method.NEEDS
 
 
 def refuse_together(config: StudySettings) -> None:
-    """Refuse settings of the text and of windows that exclude each other."""
+    """Refuse settings that exclude each other."""
     data, training = config.data, config.training
     for name in ("tokenizer", "unit", "size", "min_count"):
         if data.bpe is not None and getattr(data, name) is not None:
@@ -199,16 +199,8 @@ def refuse_together(config: StudySettings) -> None:
         )
 
 
-def read_vocabulary(config: StudySettings) -> Vocabulary | None:
-    """That of the weights to start from; None where these are drawn."""
-    start = config.training.start
-    if start is None:
-        return None
-    return read_start_vocabulary(Path(start), config.compare[0], config.seeds[0])
-
-
 def check_windows(model: LanguageModel, config: StudySettings) -> None:
-    """Refuse windows that are too long for the model."""
+    """Refuse windows that are longer than the positions of the model."""
     training = config.training
     if model.longest is None:
         return
@@ -229,7 +221,7 @@ def check_windows(model: LanguageModel, config: StudySettings) -> None:
 
 
 def limit_evaluation(config: StudySettings) -> EvaluationSettings:
-    """The settings of evaluation, whose cost is in proportion where few steps are trained."""
+    """Limit the evaluated tokens in proportion to a short training."""
     training, found = config.training, config.evaluation
     if found.tokens is not None or training.steps is None:
         return found
@@ -240,9 +232,9 @@ def limit_evaluation(config: StudySettings) -> EvaluationSettings:
 def resolve_windows(
     found: EvaluationSettings, trained: int, kind: type[LanguageModel]
 ) -> EvaluationSettings:
-    """The windows of an evaluation: those of the training where they limit what a token sees.
+    """Choose the windows of evaluation: those of training if they limit the context of tokens.
 
-    `trained`: tokens of a window of the training.
+    `trained`: tokens of a training window.
     """
     usual = trained if kind.WINDOWED or not kind.CARRIES_STATE else STATEFUL_BPTT
     bptt = usual if found.bptt is None else found.bptt

@@ -1,4 +1,4 @@
-"""A recurrent convolutional network: every token with its contexts, and the maximum over tokens."""
+"""A recurrent convolutional network for classes of documents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from embgeo.training.models.embedding_model import EmbeddingModel
 class Rcnn(EmbeddingModel):
     """Classes of documents from tanh(W [c_l; e; c_r]), the maximum over the tokens.
 
-    c_l of a token is made of all tokens before it, c_r of all after it, each by a recurrent layer.
-    No token is predicted: the output matrix is that of the input, so that methods on either find
-    the same one. The matrix of the classes is ``classes.weight``.
+    Recurrent layers compute c_l of a token from all tokens before it, and c_r from all after it. As
+    no token is predicted, the output matrix is the input embedding, so that methods on either act
+    on the same matrix. The matrix of the classes is ``classes.weight``.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class Rcnn(EmbeddingModel):
     d : int
         Columns of the embedding.
     context, hidden : int
-        Units of each recurrent layer, and of the layer that the maximum is taken of.
+        Units of each recurrent layer, and of the layer before the maximum.
     dropout : float
-        Share of the numbers of the embedded tokens that a step sets to zero.
+        Dropout of embedded tokens.
 
     References
     ----------
@@ -72,8 +72,8 @@ class Rcnn(EmbeddingModel):
         place = torch.arange(len(x), device=rows.device)[:, None]
         length = lengths.to(rows.device)
         first, last = self.start[:, None].expand(-1, len(rows), -1).contiguous()
-        # Two walks over whole batches, the second over mirrored documents, take half of the time
-        # of packed sequences. What they find behind the end of a document is not looked at.
+        # Whole batches, the second time of mirrored documents, take half of the time of packed
+        # sequences. States after the end of a document are not used.
         mirrored = torch.where(place < length, length - 1 - place, place)
         before = self.left(x, first[None])[0]
         after = mirror(self.right(mirror(x, mirrored), last[None])[0], mirrored)
@@ -86,5 +86,5 @@ class Rcnn(EmbeddingModel):
 
 
 def mirror(x: Tensor, places: Tensor) -> Tensor:
-    """States of shape (T, B, d) from other places of the same documents, shape (T, B)."""
+    """Gather states, shape (T, B, d), from other places, shape (T, B)."""
     return x.gather(0, places[:, :, None].expand(-1, -1, x.shape[2]))

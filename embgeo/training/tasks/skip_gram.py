@@ -1,4 +1,4 @@
-"""Word vectors by skip-gram with negative sampling, judged by word similarity."""
+"""Word vectors by skip-gram with negative sampling, evaluated by word similarity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from embgeo.training.data.neighbor_batches import (
     draw_pairs,
     keep_chances,
 )
-from embgeo.training.data.text import sha256
+from embgeo.training.data.text import hash_files
 from embgeo.training.data.word_pairs import KNOWN, read_word_pairs
 from embgeo.training.evaluation import analogies
 from embgeo.training.evaluation.word_similarity import (
@@ -32,7 +32,6 @@ from embgeo.training.evaluation.word_similarity import (
 from embgeo.training.loop.process import World
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import list_embeddings
-from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.word_similarity import (
@@ -43,31 +42,38 @@ from embgeo.training.study.word_similarity import (
     WordSimilarity,
 )
 from embgeo.training.tasks.skip_gram_model import SkipGram, sampling_loss
-from embgeo.training.tasks.task import OF_TEXTS, Losses, SplitScores, Task, refuse_settings
+from embgeo.training.tasks.task import (
+    OF_TEXTS,
+    Losses,
+    SplitScores,
+    Task,
+    refuse_methods,
+    refuse_settings,
+)
 
-#: Of words that occur less often, where `data.min_count` is not given.
+#: Default of `min_count` of `[data]`.
 MIN_COUNT = 5
-#: Tokens of the validation documents whose pairs the loss is a mean over, and their negatives.
+#: Tokens of the validation documents, and negatives, for the validation loss.
 VALIDATED, VALIDATED_NEGATIVES = 20_000, 512
 
 
 class SkipGramTask(Task):
-    """Predict the words near a word; words that are used alike get vectors that are alike.
+    """Predict the neighbors of a word, so that words of similar use get similar vectors.
 
     Parameters
     ----------
     wordsim : str
-        A folder with sets of word similarity as they are published (``EN-WS-353-ALL.txt`` …).
+        A folder with published sets of word similarity (``EN-WS-353-ALL.txt`` …).
     window : int
-        The largest distance of two words that are paired.
+        The largest distance of the words of a pair.
     negatives : int
         Negatives of a pair.
     shared : int
-        Words that are drawn as negatives for all pairs of a batch.
+        Negatives that all pairs of a batch share.
     power : float
-        Of the counts that negatives are drawn by.
+        Negatives are drawn in proportion to this power of the counts.
     subsample : float
-        The share of the text above which a word is thinned out; 0: none is.
+        Words with a larger share of the text are subsampled; 0 for none.
     """
 
     NAME: ClassVar[str] = "skipgram"
@@ -113,12 +119,10 @@ class SkipGramTask(Task):
             tokens=chosen.tokens,
             similarity=read_word_pairs(folder),
         )
-        names = {one.name for one in corpus.similarity}
-        stems = [stem for stem, name in KNOWN.items() if name in names]
-        corpus.files.update({f"{stem}.txt": sha256(folder / f"{stem}.txt") for stem in stems})
+        known = (folder / name for name in (*(f"{stem}.txt" for stem in KNOWN), FILE))
+        corpus.files.update(hash_files(folder, filter(Path.is_file, known)))
         if not (folder / FILE).is_file():
             return corpus
-        corpus.files[FILE] = sha256(folder / FILE)
         return replace(corpus, analogies=read_analogies(folder / FILE))
 
     def feed(
@@ -173,16 +177,15 @@ class SkipGramTask(Task):
                 where="[optimizer]",
                 way_out='take kind = "sgd", and leave out momentum, clip and decay = "all"',
             )
-        for name in config.compare:
-            method = find_method(name, config.method)
-            if method.tied is not None or any("logits" in part.NEEDS for part in method.parts):
-                raise BadOption(
-                    f"{name} is about a softmax over all words, which skip-gram does not have",
-                    way_out="compare mle, frage, cosreg, moment-match or sc-exp",
-                )
+        refuse_methods(
+            config,
+            lambda part: "logits" in part.NEEDS,
+            "a softmax over all words, which skip-gram does not have",
+            "mle, frage, cosreg, moment-match or sc-exp",
+        )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
-        """Scores of all pairs and negatives with their gradient."""
+        """Count the scores of all pairs and negatives with their gradient."""
         return 2 * config.training.batch * self.shared * 4
 
 
@@ -201,12 +204,12 @@ class SimilarityScores:
 
     @torch.no_grad()
     def valid(self, model: SkipGram) -> SplitScores:
-        """The loss of the same pairs and negatives every time."""
+        """The loss of pairs and negatives that are always the same."""
         found = self.task.loss(model, self.batch, None, Regularizer(), in_loss=False)
         return {"loss": float(found.mean), "pairs": self.batch.units}
 
     def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, WordSimilarity]:
-        """The loss; correlations of all sets and accuracies of analogies; cosines of the sets."""
+        """The validation loss, correlations and accuracies of all sets, and their cosines."""
         W = list_embeddings(model)[0].detach().float().cpu().numpy()
         found = measure_similarity(W, self.dataset.vocabulary, self.dataset.similarity)
         self.lines, scores = [describe_intervals(found)], correlate(found)
@@ -217,5 +220,5 @@ class SimilarityScores:
         return self.valid(model), scores, found
 
     def describe_parts(self) -> list[str]:
-        """Intervals of what was measured last."""
+        """The intervals of the scores of `final`."""
         return self.lines

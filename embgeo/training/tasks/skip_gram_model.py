@@ -1,4 +1,4 @@
-"""Skip-gram with negative sampling: a matrix for words and one for the words near them."""
+"""Skip-gram with negative sampling: a matrix for words and one for their neighbors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from embgeo.training.models.embedding_model import EmbeddingModel
 
 
 class SkipGram(EmbeddingModel):
-    """Scores u·v of a word, a row of the embedding, and a word near it, one of the output matrix.
+    """Scores u·v of a word u, a row of the embedding, and a neighbor v, a row of the output matrix.
 
-    All rows start uniformly in ±1/(2d).
+    All rows are initially uniform in ±1/(2d).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class SkipGram(EmbeddingModel):
         self.make_decoder((torch.rand(self.n_tokens, self.d) - 0.5) / self.d, bias=False)
 
     def contexts(self, ids: Tensor) -> Tensor:
-        """Rows of the output matrix, whose gradient is of these rows alone."""
+        """Look up rows of the output matrix, with a sparse gradient."""
         weight: Any = self.decoder.weight
         return F.embedding(ids, weight, sparse=weight.is_leaf)
 
@@ -56,12 +56,12 @@ class SkipGram(EmbeddingModel):
 def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: int) -> Tensor:
     """Mean over pairs of −ln σ(u·v) − k·mean_s ln σ(−u·v_s).
 
-    With S negatives for all pairs, each counts k/S times: a pair has k of them in expectation.
+    The S negatives of all pairs count k/S times each, so that a pair has k in expectation.
 
-    `words`, `contexts`: rows u and v of the pairs; shape (B, d). `negatives`: rows v_s that all
-    pairs share; shape (S, d). `number`: negatives of a pair, k.
+    `words`, `contexts`: rows u and v of the pairs, shape (B, d). `negatives`: rows v_s, shape
+    (S, d). `number`: k.
     """
     near = F.softplus(-(words * contexts).sum(dim=1)).mean()
-    # A sum, whose gradient is one number, where that of a mean is a matrix of equal ones.
+    # The gradient of a sum is one number, that of a mean a whole matrix.
     far = F.softplus(words @ negatives.T).sum()
     return near + far * (number / (len(words) * len(negatives)))

@@ -1,8 +1,8 @@
-"""What a task is to the loop that trains, and to the study that compares methods."""
+"""The interface of tasks for the training loop and the study."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -11,33 +11,35 @@ from torch import Tensor
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.loop.process import World
 from embgeo.training.methods import Regularizer
 from embgeo.training.methods.catalog import Method
+from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.samples import Samples
 
-#: Scores of one split by name; None where one is not known.
+#: Scores of one split by name; None for an unknown one.
 SplitScores = dict[str, float | None]
 
 
 class Dataset(Protocol):
-    """What a task reads: the vocabulary of its matrices, and what a result says of the data.
+    """The data of a task.
 
     Attributes
     ----------
-    name, unit : str
+    name : str
+    unit : str
+        What `sizes` counts, such as "documents".
     vocabulary : Vocabulary
-        A row of the matrices for each token, with the counts of the training split.
+        The tokens of the rows of the matrices, with the counts of the training split.
     sizes : dict of str to int
-        Tokens, pairs or documents of each split.
+        The size of each split.
     notes : tuple of str
-        What was decided about the data, in words.
+        What was decided about the data.
     files : dict of str to str
-        SHA-256 of each file that was read; a run is resumed with the same ones only.
+        SHA-256 of each file that was read; a run can only be resumed with the same files.
     """
 
     @property
@@ -55,18 +57,18 @@ class Dataset(Protocol):
 
 
 class Batch(Protocol):
-    """What one step is given.
+    """The batch of a step.
 
     Attributes
     ----------
     units : float
-        What the loss is a mean over: targets, pairs, documents. Batches of one step have the same
-        number in every process, so that means average to means; where they have not, it is the
-        mean over the processes, and `Task.loss` divides by it.
+        Number of targets, pairs or documents, over which the loss is a mean. Every process has the
+        same number in a step, so that means average to means; otherwise it is the mean over the
+        processes, and `Task.loss` divides by it.
     length_ratio : float
-        Multiplies the learning rate of the step; usually 1.
+        Factor of the learning rate of the step; usually 1.
     first : bool
-        Whether the state that is carried from batch to batch starts anew.
+        Whether to start from an initial state instead of that of the batch before.
     """
 
     @property
@@ -78,12 +80,12 @@ class Batch(Protocol):
 
 
 class Feed(Protocol):
-    """A deterministic walk over the batches of a process that can be resumed anywhere.
+    """A deterministic walk over the batches of a process, which can be resumed anywhere.
 
     Attributes
     ----------
     epoch : int
-        How many epochs are finished.
+        Finished epochs.
     offset, steps_per_epoch : int
         Where in the epoch the next batch begins, and where the epoch ends.
     windows_per_epoch : int
@@ -98,7 +100,7 @@ class Feed(Protocol):
     @property
     def windows_per_epoch(self) -> int: ...
     def take(self) -> Any:
-        """The next batch; behind the last one of an epoch comes the first of the next."""
+        """The next batch; after the last one of an epoch comes the first of the next."""
 
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
@@ -106,16 +108,16 @@ class Feed(Protocol):
 
 @dataclass(slots=True)
 class Losses:
-    """What a batch costs.
+    """The loss of a batch.
 
     Attributes
     ----------
     mean : Tensor
         Mean loss of a unit, without penalties.
     objective : Tensor
-        What is differentiated.
+        The scalar to differentiate.
     carry : object
-        For the next batch: tensors without a graph, in tuples, lists or dicts; None for nothing.
+        State for the next batch: tensors without a graph, in tuples, lists or dicts, or None.
     """
 
     mean: Tensor
@@ -124,67 +126,64 @@ class Losses:
 
 
 class Evaluator(Protocol):
-    """What a run finds out about its model on data that it is not trained on.
+    """Evaluates the model of a run on held-out data.
 
-    One whose evaluation takes long may have ``sample()``, for estimates of time: an evaluator of a
-    part, and how much longer `valid` and `final` of all take.
+    If evaluation takes long, it may have ``sample()`` for estimates of time: an evaluator of a part
+    of the data, and how much longer `valid` and `final` of all data take.
     """
 
     def valid(self, model: Any) -> SplitScores:
-        """On the validation split, with ``"loss"``, by which the best weights are kept."""
+        """Scores of the validation split; the best weights are those with the lowest ``"loss"``."""
 
     def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        """At the end: validation split, test split if there is one, what bootstraps need."""
+        """Final scores of the validation and, if any, test split, and samples for bootstraps."""
 
     def describe_parts(self) -> list[str]:
-        """What a reader has to know of the numbers; asked for after `final`."""
+        """Notes on the numbers, called after `final`."""
 
 
 class SplitEvaluator:
-    """An evaluator that scores the test split as it does the validation split, all of both."""
+    """An evaluator that scores the whole validation and test splits alike."""
 
     config: StudySettings
 
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, Samples | None]:
-        """The scores of ``"valid"`` or ``"test"``, and what bootstraps need."""
+        """The scores of ``"valid"`` or ``"test"``, and samples for bootstraps."""
         raise NotImplementedError
 
     def valid(self, model: Any) -> SplitScores:
-        """On the validation split."""
         return self.score_split(model, "valid")[0]
 
     def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        """Both splits, and what bootstraps need of the last one."""
         valid, samples = self.score_split(model, "valid")
         if not self.config.evaluation.test:
             return valid, None, samples
         return valid, *self.score_split(model, "test")
 
     def describe_parts(self) -> list[str]:
-        """Nothing is left out."""
         return []
 
 
 class Task:
-    """What is learned: reads data, makes a model, gives the loss of a batch, evaluates.
+    """Reads data, makes a model, computes the loss of a batch, and evaluates.
 
-    Its settings, those of ``[task]``, are keyword-only arguments of its constructor.
+    The settings of ``[task]`` are keyword-only arguments of the constructor.
 
     Attributes
     ----------
     NAME : str
-        As in ``[task] name``.
+        The name in ``[task]``.
     MODELS : tuple of type
-        Kinds of `EmbeddingModel` for ``[model] name``, which take the number of tokens, and their
-        settings as keyword-only arguments.
+        Subclasses of `EmbeddingModel` for ``[model] name``. Their constructors take the number of
+        tokens, and their settings as keyword-only arguments.
     QUALITY : str
-        The score that decides.
+        The score that decides a comparison.
     SCORES : tuple of str
-        Scores that are logged, of those that `Evaluator` gives.
+        The scores to log, of those from the `Evaluator`.
     QUANTITIES : tuple of Quantity
-        The facts of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` says the good direction.
+        Definitions of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` is the good direction.
     SPARSE : bool
-        Whether gradients are of the rows that a step looks up, which plain SGD alone takes.
+        Whether gradients have only the rows that a step looks up, which requires plain SGD.
     """
 
     NAME: ClassVar[str]
@@ -195,7 +194,7 @@ class Task:
     SPARSE: ClassVar[bool] = False
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
-        """The model of that name; `BadOption` if there is none."""
+        """Find a model by name."""
         for model in self.MODELS:
             if name == model.NAME:
                 return model
@@ -206,16 +205,14 @@ class Task:
 
     def make_model(self, name: str, n_tokens: int, settings: Mapping[str, Any], *more: Any) -> Any:
         """Make a model, drawn from torch's global generator."""
-        model = self.find_model(name)
-        refuse_others(name, settings, list_defaults(model))
-        return model(n_tokens, *more, **settings)
+        return self.find_model(name).construct(settings, n_tokens, *more)
 
     def quality(self, config: StudySettings) -> str:  # noqa: ARG002
-        """The score that decides a comparison with these settings."""
+        """The score that decides a comparison with these settings; by default `QUALITY`."""
         return self.QUALITY
 
     def resolve(self, config: StudySettings) -> StudySettings:
-        """The settings, with defaults of the task for those that are not set."""
+        """Fill in defaults of the task; `BadOption` for settings that do not go together."""
         return config
 
     def load(self, config: StudySettings) -> Any:
@@ -223,14 +220,14 @@ class Task:
         raise NotImplementedError
 
     def build(self, config: StudySettings, method: Method, dataset: Any) -> Any:
-        """The model before its first step, from the first seed alone."""
+        """Make the model before its first step; it depends on the first seed alone."""
         settings = {**config.model.settings, **method.model_settings}
         torch.manual_seed(config.seeds[0])
         first, *more = self.size_model(dataset)
         return self.make_model(config.model.name, first, settings, *more)
 
     def size_model(self, dataset: Any) -> tuple[Any, ...]:
-        """Arguments of a model that depend on the data, the number of its rows first."""
+        """Positional arguments of a model, which depend on the data: its number of rows first."""
         return (len(dataset.vocabulary),)
 
     def feed(self, config: StudySettings, dataset: Any, world: World, device: torch.device) -> Feed:
@@ -244,25 +241,25 @@ class Task:
         raise NotImplementedError
 
     def weigh(self, config: StudySettings, batch: Any) -> float:  # noqa: ARG002
-        """What the mean loss of a batch is multiplied by, and penalties with it."""
+        """The factor of the mean loss of a batch and its penalties."""
         return 1.0
 
     def evaluator(self, config: StudySettings, dataset: Any, device: torch.device) -> Evaluator:
-        """What evaluates models on the other splits."""
+        """Make the evaluator of the other splits."""
         raise NotImplementedError
 
     def rehearse(self, config: StudySettings, dataset: Any) -> None:
-        """Refuse settings that do not go with the data, before anything is trained."""
+        """Refuse settings that do not fit the data, before anything is trained."""
 
     def check_model(self, config: StudySettings, model: Any) -> None:
-        """Refuse settings that do not go with a model, which has no weights yet."""
+        """Refuse settings that do not fit a model, which has no weights yet."""
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
-        """Bytes that a step keeps for a batch, at least."""
+        """Bytes that a step needs for a batch, at least."""
         return 0
 
 
-#: Settings by table that only language models have a use for.
+#: Settings of language models only, by table.
 OF_TEXTS = {
     "data": ("unit", "tokenizer", "tokens", "bpe"),
     "training": ("random_lengths", "sum_over_steps", "windows"),
@@ -271,7 +268,7 @@ OF_TEXTS = {
 
 
 def refuse_settings(config: StudySettings, tables: Mapping[str, Sequence[str]]) -> None:
-    """`BadOption` for the first of these settings that is set."""
+    """Refuse settings that the task does not use."""
     for table, names in tables.items():
         for name in names:
             if getattr(getattr(config, table), name):
@@ -279,3 +276,13 @@ def refuse_settings(config: StudySettings, tables: Mapping[str, Sequence[str]]) 
                     f"{name} of [{table}] is not for the task {config.task.name}",
                     way_out="leave it out",
                 )
+
+
+def refuse_methods(
+    config: StudySettings, refuses: Callable[[type[Regularizer]], bool], about: str, instead: str
+) -> None:
+    """Refuse compared methods that tie matrices, or with a part that `refuses`."""
+    for name in config.compare:
+        method = find_method(name, config.method)
+        if method.tied is not None or any(refuses(part) for part in method.parts):
+            raise BadOption(f"{name} is about {about}", way_out=f"compare {instead}")

@@ -1,4 +1,4 @@
-"""Translation of sentences, judged by BLEU."""
+"""Translation of sentences, evaluated by BLEU."""
 
 from __future__ import annotations
 
@@ -45,38 +45,39 @@ from embgeo.training.tasks.task import (
     SplitEvaluator,
     SplitScores,
     Task,
+    refuse_methods,
     refuse_settings,
 )
 
-#: Where `data` does not say it: rows at most, those of both languages together.
+#: Default of `size` of `[data]`.
 SIZE = 4_000
 
 
 class TranslationTask(Task):
-    """Write the translation of a sentence.
+    """Translate a sentence.
 
     Parameters
     ----------
     source, target : str
-        Languages, as the names of files end: ``train.de`` and ``train.en``.
+        Languages, as file names end: ``train.de`` and ``train.en``.
     columns : sequence of str
         The languages of the columns of a single file with tabs.
     test : str
-        The beginning of the name of the test split, where there are several; empty for the first.
+        How the file names of the test split begin; empty for the first of several.
     length : int
-        Tokens of a side, its end among them, at most; longer pairs are not trained on.
+        Tokens of a side at most, with its end; longer pairs are not trained on.
     smoothing : float
-        Share of the probability that the loss gives to all tokens alike.
+        Share of the target probability that all tokens get alike.
     beam : int
-        Beginnings that the search for a translation keeps.
+        Hypotheses of the beam search.
     penalty : float
         α of the length penalty of the search.
     more : int
-        Tokens that a translation may have more than its source.
+        Tokens that a translation may have beyond the length of its source.
     joint : bool
-        Whether both languages have one vocabulary.
+        Whether both languages share a vocabulary.
     greedy : bool
-        Whether to translate the validation split while training, without a search.
+        Whether to translate the validation split greedily during training.
     """
 
     NAME: ClassVar[str] = "translation"
@@ -163,14 +164,14 @@ class TranslationTask(Task):
         *,
         in_loss: bool,
     ) -> Losses:
-        """Places without a target are left out before the output layer."""
+        """Leave out places without a target before the output layer."""
         states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
         hidden = states.index_select(0, batch.places)
         step = Step(hidden, model.head(hidden), batch.targets, batch.inputs)
         step.logits = regularizer.logits(step)
         plain, smoothed = sum_losses(step.logits, batch.targets, self.smoothing)
-        # Sums over all processes are divided by all targets: means of means would prefer targets
-        # of a process with few of them.
+        # Sums over all processes are divided by all targets: a mean of means would give more weight
+        # to targets of a process with few of them.
         share_of_units = float(batch.counts) / batch.units
         objective = share_of_units * smoothed
         if in_loss:
@@ -189,33 +190,33 @@ class TranslationTask(Task):
                 way_out="make batch of [training] larger instead",
             )
         self.feed(config, dataset, World(), torch.device("cpu"))
+        refuse_methods(
+            config,
+            lambda part: issubclass(part, AugmentedLoss),
+            "the matrices of a language model",
+            "mle, cosreg, sc-exp, frage or adversarial; tied of [model] says which matrices are "
+            "one",
+        )
         for name in config.compare:
-            method = find_method(name, config.method)
-            if method.tied is not None or any(issubclass(p, AugmentedLoss) for p in method.parts):
-                raise BadOption(
-                    f"{name} is about the matrices of a language model",
-                    way_out="compare mle, cosreg, sc-exp, frage or adversarial; tied of [model] "
-                    "says which matrices are one",
-                )
-            if "tied" in method.model:
+            if "tied" in find_method(name, config.method).model:
                 raise BadOption(
                     f"[method.{name}] sets tied of the model, and tokens are counted for [model]",
                     way_out="train each tied of [model] as a study of its own",
                 )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
-        """Logits with their gradient, and states of every layer."""
+        """Count logits with their gradient, and states of every layer."""
         settings = {**list_defaults(EncoderDecoder), **config.model.settings}
         width = int(settings["layers"]) * (12 * int(settings["d"]) + int(settings["feedforward"]))
         return 4 * config.training.batch * (2 * n_tokens + 2 * width)
 
 
 def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Sums of −ln p of the targets, and of the same with smoothed targets.
+    """Sums of −ln p of the targets, without and with label smoothing.
 
-    A share of `smoothing` of a target is spread over all tokens, the target among them.
+    Smoothing spreads a share of each target over all tokens, the target included.
 
-    `logits` have shape (U, N), `targets` (U,).
+    `logits`: shape (U, N). `targets`: shape (U,).
 
     References
     ----------
@@ -229,7 +230,7 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
 
 
 class TranslationScores(SplitEvaluator):
-    """Loss of the other splits, and at the end BLEU and chrF of their translations."""
+    """Loss of the other splits, and finally BLEU and chrF of their translations."""
 
     def __init__(
         self,
@@ -251,7 +252,7 @@ class TranslationScores(SplitEvaluator):
 
     @torch.no_grad()
     def score(self, model: EncoderDecoder, pairs: ParallelSplit) -> SplitScores:
-        """Without smoothing."""
+        """Loss and perplexity without smoothing."""
         total = 0.0
         for _, batch in self.walk(pairs):
             states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
@@ -263,14 +264,14 @@ class TranslationScores(SplitEvaluator):
     def score_split(
         self, model: EncoderDecoder, split: str
     ) -> tuple[SplitScores, TranslationOutcomes]:
-        """With scores of what the model writes itself."""
+        """Loss and perplexity, and scores of the translations."""
         pairs: ParallelSplit = getattr(self.dataset, split)
         texts = self.write(model, pairs, self.search)
         scores, outcomes = score_translations(split, texts, pairs.texts)
         return {**self.score(model, pairs), **scores}, outcomes
 
     def write(self, model: EncoderDecoder, pairs: ParallelSplit, search: BeamSettings) -> list[str]:
-        """A translation of each sentence."""
+        """Translate each sentence."""
         rows: list[list[int]] = [[] for _ in range(len(pairs))]
         for chosen, batch in self.walk(pairs):
             seen = mask_ends(batch.lengths, batch.source.shape[1])
@@ -280,17 +281,17 @@ class TranslationScores(SplitEvaluator):
         return self.dataset.pieces.decode(rows)
 
     def walk(self, pairs: ParallelSplit) -> Iterator[tuple[IntArray, PairBatch]]:
-        """Sentences of like length together, as places and a batch."""
+        """Yield batches of sentences of similar length with their places in the split."""
         order = np.lexsort((pairs.target.lengths, pairs.source.lengths))
         for begin in range(0, len(order), self.config.evaluation.batch):
             chosen = order[begin : begin + self.config.evaluation.batch]
             yield chosen, gather_pairs(pairs, chosen, self.device)
 
     def sample(self) -> tuple[TranslationScores, float, float]:
-        """The same of a batch of each split, and how much longer all validation and all take.
+        """An evaluator of a batch of each split, and how much longer `valid` and `final` take.
 
-        Translations end where their sources do, since those of a model that has learned nothing
-        would not end before their limit.
+        Translations have at most the length of their sources, as those of an untrained model would
+        not end before their limit.
         """
         n, given = self.config.evaluation.batch, self.dataset
         valid, test = (one.select(np.arange(len(one))[:n]) for one in (given.valid, given.test))
