@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,7 +193,25 @@ def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) ->
     ]
     provenance = {"command": task.command, "settings": task.settings.tables()}
     lost = [f"{name}, seed {seed}: {why.cause}" for (name, seed), why in diverged.items()]
-    return assemble_study(trained, methods, provenance, lost)
+    study = assemble_study(trained, methods, provenance, lost)
+    missing = describe_missing({name: find_method(name, tables).reference for name in names})
+    return replace(study, notes=(*missing, *study.notes))
+
+
+def describe_missing(controls: Mapping[str, str]) -> tuple[str, ...]:
+    """A note on each control that was not trained, given the methods with theirs.
+
+    Controls of other methods are trained for these: they need no control themselves.
+    """
+    without: dict[str, list[str]] = {}
+    for name, control in controls.items():
+        if control and control not in controls and name not in controls.values():
+            without.setdefault(control, []).append(name)
+    return tuple(
+        f"no difference is shown for {', '.join(names)}: {control}, the control, has no run here; "
+        f"--resume --compare {control} adds one"
+        for control, names in without.items()
+    )
 
 
 def order_methods(names: tuple[str, ...]) -> list[str]:

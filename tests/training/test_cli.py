@@ -571,3 +571,12 @@ def test_the_bar_over_all_runs_never_goes_back(monkeypatch: pytest.MonkeyPatch) 
     assert seen == sorted(seen)
     assert seen[-1] == 2000.0
     assert 500.0 in seen
+
+
+def test_methods_without_their_control_are_named() -> None:
+    describe = train_study.describe_missing
+    assert not describe({"mle": "", "cosreg": "mle"})
+    assert describe({"cosreg": "mle", "frage": "mle", "factored": "mle", "sc-exp": "factored"}) == (
+        "no difference is shown for cosreg, frage: mle, the control, has no run here; "
+        "--resume --compare mle adds one",
+    )
