@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import BadOption
-from embgeo.io.remote.cache import hub_cache
+from embgeo.io.remote.cache import hub_cache, read_reference
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_bare_name, read_hub_name
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -136,6 +137,29 @@ def test_of_a_cached_model_parts_are_taken_without_the_network(
     assert fetched.commit == COMMIT
     assert np.array_equal(np.asarray(embgeo.load(fetched.folder).data), ROWS)
     assert cached.is_dir()
+
+
+@pytest.mark.parametrize("link", ["snapshots", f"snapshots/{COMMIT}"])
+def test_links_out_of_a_repository_folder_are_not_followed(
+    link: str, cached: Path, tmp_path: Path
+) -> None:
+    """The folder may come from a stranger, and the model that a link leads to is the user's."""
+    (cached / link).rename(tmp_path / "private")
+    (cached / link).symlink_to(tmp_path / "private")
+    with pytest.raises(embgeo.EmbgeoError, match="no model weights in this folder"):
+        embgeo.load(cached)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes")
+def test_references_that_are_no_small_files_are_passed_over(cached: Path) -> None:
+    reference = cached / "refs/main"
+    reference.unlink()
+    os.mkfifo(reference)
+    assert read_reference(cached, "main") is None
+    reference.unlink()
+    with reference.open("wb") as file:
+        file.truncate(2**40)
+    assert read_reference(cached, "main") is None
 
 
 def test_a_path_goes_before_a_name(cached: Path, tmp_path: Path) -> None:

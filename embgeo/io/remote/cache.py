@@ -26,6 +26,7 @@ from embgeo.io.remote.ranges import PIECE_BYTES, RemoteFile
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FEWEST_DIGITS = 7
+_LONGEST_REFERENCE = 1000
 _OFF = ("", "0", "OFF", "NO", "FALSE")
 
 
@@ -88,12 +89,16 @@ def find_revision(folder: Path, revision: str = "main") -> Path | None:
     """Find the snapshot of a branch, tag, commit or unique start of a commit in a repository."""
     snapshots = folder / "snapshots"
     commit = read_reference(folder, revision) or revision
-    if is_commit(commit) and (snapshots / commit).is_dir():
-        return snapshots / commit
-    if re.fullmatch(rf"[0-9a-f]{{{_FEWEST_DIGITS},63}}", commit) and snapshots.is_dir():
+    found = []
+    if is_commit(commit):
+        found = [snapshots / commit]
+    elif re.fullmatch(rf"[0-9a-f]{{{_FEWEST_DIGITS},63}}", commit) and snapshots.is_dir():
         found = [one for one in snapshots.iterdir() if one.name.startswith(commit)]
-        return found[0] if len(found) == 1 else None
-    return None
+    if len(found) != 1 or not found[0].is_dir():
+        return None
+    # The user may name the folder of a stranger, whose links would lead to other models.
+    is_inside = found[0].resolve() == folder.resolve() / "snapshots" / found[0].name
+    return found[0] if is_inside else None
 
 
 def read_reference(folder: Path, revision: str) -> str | None:
@@ -101,6 +106,9 @@ def read_reference(folder: Path, revision: str) -> str | None:
     for name in (revision, quote(revision, safe="")):
         file = folder / "refs" / name
         try:
+            # A stranger's folder may hold a pipe or an endless file.
+            if not file.is_file() or file.stat().st_size > _LONGEST_REFERENCE:
+                continue
             commit = file.read_text(encoding="ascii").strip()
         except (OSError, ValueError):
             continue
