@@ -91,7 +91,7 @@ def pair_lines(pair: Pair) -> Iterator[str]:
     for scalar in shown:
         chance = "" if scalar.reference is None else f"  (chance: {scalar.reference_text})"
         yield f"  {scalar.quantity.title:<{width}}  {scalar.text}{chance}"
-    moved = moved_tokens(pair)
+    moved = list_moved_tokens(pair)
     if moved:
         yield f"  Moved most: {moved}"
 
@@ -100,7 +100,7 @@ def members_table(comparison: Comparison) -> Iterator[str]:
     """Headline numbers of all members, one column per member, and those of each pair."""
     yield from indented([*align(member_rows(comparison)), LEGEND])
     for member, pair in list_pairs(comparison):
-        moved = moved_tokens(pair)
+        moved = list_moved_tokens(pair)
         if moved:
             yield f"  Moved most, {member}: {moved}"
 
@@ -155,7 +155,7 @@ def find_scalar(pair: Pair | None, quantity: Quantity) -> Scalar | None:
     return next((scalar for scalar in scalars if scalar.name == quantity.name), None)
 
 
-def moved_tokens(pair: Pair | None) -> str:
+def list_moved_tokens(pair: Pair | None) -> str:
     """The tokens that moved most, with commas; empty if that was not measured."""
     tables = () if pair is None else pair.tables
     moved = next((table for table in tables if table.name == compare.MOVED.name), None)
