@@ -29,12 +29,11 @@ from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 
 NAME = "Arrow table"
 RECOGNIZED = (
-    "the magic string PAR1 (Parquet), ARROW1 (Arrow, Feather version 2) or FEA1, or the start of a "
-    "stream of Arrow"
+    "PAR1 (Parquet), ARROW1 (Arrow, Feather version 2) or FEA1 at the start, or a stream of Arrow"
 )
 READ = (
-    "decoded by pyarrow into memory or a temporary file; mapped where a file of Arrow holds one "
-    "uncompressed piece"
+    "decoded by pyarrow into memory or a temporary file; an uncompressed Arrow file of one batch "
+    "is mapped"
 )
 EXTRA = "arrow"
 

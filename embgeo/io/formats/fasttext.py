@@ -41,8 +41,8 @@ from embgeo.io.formats.subwords import Floats, Integers, mean_vectors
 from embgeo.io.labels.word_lists import decode_words
 
 NAME = "fastText binary"
-RECOGNIZED = "a magic number, or the settings and the first word of models older than it"
-READ = "matrices mapped; dictionary and the words' mean vectors in memory or a temporary file"
+RECOGNIZED = "a magic number; older models by their settings and first word"
+READ = "matrices are mapped; dictionary and word vectors are read into memory or a temporary file"
 EXTRA = ""
 
 _SHAPE = struct.Struct("<qq")

@@ -146,8 +146,8 @@ class Walker:
 
 
 NAME = "Flax msgpack"
-RECOGNIZED = "a msgpack map of names, nested, that leads to one of Flax's arrays"
-READ = "arrays are mapped; those in chunks (beyond 1 GiB) are put together in a scratch file"
+RECOGNIZED = "nested msgpack maps of names with an array of Flax"
+READ = "arrays are mapped; chunks (of arrays beyond 1 GiB) are joined in a temporary file"
 EXTRA = ""
 
 _CHUNKED = "__msgpack_chunked_array__"

@@ -32,8 +32,8 @@ from embgeo.io.pickle.numpy_arrays import PickledArray
 from embgeo.io.pickle.objects import Stub
 
 NAME = "gensim"
-RECOGNIZED = "a pickle (protocol 2 to 5) whose first name is one of gensim's classes"
-READ = "the pickle by the safe reader; arrays in it and in the .npy files next to it mapped"
+RECOGNIZED = "a pickle (protocol 2 to 5) that begins with a class of gensim"
+READ = "arrays in the pickle and in the .npy files next to it are mapped"
 EXTRA = ""
 
 # PROTO; from protocol 4 on FRAME; then the module, as GLOBAL or as a string.

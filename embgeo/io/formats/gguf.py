@@ -30,8 +30,8 @@ from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
 NAME = "GGUF"
 RECOGNIZED = "begins with `GGUF`"
 READ = (
-    "F32, F16, BF16, F64 and integers are mapped; quantized tensors are dequantized block by block "
-    "when they are chosen; the tokenizer's vocabulary and token types are read"
+    "F32, F16, BF16, F64 and integers are mapped; quantized tensors are decoded when opened; the "
+    "vocabulary and token types are read"
 )
 EXTRA = "gguf"
 

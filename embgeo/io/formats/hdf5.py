@@ -25,8 +25,8 @@ from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
 NAME = "HDF5"
 RECOGNIZED = "begins with `\\x89HDF`; also `model.weights.h5` in a `.keras` archive"
 READ = (
-    "contiguous datasets are mapped; chunked and compressed ones are unpacked into a scratch file "
-    "when they are chosen; links, external and virtual datasets are not followed"
+    "contiguous datasets are mapped; chunked and compressed ones are unpacked into a temporary "
+    "file when opened; links, external and virtual datasets are not followed"
 )
 EXTRA = "hdf5"
 

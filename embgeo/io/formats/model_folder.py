@@ -27,8 +27,8 @@ RECOGNIZED = (
     "Parquet files of one table"
 )
 READ = (
-    "the weights as their own format, matrices quantized by MLX decoded; "
-    "config.json and the tokenizer's files are read"
+    "weights in their own format; matrices quantized by MLX are decoded; config.json and tokenizer "
+    "files are read"
 )
 EXTRA = ""
 

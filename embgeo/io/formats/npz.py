@@ -15,7 +15,7 @@ from embgeo.io.pickle.numpy_arrays import text_entries
 
 NAME = "npz"
 RECOGNIZED = "a zip archive whose first member ends in `.npy`"
-READ = "stored arrays are mapped, compressed ones inflated when they are chosen"
+READ = "stored arrays are mapped, compressed ones are inflated when opened"
 EXTRA = ""
 
 _SUFFIX = ".npy"

@@ -26,7 +26,7 @@ from embgeo.io.formats.parts import SideFiles
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
-READ = "initializers are mapped, those in files of external data too"
+READ = "initializers are mapped, also from files of external data"
 EXTRA = ""
 
 _MOST_FIELDS = 2_000_000

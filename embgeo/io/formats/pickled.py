@@ -16,9 +16,8 @@ from embgeo.io.pickle.loading import load
 NAME = "pickle"
 RECOGNIZED = "a pickle of protocol 0 to 5"
 READ = (
-    "arrays are views of the file's bytes where they lie in it in one piece; the pickle is "
-    "read by an allow-list and runs nothing; a dict of words and vectors, and a frame of pandas, "
-    "becomes a matrix"
+    "contiguous arrays are mapped; nothing in the pickle is executed; a dict of words and vectors, "
+    "or a frame of pandas, becomes a matrix"
 )
 EXTRA = ""
 

@@ -73,8 +73,8 @@ def _byte(key: bytes, position: int) -> int:
 NAME = "TensorFlow checkpoint"
 RECOGNIZED = "a LevelDB table that begins with TensorFlow's header (`….index`)"
 READ = (
-    "tensors are mapped from the `….data-…` files next to it, those in slices are put together; "
-    "compressed tables are refused"
+    "tensors are mapped from the `….data-…` files next to it, slices are joined; compressed tables "
+    "are refused"
 )
 EXTRA = ""
 

@@ -24,8 +24,8 @@ from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import decode_words
 
 NAME = "GloVe binary"
-RECOGNIZED = "a vocab.txt next to it, of words and counts, and a size that fits it"
-READ = "parts mapped; their sum in memory or a temporary file"
+RECOGNIZED = "a vocab.txt of words and counts next to it that fits its size"
+READ = "vectors are mapped; their sum is read into memory or a temporary file"
 EXTRA = ""
 
 VOCABULARY = "vocab.txt"

@@ -20,10 +20,9 @@ from embgeo.io.labels.side_tables import TOKEN_HEADINGS
 
 NAME = "JSON vectors"
 RECOGNIZED = (
-    "JSON or lines of JSON that hold, within their first 4,096 bytes, a list of at least four "
-    "numbers with decimals"
+    "JSON or JSON Lines with a list of at least four decimal numbers in the first 4,096 bytes"
 )
-READ = "numbers in memory or a temporary file"
+READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
 
 _NUMBER = rb"-?\d+(\.\d+([eE][+-]?\d+)?|[eE][+-]?\d+)"

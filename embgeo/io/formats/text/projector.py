@@ -35,10 +35,10 @@ from embgeo.io.labels.counts_file import whole_counts
 
 NAME = "projector"
 RECOGNIZED = (
-    "tsv: lines of numbers between tabs, the first of which are not row numbers; bytes: "
-    "a projector_config.pbtxt or .json next to it that names the file and its shape"
+    "tsv: numbers between tabs without row numbers; bytes: a projector_config.pbtxt or .json next "
+    "to it that gives its shape"
 )
-READ = "tsv: numbers in memory or a temporary file; bytes: mapped"
+READ = "tsv: numbers are read into memory or a temporary file; bytes: mapped"
 EXTRA = ""
 
 _WHOLE = re.compile(rb"[+-]?\d+")

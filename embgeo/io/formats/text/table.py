@@ -223,10 +223,10 @@ def _bare(lines: Sequence[bytes]) -> TableLayout | None:
 
 NAME = "text table"
 RECOGNIZED = (
-    "lines of numbers between commas, semicolons or blanks, or between tabs below headings; words, "
-    "row numbers and counts in the columns before them"
+    "numbers between commas, semicolons or blanks, or between tabs below headings; words, row "
+    "numbers and counts in the first columns"
 )
-READ = "numbers in memory or a temporary file"
+READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
 
 

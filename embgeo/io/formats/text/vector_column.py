@@ -18,8 +18,8 @@ from embgeo.io.formats.text.blocks import MAX_COLUMNS, LabeledVector, read_vecto
 from embgeo.io.labels.side_tables import TOKEN_HEADINGS
 
 NAME = "table with a column of vectors"
-RECOGNIZED = "headings, and below them cells of which one is a list of numbers in brackets"
-READ = "numbers in memory or a temporary file"
+RECOGNIZED = "a row of headings, then rows with a list of numbers in brackets in one cell"
+READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
 
 _SIGNS = ",;\t"

@@ -22,8 +22,8 @@ from embgeo.io.formats.text import word_vectors
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 NAME = "word2vec binary"
-RECOGNIZED = "a first line of two numbers, then a word, a space and no text"
-READ = "vectors in memory or a temporary file"
+RECOGNIZED = "a first line of two numbers, then a word, a space and binary data"
+READ = "vectors are read into memory or a temporary file"
 EXTRA = ""
 
 #: The original program cuts words at 50 bytes, gensim does not.

@@ -35,7 +35,7 @@ from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 NAME = "text vectors"
 RECOGNIZED = "lines of a word and numbers, with or without a first line of two numbers"
-READ = "numbers in memory or a temporary file"
+READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
 
 _LINES_LOOKED_AT = 10

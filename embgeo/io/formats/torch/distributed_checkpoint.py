@@ -23,7 +23,7 @@ from embgeo.io.pickle.objects import Global, OddKey, Stub
 
 NAME = "torch.distributed.checkpoint"
 RECOGNIZED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.metadata.Metadata"
-READ = "tensors in one piece are mapped, others put together when opened; .metadata is read"
+READ = "tensors in one piece are mapped, others joined when opened; .metadata is read"
 EXTRA = ""
 
 METADATA = ".metadata"

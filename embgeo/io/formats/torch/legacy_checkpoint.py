@@ -24,8 +24,8 @@ from embgeo.io.pickle.loading import Pickles
 from embgeo.io.pickle.objects import Global, Stub
 
 NAME = "legacy torch checkpoint"
-RECOGNIZED = "a pickle of torch's magic number at the start, whatever the name"
-READ = "tensors are mapped; the pickles around them are read"
+RECOGNIZED = "begins with a pickle of torch's magic number"
+READ = "tensors are mapped; pickles are read"
 EXTRA = ""
 
 #: The first pickle, an integer of ten bytes; from protocol 4 on a frame length precedes it.

@@ -22,7 +22,7 @@ from embgeo.io.pickle.tree import MOST_LEAVES
 
 NAME = "torch tar checkpoint"
 RECOGNIZED = "a tar archive that begins with sys_info, pickle, tensors or storages"
-READ = "tensors are mapped; the pickles around them are read"
+READ = "tensors are mapped; pickles are read"
 EXTRA = ""
 
 #: Limits of instructions of the pickles of a storage or tensor, and of all parts of storages.
