@@ -21,7 +21,7 @@ _WHOLE = 1000.0
 
 @contextlib.contextmanager
 def monitor_runs(quiet: bool) -> Iterator[RunMonitor]:
-    """Bars on a terminal, lines in a file, nothing if `quiet`."""
+    """Show bars on a terminal, lines elsewhere, and nothing if `quiet`."""
     if quiet:
         yield RunMonitor()
     elif not sys.stderr.isatty():
@@ -91,7 +91,7 @@ def draw_bars() -> Iterator[RunMonitor]:
 
 @dataclass(slots=True)
 class BarState:
-    """Where the bars are."""
+    """The state of the bars."""
 
     runs: int = 0
     task: TaskID | None = None

@@ -88,18 +88,18 @@ def check_distributed(request: AnalysisRequest, device: str) -> None:
 
 
 def measure_part(
-    request: AnalysisRequest, wanted: PartRequest, progress: Progress | None = None
+    request: AnalysisRequest, chosen: PartRequest, progress: Progress | None = None
 ) -> str:
     """Measure a part, in the first round or by a plan, and save its state; return what it holds."""
     from embgeo.distributed import files, first_round, second_round
     from embgeo.distributed.rounds import read_task
     from embgeo.distributed.states import save_first, save_second
 
-    assert wanted.save_state is not None
-    check_state_file(wanted.save_state)
-    if wanted.plan is None:
+    assert chosen.save_state is not None
+    check_state_file(chosen.save_state)
+    if chosen.plan is None:
         matrix = request.load(progress, on_demand=True, rows=None, hash_file=False)
-        part = find_part(request.source, wanted, matrix)
+        part = find_part(request.source, chosen, matrix)
         state = first_round(
             matrix,
             part,
@@ -109,31 +109,31 @@ def measure_part(
             progress=progress,
             resources=request.resources,
         )
-        save_first(state, wanted.save_state)
+        save_first(state, chosen.save_state)
         return f"first round, {part.rows}"
-    task = read_task(files.read(wanted.plan, ("plan",)))
+    task = read_task(files.read(chosen.plan, ("plan",)))
     matrix = request.load(on_demand=True, rows=None, hash_file=False, padding="keep")
-    part = find_part(request.source, wanted, matrix)
-    with files.consistent(wanted.plan):
+    part = find_part(request.source, chosen, matrix)
+    with files.consistent(chosen.plan):
         second = second_round(task, matrix, part, progress=progress, resources=request.resources)
-    save_second(second, wanted.plan, wanted.save_state)
+    save_second(second, chosen.plan, chosen.save_state)
     if len(task.wanted) and not task.statistics:
         return f"{len(second.rows.index):,} rows gathered, {part.rows}"
     return f"second round, {part.rows}"
 
 
-def find_part(source: Source, wanted: PartRequest, matrix: Matrix) -> StatePart:
+def find_part(source: Source, chosen: PartRequest, matrix: Matrix) -> StatePart:
     """The part that the options choose."""
     from embgeo.distributed import describe_part
     from embgeo.distributed.part import share
     from embgeo.io.labels.rows import parse_rows
 
-    if wanted.part is not None:
-        start, stop = share(wanted.part, matrix.n)
+    if chosen.part is not None:
+        start, stop = share(chosen.part, matrix.n)
     else:
         cut = parse_rows(source.rows, matrix.n)
         start, stop = cut.start, cut.stop
-    first_row = wanted.first_row
+    first_row = chosen.first_row
     total = matrix.n if first_row is None else None
     return describe_part(matrix, start, stop, first_row=first_row or 0, total=total)
 
