@@ -151,7 +151,7 @@ def matching_notes(pair: Pair, members: Sequence[Member]) -> list[str]:
     ambiguous = max(matching.left_out, key=lambda part: part.ambiguous)
     if ambiguous.ambiguous:
         said.append(
-            f"{counted(ambiguous.ambiguous, 'rows')} left out: tokens that stand in several rows, "
+            f"{counted(ambiguous.ambiguous, 'rows')} left out: tokens that occur in several rows, "
             "not the same ones on both sides: "
             + quote_examples(ambiguous.ambiguous_examples, "tokens")
         )

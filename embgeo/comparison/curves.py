@@ -54,7 +54,7 @@ def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
     tried = [(residual(t, centered, tau), at) for at, tau in enumerate(t[1:-1], start=1)]
     best, at = min(tried)
     if is_chance(t, values):
-        return "its slopes may as well come in any other order"
+        return "its slopes may be in random order"
     slopes = fit_lines(t, centered, t[at])[1:] / (steps[-1] - steps[0])
     return Bend(
         float(steps[at]), float(slopes[0]), float(slopes[0] + slopes[1]), float(best / straight)

@@ -99,7 +99,7 @@ def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matchin
         return by_token(first, second)
     if asked == "token":
         return Matching(None, f"{without_tokens(first, second)}, so none can be matched by token")
-    reason = "asked for" if asked == "row" else without_tokens(first, second)
+    reason = "as requested" if asked == "row" else without_tokens(first, second)
     if asked is None and cuts[0] != cuts[1]:
         return Matching(
             None,

@@ -106,13 +106,13 @@ def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float]
         each = rows.get(isotropy.I1_UNIT_ROWS.name)
         if each is None or not is_made_by_spread(unit, each):
             return text
-        cause = "what moved it is how norms spread"
+        cause = "the spread of norms moved it"
         return f"{text}, but {describe_move(each)} with every row at norm 1: {cause}"
     text += f", but {f'only {span}' if same else move} at unit scale"
     if norms is None or not explain(*norms, rose=raw.difference > 0):
         return text
     before, after = map(format_short, norms)
-    return f"{text}: what moved it are the norms (median {before}, then {after})"
+    return f"{text}: the norms moved it (median {before}, then {after})"
 
 
 def neighborhoods(pair: Pair | None) -> str:
@@ -121,9 +121,9 @@ def neighborhoods(pair: Pair | None) -> str:
     if overlap is None or overlap.value is None or overlap.reference is None:
         return ""
     if overlap == 1.0:
-        return "every token that was looked at keeps all its neighbors"
+        return "all examined tokens keep all their neighbors"
     if overlap < LOST * overlap.reference:
-        return "tokens keep no more of their neighbors than chance would have it"
+        return "tokens keep no more of their neighbors than by chance"
     return ""
 
 

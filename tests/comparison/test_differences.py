@@ -326,7 +326,7 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
     assert rows["isotropy.i1"].difference > 0.3
     assert rows["isotropy.i1_unit"].change == "equal"
     assert "stayed at" in made.sentences[0]
-    assert "what moved it are the norms (median" in made.sentences[0]
+    assert "the norms moved it (median" in made.sentences[0]
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
 def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
     said = describe_isotropy(i1(raw, unit), norms)
     assert said.startswith(words)
-    blamed = f"what moved it are the norms (median {norms[0]}, then {norms[1]})"
+    blamed = f"the norms moved it (median {norms[0]}, then {norms[1]})"
     assert (blamed in said) == (", but " in said)
     # Norms that moved the other way explain nothing, nor do unknown ones.
     assert "norms" not in describe_isotropy(i1(raw, unit), norms[::-1])
@@ -354,8 +354,8 @@ def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
 @pytest.mark.parametrize(
     ("each", "words"),
     [
-        ((0.2, 0.9), "rose from 0.2 to 0.9 with every row at norm 1: what moved it is how norms "),
-        ((0.9, 0.9), "stayed at 0.9 with every row at norm 1: what moved it is how norms spread"),
+        ((0.2, 0.9), "rose from 0.2 to 0.9 with every row at norm 1: the spread of norms moved it"),
+        ((0.9, 0.9), "stayed at 0.9 with every row at norm 1: the spread of norms moved it"),
         ((0.8, 0.3), None),
     ],
 )

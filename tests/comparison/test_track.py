@@ -182,7 +182,7 @@ def test_a_bend_of_unevenly_spaced_steps():
         (3.0 * STEPS + 2.0, "straight line"),
         (np.full(len(STEPS), 0.1), "does not change"),
         (np.zeros(len(STEPS)), "does not change"),
-        (STEPS + 300.0 * rng(81).standard_normal(len(STEPS)), "any other order"),
+        (STEPS + 300.0 * rng(81).standard_normal(len(STEPS)), "random order"),
     ],
 )
 def test_what_does_not_bend(values, reason):

@@ -412,7 +412,7 @@ def test_tokens_that_did_not_move_are_not_among_those_that_moved() -> None:
     one = with_rows((*still[:3], table.rows[3], *still[4:]))
     assert [line.token for line in list_moved_tokens(one, one.pairs[0])] == ["tok3"]
     text = Page(render(with_rows(still))).text
-    assert "every token that was looked at keeps all its neighbors" in text
+    assert "all examined tokens keep all their neighbors" in text
 
 
 def test_what_differs_by_rounding_is_no_difference() -> None:
@@ -475,7 +475,7 @@ def test_every_number_of_a_run_has_a_curve_and_both_ends() -> None:
     assert len(views) == len(found.track.curves)
     assert parsed.tags["polyline"] == sum(len(view.lines) for view in views)
     view = next(v for v in views if v.quantity.name == "cosine.mean")
-    assert (view.first, view.bend) == ("0.6558", "its slopes may as well come in any other order")
+    assert (view.first, view.bend) == ("0.6558", "its slopes may be in random order")
     bent = next(v for v in views if v.quantity.name == "isotropy.i1")
     assert (bent.bend, bent.bend_x) == ("step 1,000", "25.2")
 

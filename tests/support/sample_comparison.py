@@ -190,7 +190,7 @@ def curves(people: tuple[Member, ...], pairs: tuple[Pair, ...]) -> Track:
             None if (s := m.analysis.scalar(old.name)) is None else s.value for m in people
         )
         bend = Bend(steps[1], 0.01, 0.001, 0.05) if old.name == "isotropy.i1" else None
-        reason = "" if bend else "its slopes may as well come in any other order"
+        reason = "" if bend else "its slopes may be in random order"
         found.append(Curve(old.quantity, "", values, (None,) * len(people), bend, reason))
     few = f"{len(people) - 1} points, a bend takes 6"
     for quantity in quantities.SCALARS:

@@ -101,7 +101,7 @@ QUESTION = Question(
     geometry=True,
     shown="fault",
     why="Tokens that training hardly ever produced are pushed the same way, together (Gao et al. "
-    "2019); such tokens lead prompts astray (Land and Bartolo 2024).",
+    "2019); prompts with such tokens mislead a model (Land and Bartolo 2024).",
     advice="See in the table and on the map which tokens they are. Unused ones can stay; any that "
     "prompts contain should be trained. In training, cosine regularization keeps rows apart "
     "(Gao et al. 2019): embgeo train --data TEXT --compare mle,cosreg.",

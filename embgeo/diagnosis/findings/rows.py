@@ -154,7 +154,7 @@ QUESTION = Question(
     shown="decided",
     one_dimension=True,
     why="A token whose row is damaged reaches the model as nothing, or as rounding noise that a "
-    "normalization layer scales up; prompts with such tokens lead astray (Land and Bartolo 2024).",
+    "normalization layer scales up; prompts with such tokens mislead it (Land and Bartolo 2024).",
     advice="Before fine-tuning, train these rows, or give them values of ordinary length: embgeo "
     "repair MODEL -o NEW makes them of the output matrix, of the pieces of the token's text or of "
     "the mean row (Hewitt 2021). embgeo gate --preset finetune-ready checks the special tokens of "

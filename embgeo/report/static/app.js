@@ -1,4 +1,4 @@
-// Start: read the data, show the interactive parts, tie the panels together.
+// Start: read the data, show the interactive parts, connect the panels.
 
 function wireControls(data, store, map, lasso) {
   const colorings = makeColorings(data);

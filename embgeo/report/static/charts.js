@@ -81,7 +81,7 @@ function makeChart(element, chart) {
   return { element, plot };
 }
 
-// A dashed upright line at a value to compare with, and its name.
+// A dashed vertical line at a reference value, and its name.
 function drawMark(plot, mark) {
   if (!mark) return;
   const [value, name] = mark;
@@ -108,12 +108,12 @@ function fromZero(_plot, _low, high) {
   return [0, high > 0 ? high * 1.05 : 1];
 }
 
-// As uPlot has it, but for numbers that stay 0: it would show them below a hundred.
+// The range of uPlot, except for numbers that are always 0: uPlot would show them below 100.
 function aroundData(_plot, low, high) {
   return low === 0 && high === 0 ? [0, 1] : uPlot.rangeNum(low, high, 0.1, true);
 }
 
-// With as many digits as a step between two of them has; on a logarithmic axis, powers of ten
+// With the digits of a step between two of them; on a logarithmic axis, powers of ten
 // alone, though uPlot asks for labels at every minor tick.
 function tickTexts(values, log) {
   const known = values.filter((v) => v != null);

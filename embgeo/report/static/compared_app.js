@@ -1,4 +1,4 @@
-// Start of a comparison: the same tokens in several matrices, tied together.
+// Start of a comparison: connect the maps of the same tokens in several matrices.
 
 function wireComparison(maps, store) {
   const [{ data, colorings }] = maps.panels;

@@ -29,12 +29,12 @@ function widest(ranges) {
   return [Math.min(...ranges.map((r) => r[0])), Math.max(...ranges.map((r) => r[1]))];
 }
 
-// What a map shows of a token: its numbers in that matrix, then those of the token itself.
+// The numbers of a token on a map: those in its matrix, then those of the token itself.
 function mapData(member, shared) {
   return { ...member, columns: [...member.columns, ...shared] };
 }
 
-// What the table of tokens shows: each number in every matrix, side by side.
+// The columns of the table of tokens: each number in every matrix, side by side.
 function tableData(members, shared) {
   const [first] = members;
   const side = members.length > MOST_SIDES ? [] : first.columns;

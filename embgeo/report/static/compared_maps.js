@@ -50,7 +50,7 @@ class LinkedMaps {
     for (const map of this.maps) map.fit();
   }
 
-  // Search and table lead to a token: in every map.
+  // Search and table center every map on a token.
   centreOn(row) {
     for (const map of this.maps) map.centreOn(row);
   }

@@ -89,7 +89,7 @@ class BrushHistogram {
       this.select([Math.min(anchor, now), Math.max(anchor, now)]);
     });
     this.svg.addEventListener("pointerup", (event) => {
-      // A click without a drag takes the brush off.
+      // A click without a drag removes the brush.
       if (anchor !== null && Math.abs(at(event) - anchor) < this.width / 4) this.select(null);
       anchor = null;
     });

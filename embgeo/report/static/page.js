@@ -1,4 +1,4 @@
-// What every page begins with: show the interactive parts, put choices and words in their places.
+// The start of every page: show the interactive parts, fill in choices and words.
 
 function byId(id) {
   return document.getElementById(id);
@@ -34,7 +34,7 @@ function wireWords(data, store) {
   });
 }
 
-// Run the page's own start; what fails is said on the page.
+// Run the start of the page; show failures on the page.
 async function begin(start) {
   try {
     if (typeof DecompressionStream === "undefined") {
@@ -42,7 +42,7 @@ async function begin(start) {
     }
     const state = await start();
     document.documentElement.dataset.ready = "true";
-    // For tests and for the curious: read the state, call the map.
+    // For tests and for debugging: read the state, call the map.
     window.embgeo = state;
   } catch (error) {
     const failure = byId("failure");

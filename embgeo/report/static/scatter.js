@@ -1,7 +1,7 @@
 // The map of tokens: every point is written into one pixel buffer, without a graphics card.
 
 const SVG = "http://www.w3.org/2000/svg";
-// Tokens that are listed next to a pinned one.
+// Tokens in the list next to a pinned one.
 const NEAREST = 10;
 const GOLDEN = 0.6180339887498949;
 
@@ -225,7 +225,7 @@ class Scatter {
     let best = -1;
     let bestDistance = Infinity;
     for (const row of index.within(x, y, reach / this.scale)) {
-      // A selected token is meant rather than a dimmed one next to it.
+      // A selected token has priority over a dimmed one next to it.
       const dimmed = this.store.mask && !this.store.mask[row] ? 4 : 1;
       const distance = dimmed * ((this.view.x[row] - x) ** 2 + (this.view.y[row] - y) ** 2);
       if (distance < bestDistance) [best, bestDistance] = [row, distance];
@@ -323,7 +323,7 @@ class Marks {
     this.widths = new Map();
   }
 
-  // A text whose place no name of a token may take.
+  // A text that names of tokens must not cover.
   write(element, text, x, y, anchor = "middle") {
     element.textContent = text;
     place(element, { x, y, "text-anchor": anchor });
@@ -365,7 +365,7 @@ class Marks {
     }
   }
 
-  // The circle around rows that lie together, and what they are, on the outer side, where there are fewer tokens.
+  // The circle around rows that lie together, with its label on the outer side, where there are fewer tokens.
   around(map) {
     const ring = map.view.ring;
     this.clump.setAttribute("visibility", ring ? "visible" : "hidden");

@@ -16,7 +16,7 @@ class Search {
       this.list.querySelector("button").focus();
     });
     this.list.addEventListener("keydown", (event) => this.walk(event));
-    // The list covers part of the map: it goes as soon as attention does.
+    // The list covers part of the map: it closes when it loses the focus.
     document.addEventListener("pointerdown", (event) => {
       if (!this.list.contains(event.target) && event.target !== this.input) this.list.hidden = true;
     });

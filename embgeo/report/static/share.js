@@ -1,4 +1,4 @@
-// Take the view along: a link that opens it again, the map as a picture, the selection as a table.
+// Share the view: a link that opens it again, the map as a picture, the selection as a table.
 
 function readLink() {
   try {

@@ -6,7 +6,7 @@ class Store {
     this.filters = new Map();
     this.mask = null; // Uint8Array, or null while everything is selected
     this.count = rows;
-    this.sources = new Map(); // what each filter was made of, for a link
+    this.sources = new Map(); // the source of each filter, for a link
     this.hover = -1;
     this.pinned = -1;
     this.listeners = { selection: [], hover: [], pin: [] };
@@ -16,7 +16,7 @@ class Store {
     this.listeners[event].push(listener);
   }
 
-  // A filter is named by the panel that owns it; null takes it off.
+  // A filter has the name of its panel; null removes it.
   filter(name, mask, source = null) {
     if (source) this.sources.set(name, source);
     else this.sources.delete(name);

@@ -48,7 +48,7 @@ class TokenTable {
       const { column, up } = this.sorting;
       const sign = up ? 1 : -1;
       const { key } = column;
-      // Equal keys stay in the order of rows: typed arrays sort stably.
+      // Equal keys keep the order of rows: typed arrays sort stably.
       this.rows.sort((a, b) => {
         const [p, q] = [key(a), key(b)];
         return p < q ? -sign : p > q ? sign : 0;

@@ -1,4 +1,4 @@
-// The twin of embgeo/core/visible.py: the rules come from there, with the page's data.
+// The same as embgeo/core/visible.py, whose rules are in the data of the page.
 
 function makeVisible({ hidden, accents, named, limit }) {
   const within = (ranges, point) => ranges.some(([low, high]) => low <= point && point <= high);
@@ -6,7 +6,7 @@ function makeVisible({ hidden, accents, named, limit }) {
     named[character] ??
     `‹U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}›`;
 
-  // `length` is what the token had before the page cut it.
+  // `length` is the length of the token before the page cut it.
   return function visible(token, length = null) {
     if (token === "") return "‹empty›";
     const characters = Array.from(token);
