@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from embgeo.charts.isotropic import isotropic_angles, isotropic_cosines
 from embgeo.charts.lookup import Lookup, find_histogram
 from embgeo.charts.panels import overlay, tabulate
 from embgeo.charts.specification import (
@@ -15,17 +14,21 @@ from embgeo.charts.specification import (
     Choices,
     Guide,
     HistogramSteps,
+    MemberStyle,
     Panel,
     Specification,
     StyledSubjects,
 )
 from embgeo.charts.subject import Unrelated
+from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare, cosine, tokens
 
 #: Peaks further apart than this need a logarithmic axis, or the lower ones cannot be seen.
 WIDE = 6.0
 #: Heights below this share of the peak count as empty.
 NEGLIGIBLE = 1e-3
+#: Bins of the densities of isotropic rows: finer than the hump in thousands of dimensions.
+BINS = 400
 
 _COSINES = Lookup(
     partial(find_histogram, name=cosine.HISTOGRAM.name), "its analysis holds no cosines of pairs"
@@ -40,6 +43,45 @@ _NORMS = Lookup(
 _OVERLAPS = Lookup(
     partial(find_histogram, name=compare.OVERLAP_HISTOGRAM.name), Unrelated.NO_PAIR, of_pair=True
 )
+
+
+def isotropic_cosines(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
+    """The density of the cosine of two random directions; none if dimensions differ."""
+    edges = np.linspace(-1.0, 1.0, BINS + 1)
+    return tuple(
+        make_steps(edges, share_below(edges, d)) for d in find_dimensions(subjects) if d > 1
+    )
+
+
+def isotropic_angles(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
+    """The density per degree of the angle between two random directions."""
+    edges = np.linspace(0.0, 180.0, BINS + 1)
+    below = np.cos(np.radians(edges))
+    return tuple(
+        make_steps(edges, 1.0 - share_below(below, d)) for d in find_dimensions(subjects) if d > 1
+    )
+
+
+def find_dimensions(subjects: StyledSubjects) -> tuple[int, ...]:
+    """The number of columns, if all members have the same."""
+    found = {s.analysis.provenance.get("d", 0) for s, _ in subjects if s.analysis is not None}
+    return tuple(found) if len(found) == 1 else ()
+
+
+def share_below(cosines: FloatArray, d: int) -> FloatArray:
+    """The share of pairs of random directions in d dimensions with a smaller cosine.
+
+    The square of the cosine has the beta distribution with 1/2 and (d − 1)/2.
+    """
+    from scipy.special import betainc
+
+    return np.asarray(0.5 + 0.5 * np.sign(cosines) * betainc(0.5, (d - 1) / 2.0, cosines**2))
+
+
+def make_steps(edges: FloatArray, below: FloatArray) -> HistogramSteps:
+    return HistogramSteps(
+        edges, np.diff(below) / np.diff(edges), MemberStyle("guide"), part="isotropic rows"
+    )
 
 
 def build_cosines(subjects: StyledSubjects, _choices: Choices) -> Specification:

@@ -24,9 +24,9 @@ from embgeo.report.tables import (
     group_by_family,
     headline_rows,
     list_absences,
+    list_quantities,
     number_table,
     provenance_rows,
-    quantities,
     table_view,
 )
 from embgeo.result.analysis import Analysis
@@ -77,7 +77,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     findings = {f.key: f for f in verdict.findings}
     provenance = analysis.provenance
     gallery = draw_charts([Subject("", analysis)], "analysis")
-    found = quantities(analysis)
+    found = list_quantities(analysis.values())
     file_name = name_file(provenance)
     tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}
     numbers = {

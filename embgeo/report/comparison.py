@@ -36,8 +36,7 @@ from embgeo.report.comparison_tables import (
     pair_rows,
 )
 from embgeo.report.page import COMPARISON, Bundle, Gallery, code, draw_charts, environment
-from embgeo.report.tables import group_by_family, provenance_rows
-from embgeo.report.tables import quantities as quantities_of
+from embgeo.report.tables import group_by_family, list_quantities, provenance_rows
 
 SECTIONS = (
     ("training", "Over training"),
@@ -202,16 +201,11 @@ def _version(comparison: Comparison) -> str:
 
 def quantities_of_comparison(comparison: Comparison) -> list[Quantity]:
     """Each quantity once: those of the analyses, then those of pairs."""
-    seen: dict[str, Quantity] = {}
-    for member in comparison.members:
-        for q in quantities_of(member.analysis):
-            seen.setdefault(q.name, q)
-    for pair in comparison.pairs:
-        for value in pair.values():
-            seen.setdefault(value.name, value.quantity)
-    for d in comparison.differences:
-        seen.setdefault(d.name, d.quantity)
-    return list(seen.values())
+    return list_quantities(
+        *(member.analysis.values() for member in comparison.members),
+        *(pair.values() for pair in comparison.pairs),
+        comparison.differences,
+    )
 
 
 def _frequency(comparison: Comparison) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
+from embgeo.comparison.pair import Difference
 from embgeo.core.quantities import QUANTITIES, cosine, frequency, isotropy, spectrum, subspace
-from embgeo.core.values import Cell, Quantity, Scalar, Table, format_number
+from embgeo.core.values import Cell, Quantity, Scalar, Table, Value, format_number
 from embgeo.core.visible import visible
 from embgeo.core.words import capital
 from embgeo.result.analysis import Analysis
@@ -147,9 +149,12 @@ def format_value(key: str, value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def quantities(analysis: Analysis) -> list[Quantity]:
-    """Each quantity of the analysis once, in the order of its families."""
-    return list({value.name: value.quantity for value in analysis.values()}.values())
+def list_quantities(*groups: Iterable[Value | Difference]) -> list[Quantity]:
+    """Each quantity of these values once, in the order of first appearance."""
+    found: dict[str, Quantity] = {}
+    for value in chain(*groups):
+        found.setdefault(value.name, value.quantity)
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import embgeo
 from embgeo.charts import CHARTS, theme
-from embgeo.charts.isotropic import isotropic_angles, isotropic_cosines
+from embgeo.charts.histograms import isotropic_angles, isotropic_cosines
 from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
 from embgeo.charts.panels import compute_density

@@ -56,11 +56,16 @@ def draw_maps(
     figure: Figure, axes: Sequence[Axes], spec: Specification, medium: Medium
 ) -> tuple[str, ...]:
     """One map per panel; hexagons are colored by the number of tokens or the share of rare ones."""
+    from matplotlib.patches import Patch
+
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
     points = [cloud.xy for cloud in clouds]
     views = [fit_view(xy) for xy in points] if spec.free_axes else common_views(points)
     across = ACROSS_ALONE if len(clouds) == 1 else ACROSS
-    cells = [count_cells(c, v, across) for c, v in zip(clouds, views, strict=True)]
+    cells = [
+        count_hexagons(cloud.xy[view.holds(cloud.xy)], view.span / across)
+        for cloud, view in zip(clouds, views, strict=True)
+    ]
     if spec.shading == "share":
         colors, labels, levels = shade_shares(clouds, views, cells)
         title = "share of rare tokens in a hexagon"
@@ -72,17 +77,14 @@ def draw_maps(
         draw_hexagons(ax, cell, level, colors)
         draw_ring(ax, view, cloud.ring, medium.write_name)
         draw_names(ax, view, cloud.named, medium.write_name)
-    add_swatches(figure, colors, labels, title)
+    # One row of color patches above all maps.
+    patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
+    add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)
     # Equal scales change the room that labels need: the layout needs a second round.
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
     return ()
-
-
-def count_cells(cloud: Cloud, view: View, across: int) -> Hexagons:
-    """Hexagons of the tokens inside the view."""
-    return count_hexagons(cloud.xy[view.holds(cloud.xy)], view.span / across)
 
 
 Levels = tuple[tuple[str, ...], list[str], list[npt.NDArray[np.int64]]]
@@ -113,14 +115,6 @@ def shade_shares(
     edges = [round(100 * i / n) for i in range(n + 1)]
     labels = [f"{a}–{b} %" for a, b in pairwise(edges)]
     return tuple(color.light for color in theme.MIXTURE), labels, levels
-
-
-def add_swatches(figure: Figure, colors: Sequence[str], labels: Sequence[str], title: str) -> None:
-    """One row of color patches above all maps."""
-    from matplotlib.patches import Patch
-
-    patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
-    add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)
 
 
 def draw_hexagons(
