@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -86,18 +87,26 @@ def refuse_less(folder: Path, request: AnalysisRequest) -> None:
 def refuse_other(folder: Path, path: Path | str) -> None:
     """Refuse to replace the analysis of another file: two checkpoints can have the same name."""
     try:
-        saved = str(load_analysis(folder).provenance.get("file") or "")
+        provenance = load_analysis(folder).provenance
     except UnreadableFile:  # missing or damaged
         return
+    saved = str(provenance.get("file") or "")
+    files = [saved, *(str(part["file"]) for part in provenance.get("parts") or ())]
     given = as_written(path)
-    if saved in ("", given):
+    # A pattern names all files of one matrix.
+    names = [given, *glob.glob(given, recursive=True)]
+    if not saved or any(is_same_place(file, name) for file in files for name in names):
         return
-    if not (is_remote(saved) or is_remote(given)):
-        old, new = Path(saved).resolve(), Path(given).resolve()
-        if old == new or old in new.parents or new in old.parents:
-            return
     cause = f"holds the analysis of {saved}"
     raise BadOption(cause, where=folder, way_out=f"{ELSEWHERE}, or add {argument('force')}")
+
+
+def is_same_place(first: str, second: str) -> bool:
+    """Whether two names are of one file, or of a file and a folder that it lies in."""
+    if first == second or is_remote(first) or is_remote(second):
+        return first == second
+    one, other = Path(first).resolve(), Path(second).resolve()
+    return one == other or one in other.parents or other in one.parents
 
 
 def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:

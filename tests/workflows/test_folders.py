@@ -6,17 +6,21 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import embgeo
 from embgeo.cli.app import app
+from embgeo.core.errors import BadOption
 from embgeo.io.bounded import records
 from embgeo.io.bounded.saved import GRACE, AtomicFile, locked, remove_leftovers, write_text
 from embgeo.measure import analyze as measuring
-from embgeo.workflows.folders import fresh_folder
+from embgeo.workflows.folders import fresh_folder, refuse_other
 
 
 @pytest.mark.parametrize("command", ["analyze", "diff"])
@@ -97,3 +101,20 @@ def test_a_file_that_cannot_be_replaced_leaves_nothing_next_to_it(tmp_path: Path
     with pytest.raises((IsADirectoryError, PermissionError)):
         write_text(tmp_path / "folder", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_files_of_one_matrix_replace_their_own_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("rows0.npy", "rows1.npy", "other.npy"):
+        Path(name).touch()
+    parts = [{"file": name} for name in ("rows0.npy", "rows1.npy")]
+    found = embgeo.analyze(np.eye(4), sections=["spectrum"], reference=False)
+    provenance = {**found.provenance, "file": "rows0.npy and 1 more", "parts": parts}
+    replace(found, provenance=provenance).save("out")
+    for name in ("rows*.npy", str(tmp_path / "rows[01].npy"), "rows1.npy"):
+        refuse_other(Path("out"), name)
+    for name in ("other*.npy", "other.npy", "hf://org/rows0.npy"):
+        with pytest.raises(BadOption, match=r"holds the analysis of rows0\.npy and 1 more"):
+            refuse_other(Path("out"), name)
