@@ -124,7 +124,7 @@ def short_difference(row: Difference | None) -> str:
     """The difference with its sign, in parentheses if it is within its error."""
     if row is None or row.difference is None:
         return ""
-    if row.difference == 0.0:
+    if row.change == "equal" or row.difference == 0.0:
         return "="
     text = format_signed(row.difference)
     return f"({text})" if row.change == "within error" else text
