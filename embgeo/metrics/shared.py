@@ -166,11 +166,17 @@ class SharedStatistics:
         """Rotates the centered eigenvectors into those of WᵀW; None if it would not save work."""
         return self._uncentered[1]
 
+    @property
+    def _decomposes_gram(self) -> bool:
+        """Whether WᵀW is decomposed itself, on a device or because there are few rows."""
+        few = 2 * self.moments.n <= self.moments.d
+        return (self._eigh is not None or few) and not self.mean_is_long
+
     @cached_property
     def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
         """Eigenpairs of the centered scatter plus n·μμᵀ, which is WᵀW."""
         rows, mean = self.moments.n, self.moments.mean
-        if (self._eigh is not None or 2 * rows <= len(mean)) and not self.mean_is_long:
+        if self._decomposes_gram:
             return signed_eigen(self.moments.gram(), mean, self._eigh, rows), None
         known = self.eigen_centered
         mean = known.vectors.T @ mean
@@ -208,6 +214,8 @@ class SharedStatistics:
     @cached_property
     def eigen_centered(self) -> Eigen:
         """Eigenpairs of the centered scatter, with the entry of largest magnitude positive."""
+        if self._frugal and self._decomposes_gram:
+            _ = self._uncentered  # while there is a scatter
         scatter = self.moments.scatter
         if self._frugal:
             self.moments.forget_scatter()

@@ -126,3 +126,11 @@ def test_exponents_are_bounded_unless_rows_are_short_or_the_mean_is_long(
     moments = SimpleNamespace(n=100, trace=lambda: 100 * length**2)
     shared = SimpleNamespace(norms=np.full(100, length), moments=moments)
     assert bound_exponents(shared, np.array([mean, 0.0])) == bound  # type: ignore[arg-type]
+
+
+def test_few_rows_alone_in_a_section() -> None:
+    """The scatter is decomposed twice; the first time it must not be released yet."""
+    rows = gaussian(93, 10, 30)
+    alone = embgeo.analyze(rows, sections=["isotropy"], reference=False)
+    among = embgeo.analyze(rows, sections=["spectrum", "isotropy"], reference=False)
+    assert alone["isotropy.i1"] == among["isotropy.i1"]
