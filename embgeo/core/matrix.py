@@ -178,7 +178,9 @@ class Matrix:
             )
         if not (self.data.dtype.kind == "f" or "float" in str(self.data.dtype)):
             raise BadOption(
-                f"entries of type {self.data.dtype} are not floating-point numbers", where=self.name
+                f"entries of type {self.data.dtype} are not floating-point numbers",
+                where=self.name,
+                way_out="convert them to float32",
             )
 
     def __repr__(self) -> str:

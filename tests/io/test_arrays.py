@@ -66,7 +66,7 @@ def test_masked_entries_are_not_finite_and_leave_their_row_out() -> None:
         (["a", "b"], "not a matrix of numbers"),
         ([[1.0], [1.0, 2.0]], "gives no array"),
         (ROWS[0], "not a matrix"),
-        (ROWS.astype(int), "not floating-point numbers"),
+        (ROWS.astype(int), "not floating-point numbers; convert them to float32"),
         (ROWS > 0, "not floating-point numbers"),
         (ROWS * 1j, "not floating-point numbers"),
         (np.zeros((0, 4)), "not a matrix"),
@@ -94,7 +94,7 @@ def test_tokens_in_a_row(tokens: Any) -> None:
 @pytest.mark.parametrize(
     ("tokens", "says"),
     [
-        (TOKENS[:-1], "11 tokens for 12 rows"),
+        (TOKENS[:-1], "11 tokens for 12 rows; give one token for each row, or a dict"),
         ([*TOKENS, "t"], "13 tokens for 12 rows"),
         ("abcdefghijkl", "a list of str"),
         (7, "a list of str"),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, from_counts
-from embgeo.io.labels.rows import PADDING_REASON, RowCut, lay_found, lay_given
+from embgeo.io.labels.rows import PADDING_REASON, RowCut, RowLabels, lay_found
 from embgeo.io.labels.special_tokens import collect_special
 from embgeo.io.labels.vocabulary import READERS, TokenizerVocabulary, guess_scheme
 
@@ -26,7 +25,13 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
     cut = RowCut(matrix.n, 0, matrix.n)
     vocabulary = vocabulary_of(tokens)
     if vocabulary is None:
-        laid = lay_given(sequence_of(tokens), cut, "auto", Path("tokens"), matrix.d)
+        found = sequence_of(tokens)
+        if len(found) != matrix.n:
+            raise LabelMismatch(
+                f"{len(found):,} tokens for {matrix.n:,} rows",
+                way_out="give one token for each row, or a dict of token and row",
+            )
+        laid = RowLabels(tuple(found))
     else:
         laid = lay_found(from_vocabulary(vocabulary, matrix.n), cut, "auto", "the vocabulary")
     masked = dict(matrix.masked)
