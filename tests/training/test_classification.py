@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,10 @@ import torch
 from safetensors.numpy import load_file
 
 import embgeo
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.training.data.document_batches import DocumentBatches
+from embgeo.training.data.documents import list_texts
+from embgeo.training.data.images import load_images
 from embgeo.training.data.labeled_corpus import LabeledDocuments, cut_fold, split_tokens
 from embgeo.training.data.labeled_texts import find_splits, read_labeled
 from embgeo.training.loop.process import World
@@ -296,6 +300,13 @@ def test_a_test_part_alone_and_bad_settings_are_refused(place: Path, tmp_path: P
             embgeo.train(out=tmp_path / "runs", settings=settings(place, **tables).tables())
         assert "\n" not in str(error.value)
         assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("find", [find_splits, list_texts, partial(load_images, fold=0)])
+def test_a_name_that_is_too_long_is_one_line(find: Callable[[Path], Any], tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="cannot be read") as error:
+        find(tmp_path / ("x" * 300))
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["trec-cpu", "20ng-cpu", "imdb-cpu"])

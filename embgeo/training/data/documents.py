@@ -14,7 +14,13 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.analogies import Analogy
 from embgeo.training.data.encoding import Ids, Words
 from embgeo.training.data.sequences import join_sequences
-from embgeo.training.data.text import find_ending, hash_files, read_lines
+from embgeo.training.data.text import (
+    find_ending,
+    hash_files,
+    is_folder,
+    list_folder,
+    read_lines,
+)
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.data.word_pairs import WordPairs
 from embgeo.training.study.word_similarity import DECIDING, LEAST_PAIRS, SETS
@@ -110,9 +116,9 @@ def load_documents(
 
 def list_texts(path: Path) -> list[Path]:
     """The file, or the texts of a folder in the order of their names."""
-    if not path.is_dir():
+    if not is_folder(path):
         return [path]
-    found = sorted(file for file in path.iterdir() if find_ending(file) in _ENDINGS)
+    found = [file for file in list_folder(path) if find_ending(file) in _ENDINGS]
     if not found:
         raise UnreadableFile(
             f"the folder holds no text ({', '.join(_ENDINGS)}; plain, .gz, .xz or .bz2)",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.training.data.labeled_corpus import LabeledCorpus, LabeledDocuments, hold_out
-from embgeo.training.data.text import hash_files, read_blocks
+from embgeo.training.data.text import hash_files, is_folder, read_blocks
 from embgeo.training.data.vocabulary import Vocabulary
 
 Bytes = npt.NDArray[np.uint8]
@@ -45,7 +45,7 @@ def load_images(path: Path, fold: int) -> ImageCorpus:
     `path`: a folder with the IDX files of MNIST, or the digits of scikit-learn. `fold`: which tenth
     of data without a test split is for testing.
     """
-    parts, files = read_idx_folder(path) if path.is_dir() else read_digits(path)
+    parts, files = read_idx_folder(path) if is_folder(path) else read_digits(path)
     (pixels, labels), notes = parts["train"], []
     if "test" not in parts:
         held = hold_out(labels, fold, 1)

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
-from embgeo.training.data.text import BYTE_ORDER_MARK, find_ending, read_blocks, read_lines
+from embgeo.training.data.text import (
+    BYTE_ORDER_MARK,
+    find_ending,
+    is_folder,
+    list_folder,
+    read_blocks,
+    read_lines,
+)
 
 #: A class and a text.
 LabeledText = tuple[str, str]
@@ -26,8 +33,8 @@ def find_splits(path: Path) -> dict[str, Path]:
     are the other splits. A file without "train" in its name is cut.
     """
     train = path
-    if path.is_dir():
-        named = sorted(file for file in path.iterdir() if "train" in file.name and file.is_file())
+    if is_folder(path):
+        named = [file for file in list_folder(path) if "train" in file.name]
         if len(named) != 1:
             raise BadOption(
                 f"the folder has {len(named)} files with “train” in their names",

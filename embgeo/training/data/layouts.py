@@ -10,6 +10,7 @@ from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
+from embgeo.training.data.text import is_folder
 
 SPLITS = ("train", "valid", "test")
 _MOST_FILES = 100_000
@@ -111,7 +112,7 @@ def find_layout(path: Path) -> CorpusLayout:
     ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Hidden files, readmes, licenses
     and links to files outside the folder are left out.
     """
-    if not _is_folder(path):
+    if not is_folder(path):
         name = _TEXT.sub("", path.name) or path.name
         return CorpusLayout(name, {"all": [path]})
     name = path.name or path.resolve().name
@@ -139,13 +140,6 @@ def find_layout(path: Path) -> CorpusLayout:
     return CorpusLayout(
         name, {split: found[split] for split in SPLITS if split in found}, notes=notes
     )
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError as error:
-        raise cannot_read(path, error) from error
 
 
 def _split_of(text: Path) -> str:

@@ -20,7 +20,7 @@ from embgeo.training.data.parallel_texts import (
     read_parallel,
 )
 from embgeo.training.data.sequences import RowSequences, join_sequences
-from embgeo.training.data.text import hash_files
+from embgeo.training.data.text import hash_files, is_folder
 from embgeo.training.data.vocabulary import Vocabulary
 
 
@@ -135,7 +135,7 @@ def read_splits(
     path: Path, source: str, target: str, columns: Sequence[str], test: str
 ) -> tuple[PairsBySplit, list[Path], str]:
     """The pairs of each split, their files, and a note."""
-    if path.is_dir():
+    if is_folder(path):
         found = find_parallel(path, source, target, test)
         splits = {split: read_parallel(*pair) for split, pair in found.items()}
         note = f"the test split is {found['test'][0].name} and {found['test'][1].name}"

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.text import read_lines
+from embgeo.training.data.text import list_folder, read_lines
 
 #: A sentence and its translation.
 Pair = tuple[str, str]
@@ -51,7 +51,7 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
 def list_files(folder: Path, language: str, names: Sequence[str]) -> list[Path]:
     """List the files of a language by the names they begin with."""
     endings = tuple(f".{language}{ending}" for ending in _ENDINGS)
-    files = sorted(file for file in folder.iterdir() if file.name.endswith(endings))
+    files = [file for file in list_folder(folder) if file.name.endswith(endings)]
     return [file for name in names for file in files if file.name.startswith(name)]
 
 

@@ -48,6 +48,22 @@ def find_ending(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; `UnreadableFile` if the operating system cannot tell."""
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """The files of a folder in the order of their names."""
+    try:
+        return sorted(file for file in folder.iterdir() if file.is_file())
+    except OSError as error:
+        raise cannot_read(folder, error) from error
+
+
 def sha256(path: Path) -> str:
     """SHA-256 of a file as it is stored, compressed or not."""
     try:
@@ -59,7 +75,7 @@ def sha256(path: Path) -> str:
 
 def hash_files(path: Path, files: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of each file of a data set, by its path below the folder `path`, or next to it."""
-    folder = path if path.is_dir() else path.parent
+    folder = path if is_folder(path) else path.parent
     return {file.relative_to(folder).as_posix(): sha256(file) for file in files}
 
 
