@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from embgeo.training.data.byte_pairs import END_ROW
+
 Places = tuple[Tensor, Tensor]
 
 
@@ -33,14 +35,11 @@ class BeamSettings:
         α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, with the end as a token.
     more : int
         Tokens that a translation may have beyond the length of its source.
-    end : int
-        The row that begins and ends a translation.
     """
 
     beam: int = 4
     penalty: float = 0.6
     more: int = 50
-    end: int = 0
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ class Beams:
     sentence : Tensor of int64
         Place in the batch of each sentence; shape (B,).
     tokens : Tensor of int64
-        Tokens so far, of which the first is `end`; shape (B, K, T).
+        Tokens so far, of which the first is `END`; shape (B, K, T).
     scores : Tensor of float64
         ln p, or −∞ for a hypothesis that does not exist; shape (B, K).
     """
@@ -69,7 +68,7 @@ class Beams:
 def search_beams(
     model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> list[list[int]]:
-    """The best translation of each sentence, without `end`.
+    """The best translation of each sentence, without `END`.
 
     The search ends when `beam` hypotheses have ended, or at the limit of tokens, where all end. Of
     equal scores, the first in the order of beam and vocabulary wins.
@@ -90,11 +89,11 @@ def search_beams(
         log_p = predict_next(model, beams)
         last = length >= limits[beams.sentence]
         # At the limit only the end may follow.
-        log_p[last, :, : settings.end] = -torch.inf
-        log_p[last, :, settings.end + 1 :] = -torch.inf
+        log_p[last, :, :END_ROW] = -torch.inf
+        log_p[last, :, END_ROW + 1 :] = -torch.inf
         size = log_p.shape[-1]
         scores, places = take_best((beams.scores[..., None] + log_p).flatten(1), 2 * beam)
-        ends = (places % size == settings.end) & scores.isfinite()
+        ends = (places % size == END_ROW) & scores.isfinite()
         scale = ((5.0 + length) / 6.0) ** settings.penalty
         for row, column in ends[:, :beam].nonzero().tolist():
             tokens = beams.tokens[row, int(places[row, column]) // size, 1:].tolist()
@@ -117,7 +116,7 @@ def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamS
     sources = choose_places(model.read(source, seen), rows)
     scores = torch.full((n, beam), -torch.inf, dtype=torch.float64, device=source.device)
     scores[:, 0] = 0.0
-    first = torch.full((n, beam, 1), settings.end, device=source.device)
+    first = torch.full((n, beam, 1), END_ROW, device=source.device)
     return Beams(torch.arange(n, device=source.device), first, scores, sources, seen[rows])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,6 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import flag, list_defaults, natural, nonnegative, require, share, whole
-from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.pair_batches import PairBatch, PairBatches, gather_pairs
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams
@@ -111,7 +110,7 @@ class TranslationTask(Task):
         self.length = whole("length", length)
         self.smoothing = share("smoothing", smoothing)
         self.search = BeamSettings(
-            whole("beam", beam), nonnegative("penalty", penalty), natural("more", more), END_ROW
+            whole("beam", beam), nonnegative("penalty", penalty), natural("more", more)
         )
         self.joint, self.greedy = flag("joint", joint), flag("greedy", greedy)
 
@@ -229,19 +228,15 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
     return plain, (1.0 - smoothing) * plain - smoothing * log_p.mean(dim=-1).sum()
 
 
+@dataclass
 class TranslationScores(SplitEvaluator):
     """Loss of the other splits, and finally BLEU and chrF of their translations."""
 
-    def __init__(
-        self,
-        config: StudySettings,
-        search: BeamSettings,
-        greedy: bool,
-        dataset: ParallelCorpus,
-        device: torch.device,
-    ) -> None:
-        self.config, self.search, self.greedy = config, search, greedy
-        self.dataset, self.device = dataset, device
+    config: StudySettings
+    search: BeamSettings
+    greedy: bool
+    dataset: ParallelCorpus
+    device: torch.device
 
     def valid(self, model: EncoderDecoder) -> SplitScores:
         scores = self.score(model, self.dataset.valid)
@@ -297,6 +292,5 @@ class TranslationScores(SplitEvaluator):
         valid, test = (one.select(np.arange(len(one))[:n]) for one in (given.valid, given.test))
         once, again = len(given.valid) / len(valid), len(given.test) / len(test)
         part = replace(given, valid=valid, test=test)
-        search = replace(self.search, more=0)
-        small = TranslationScores(self.config, search, self.greedy, part, self.device)
+        small = replace(self, search=replace(self.search, more=0), dataset=part)
         return small, once, (once + again) / 2.0
