@@ -165,10 +165,10 @@ def test_no_gradient_reaches_the_memory() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"heads": 3}, "give a number that divides d"),
+        ({"heads": 3}, "give a number that divides 8"),
         ({"memory": -1}, "give a whole number from 0"),
         ({"memory": 1.5}, "give a whole number from 0"),
-        ({"d": 9, "heads": 3}, "d even"),
+        ({"d": 9, "heads": 3}, "d is 9; give an even number"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:

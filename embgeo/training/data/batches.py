@@ -11,6 +11,7 @@ from torch import Tensor
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import whole
 from embgeo.training.loop.process import World
 
 #: Merity et al. (2018): window lengths are drawn around bptt, one in twenty around half of it.
@@ -65,9 +66,7 @@ def columns(rows: IntArray, batch: int) -> Tensor:
     BadOption
         Fewer than two tokens for a stream.
     """
-    if batch < 1:
-        raise BadOption(f"a batch of {batch:,} holds nothing", where="batch", way_out="give 1 up")
-    length = len(rows) // batch
+    length = len(rows) // whole("batch", batch)
     if length < 2:
         raise BadOption(
             f"{len(rows):,} tokens are too few for {batch:,} streams of two tokens",
@@ -111,13 +110,10 @@ class Batches:
     def __init__(
         self, columns: Tensor, bptt: int, *, random_lengths: bool = False, seed: int = 0
     ) -> None:
-        if bptt < 1:
-            raise BadOption(
-                f"a window of {bptt:,} steps is none", where="bptt", way_out="give 1 up"
-            )
+        whole("bptt", bptt)
         if columns.ndim != 2 or columns.shape[0] < 2:
             raise BadOption(
-                f"columns of shape {tuple(columns.shape)} hold no step",
+                f"streams of shape {tuple(columns.shape)} have no target",
                 where="batch",
                 way_out="give a smaller batch or more text",
             )
@@ -321,8 +317,7 @@ def streams(
     """
     new = bptt if stride is None else stride
     for name, value in (("batch", batch), ("bptt", bptt), ("stride", new)):
-        if value < 1:
-            raise BadOption(f"{name} is {value:,}", where="evaluation", way_out="give 1 or more")
+        whole(name, value)
     predicted = len(rows) - 1
     if predicted < 1:
         raise BadOption(

@@ -102,7 +102,7 @@ def find_digits() -> Path:
     path = Path(spec.origin or "").parent / "datasets" / "data" / DIGITS if spec else None
     if path is None or not path.is_file():
         raise BadOption(
-            "the digits that are trained on are those of scikit-learn, which is not installed",
+            "the default images are the digits of scikit-learn, which is not installed",
             way_out="pip install 'embgeo[train]', or give the folder of MNIST with --data",
         )
     return path

@@ -163,7 +163,7 @@ def check_classes(
     """Refuse splits without documents or with classes that training lacks."""
     if len(classes) < 2:
         raise BadOption(
-            f"there are {len(classes)} classes to tell apart",
+            f"there are {len(classes)} classes, and two or more are needed",
             where=path,
             way_out="check the labels, and merge of [task]",
         )

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
+from embgeo.training.checks import whole
 
 UNKNOWN = "<unk>"
 END = "<eos>"
@@ -59,6 +60,10 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def map_rows(self) -> dict[str, int]:
+        """The row of each token."""
+        return {token: row for row, token in enumerate(self.tokens)}
+
 
 def ranked(
     words: Sequence[str],
@@ -86,7 +91,13 @@ def ranked(
         Whether `END` ends sentences; it is then kept, however rare.
     """
     specials = {UNKNOWN, END} if end else {UNKNOWN}
-    _check_limits(min_count, size, len(specials))
+    whole("min_count", min_count)
+    if size is not None and size <= len(specials):
+        raise BadOption(
+            f"{size:,} rows leave no room for words",
+            where="size",
+            way_out=f"give {len(specials) + 1} or more, such as 5000",
+        )
     kept = [i for i, word in enumerate(words) if counts[i] >= min_count and word not in specials]
     kept.sort(key=lambda i: (-counts[i], words[i]))
     own = {word: int(counts[i]) for i, word in enumerate(words) if word in specials}
@@ -124,7 +135,7 @@ def place_words(
 
     `words`: different words. `train`: the training split, as places in `words`.
     """
-    row = {token: place for place, token in enumerate(vocabulary.tokens)}
+    row = vocabulary.map_rows()
     elsewhere = row.get(UNKNOWN)
     strange = next((word for word in words if word not in row), None)
     if strange is not None and elsewhere is None:
@@ -136,21 +147,6 @@ def place_words(
     row_of = np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
     counts = np.bincount(row_of[train], minlength=len(row)).astype(np.int64)
     return Vocabulary(vocabulary.tokens, counts, elsewhere, row.get(END)), row_of
-
-
-def _check_limits(min_count: int, size: int | None, specials: int) -> None:
-    if min_count < 1:
-        raise BadOption(
-            f"a word cannot be asked to occur {min_count:,} times",
-            where="min_count",
-            way_out="give 1 or more",
-        )
-    if size is not None and size <= specials:
-        raise BadOption(
-            f"{size:,} rows hold no words besides the special tokens",
-            where="size",
-            way_out=f"give {specials + 1} or more, such as 5000",
-        )
 
 
 def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:

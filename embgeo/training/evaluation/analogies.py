@@ -48,7 +48,7 @@ def answer_analogies(W: FloatArray, vocabulary: Vocabulary, questions: Sequence[
 
     `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
-    row = {token: place for place, token in enumerate(vocabulary.tokens)}
+    row = vocabulary.map_rows()
     U = W.astype(np.float64)
     norms = np.linalg.norm(U, axis=1, keepdims=True)
     U /= np.where(norms > 0.0, norms, 1.0)

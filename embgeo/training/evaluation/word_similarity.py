@@ -27,7 +27,7 @@ def measure_similarity(
 
     `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
-    row = {token: place for place, token in enumerate(vocabulary.tokens)}
+    row = vocabulary.map_rows()
     return WordSimilarity(
         tuple(
             SetCosines(one.name, one.gold, tuple(_cosine(W, row, *pair) for pair in one.pairs))

@@ -56,8 +56,8 @@ class AwdLstm(RecurrentModel):
     NAME: ClassVar[str] = "awd-lstm"
     SOURCE: ClassVar[str] = "Merity, Keskar and Socher 2018"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "the last layer is as wide as the embedding where the output is not tied, too, so that "
-        "tied and untied models differ in nothing else",
+        "the last layer of untied models is as wide as the embedding, too, so that tied and untied "
+        "models differ in nothing else",
     )
 
     def __init__(

@@ -69,9 +69,9 @@ class Llama(LanguageModel):
     NAME: ClassVar[str] = "llama"
     SOURCE: ClassVar[str] = "Touvron et al. 2023"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "weights start normally distributed, with a standard deviation of 0.02 that the layers "
-        "which end a block divide by the root of their number, as in Radford et al. 2019; the "
-        "paper does not say how they start",
+        "initial weights are normal with a standard deviation of 0.02, divided in the last layers "
+        "of blocks by the root of the number of such layers, as in Radford et al. 2019; the paper "
+        "does not describe the initialization",
     )
     CARRIES_STATE: ClassVar[bool] = False
 

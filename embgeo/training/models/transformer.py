@@ -60,8 +60,7 @@ class Transformer(LanguageModel):
         "Vaswani et al. 2017, with the order and the start of Radford et al. 2019"
     )
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "a window does not see the windows before it, so that its first tokens are predicted from "
-        "little",
+        "a window does not see the windows before it, so that its first tokens have little context",
     )
     CARRIES_STATE: ClassVar[bool] = False
 

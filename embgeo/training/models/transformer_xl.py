@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
-from embgeo.training.checks import flag, natural, share, whole
+from embgeo.training.checks import flag, natural, require, share, whole
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.transformer import SPREAD, compute_angles, linear, normal
+from embgeo.training.models.transformer import SPREAD, check_heads, compute_angles, linear, normal
 
 #: The inputs of each block for the tokens of the memory, shape (B, M, d).
 Memory = tuple[Tensor, ...]
@@ -60,8 +59,8 @@ class TransformerXL(LanguageModel):
     NAME: ClassVar[str] = "transformer-xl"
     SOURCE: ClassVar[str] = "Dai et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "a full softmax with one matrix in place of the adaptive softmax with cut-offs, whose rows "
-        "of rare tokens get other gradients",
+        "a full softmax with one matrix in place of the adaptive softmax with cut-offs, in which "
+        "rows of rare tokens have other gradients",
     )
     WINDOWED: ClassVar[bool] = True
 
@@ -81,8 +80,8 @@ class TransformerXL(LanguageModel):
         bias: bool = True,
     ) -> None:
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
-        if d % whole("heads", heads) or d % 2:
-            raise BadOption(f"heads is {heads}", way_out="give a number that divides d, d even")
+        check_heads(d, heads, rotary=False)
+        require("d", d, d % 2 == 0, "give an even number")
         self.dropout = share("dropout", dropout)
         self.memory = natural("memory", memory)
         self.clamp: int | None = None

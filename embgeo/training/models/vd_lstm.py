@@ -65,13 +65,12 @@ class VdLstm(RecurrentModel):
     NAME: ClassVar[str] = "vd-lstm"
     SOURCE: ClassVar[str] = "Inan et al. 2017, appendix A, after Gal and Ghahramani 2016"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "masks of hidden states are shared by the streams of a batch, so that they become a part "
-        "of the recurrent weights, and the fused kernel can be used; masks of embedded tokens are "
-        "not",
+        "the streams of a batch share the masks of hidden states, which then act on the recurrent "
+        "weights and allow the fused kernel; they do not share the masks of embedded tokens",
         "the published probabilities (0.7, 0.5, 0.35; WikiText-2 0.8, 0.6) are read as those of "
-        "keeping: only then do larger networks and smaller corpora have more dropout",
-        "the start is not published: weights are uniform in ±0.1, 0.05 and 0.04 by size, as in "
-        "Zaremba et al. 2014",
+        "keeping a unit: only then do larger networks and smaller corpora have more dropout",
+        "the initialization is not published: weights are uniform in ±0.1, 0.05 and 0.04 by size, "
+        "as in Zaremba et al. 2014",
     )
 
     def __init__(

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, flag, share, whole
+from embgeo.training.checks import choice, flag, require, share, whole
 from embgeo.training.models.embedding_model import EmbeddingModel
-from embgeo.training.models.transformer import compute_angles
+from embgeo.training.models.transformer import check_heads, compute_angles
 
 #: Keys and values of the places of a sentence, split over the heads: each (B, heads, T, d/heads).
 Places = tuple[Tensor, Tensor]
@@ -56,8 +55,7 @@ class EncoderDecoder(EmbeddingModel):
     NAME: ClassVar[str] = "encoder-decoder"
     SOURCE: ClassVar[str] = "Vaswani et al. 2017, §3"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "dropout also acts on attention weights and inside of feed-forward layers, as in public "
-        "code",
+        "dropout also acts on attention weights and inside feed-forward layers, as in public code",
     )
 
     def __init__(
@@ -75,10 +73,8 @@ class EncoderDecoder(EmbeddingModel):
         bias: bool = False,
     ) -> None:
         super().__init__(n_tokens, d)
-        if d % whole("heads", heads) or d % 2:
-            raise BadOption(
-                f"heads is {heads}, and d is {d}", way_out="give an even d that heads divides"
-            )
+        check_heads(d, heads, rotary=False)
+        require("d", d, d % 2 == 0, "give an even number")
         choice("tied", tied, TYINGS)
         before = choice("norm", norm, ("before", "after")) == "before"
         inner, p = whole("feedforward", feedforward), share("dropout", dropout)

@@ -39,10 +39,10 @@ class Rcnn(EmbeddingModel):
     NAME: ClassVar[str] = "rcnn"
     SOURCE: ClassVar[str] = "Lai et al. 2015, Eq. 1–7"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "the embedding is drawn at random, where Lai et al. begin with that of a skip-gram model",
-        "dropout on the embedding, and an optimizer of Adam's kind in place of plain SGD",
-        "contexts and the layer that the maximum is taken of have 100 units, and documents 100 "
-        "tokens by default, where whole documents were published",
+        "the embedding is drawn at random; Lai et al. start from that of a skip-gram model",
+        "dropout on the embedding, and a variant of Adam in place of plain SGD",
+        "contexts and the layer before the maximum have 100 units; documents are cut after 100 "
+        "tokens by default, where the paper reads whole documents",
     )
 
     def __init__(

@@ -32,11 +32,11 @@ class SkipGram(EmbeddingModel):
     NAME: ClassVar[str] = "skip-gram"
     SOURCE: ClassVar[str] = "Mikolov et al. 2013, Eq. 4"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
-        "all pairs of a batch share their negatives, each counted as often as its share of the "
-        "negatives of a pair; the paper draws some for each pair",
-        "frequent words are thinned out as in the code of word2vec, (√(f/t) + 1)·t/f, not by Eq. 5",
-        "a step is of the mean loss of a batch of pairs, where word2vec takes a step for each pair",
-        "rows of contexts start as those of words do; those of word2vec start at zero",
+        "all pairs of a batch share their negatives, weighted so that a pair has the published "
+        "number of them in expectation; the paper draws negatives for each pair",
+        "frequent words are subsampled as in the code of word2vec, (√(f/t) + 1)·t/f, not by Eq. 5",
+        "a step uses the mean loss of a batch of pairs; word2vec takes a step for each pair",
+        "rows of contexts are initialized like those of words; those of word2vec start at zero",
         "about 2 % of the pairs of an epoch, drawn at random, are left out",
     )
 
