@@ -93,16 +93,9 @@ def mixed_log_probability(
 ) -> Tensor:
     """ln of the mixture at the last T places of a stream.
 
-    Parameters
-    ----------
-    own : Tensor
-        ln p of the targets by the model, shape (T,).
-    raw : Tensor
-        States at these places, shape (T, d).
-    states : Tensor
-        Cached states followed by `raw`, shape (M, d).
-    followers : Tensor of int64
-        The tokens that followed `states`, shape (M,); the last T are the targets.
+    `own`: ln p of the targets by the model, shape (T,). `raw`: states at these places, shape
+    (T, d). `states`: cached states followed by `raw`, shape (M, d). `followers`: the tokens after
+    `states`, shape (M,), of which the last T are the targets.
     """
     here = torch.arange(len(states) - len(raw), len(states), device=raw.device)[:, None]
     there = torch.arange(len(states), device=raw.device)

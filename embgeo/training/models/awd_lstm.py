@@ -21,15 +21,11 @@ class AwdLstm(RecurrentModel):
 
     Parameters
     ----------
-    n_tokens : int
-        Tokens of the vocabulary.
     d : int
         Columns of the embedding, and units of the last layer.
     hidden : int
         Units of the other layers.
     layers : int
-    embedding_dropout : float
-        Share of tokens whose embedding is zero throughout a window.
     input_dropout, hidden_dropout, output_dropout : float
         Dropout of the input of the first layer, between layers, and of the output layer's input,
         constant throughout a window.
@@ -45,7 +41,7 @@ class AwdLstm(RecurrentModel):
         Units of the last layer of a mixture; d by default.
     latent_dropout : float
         Dropout of the input of the softmaxes of a mixture.
-    tied, bias
+    n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
     References

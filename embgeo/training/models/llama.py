@@ -32,8 +32,6 @@ class Llama(LanguageModel):
 
     Parameters
     ----------
-    n_tokens : int
-        Tokens of the vocabulary.
     d : int
         Columns of the embedding, and features of all blocks.
     layers : int
@@ -45,15 +43,13 @@ class Llama(LanguageModel):
         Units of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
     dropout : float
         Dropout of embedded tokens, and of outputs of attention and feed-forward layers.
-    embedding_dropout : float
-        Share of tokens whose embedding is zero throughout a window.
     qk_norm : bool
         Whether queries and keys have an RMSNorm before the rotation.
     embedding_scale : bool
         Whether embedded tokens are multiplied by √d.
     soft_cap : float
         c of the logits c·tanh(z/c), between −c and c; 0 for z itself.
-    tied, bias
+    n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
     References

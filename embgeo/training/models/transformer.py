@@ -23,8 +23,6 @@ class Transformer(LanguageModel):
 
     Parameters
     ----------
-    n_tokens : int
-        Tokens of the vocabulary.
     d : int
         Columns of the embedding, and features of all blocks.
     layers : int
@@ -35,12 +33,10 @@ class Transformer(LanguageModel):
     dropout : float
         Dropout of embedded tokens, attention weights, and outputs of attention and feed-forward
         layers.
-    embedding_dropout : float
-        Share of tokens whose embedding is zero throughout a window.
     positions : {"learned", "rotary"}
     context : int
         Learned positions, which limit the length of windows. Rotary positions have no limit.
-    tied, bias
+    n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
     Raises

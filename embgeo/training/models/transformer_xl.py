@@ -23,8 +23,6 @@ class TransformerXL(LanguageModel):
 
     Parameters
     ----------
-    n_tokens : int
-        Tokens of the vocabulary.
     d : int
         Columns of the embedding, and features of all blocks.
     layers : int
@@ -37,9 +35,7 @@ class TransformerXL(LanguageModel):
     dropout : float
         Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
     attention_dropout : float
-    embedding_dropout : float
-        Share of tokens whose embedding is zero throughout a window.
-    tied, bias
+    n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
     Attributes

@@ -35,8 +35,6 @@ class VdLstm(RecurrentModel):
 
     Parameters
     ----------
-    n_tokens : int
-        Tokens of the vocabulary.
     size : {"small", "medium", "large"}
         Defaults of the other settings: 200, 650 or 1,500 units and columns, and the dropout and
         initialization of this size.
@@ -52,7 +50,7 @@ class VdLstm(RecurrentModel):
         Share of tokens whose embedding is zero throughout a window; 0 in the paper.
     bound : float, optional
         All weights are uniform in ± this; 0.1, 0.05 or 0.04 by size.
-    tied, bias
+    n_tokens, tied, bias
         See :class:`LanguageModel`.
 
     References
