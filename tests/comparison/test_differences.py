@@ -391,8 +391,8 @@ def test_neighbors_are_told_of_only_where_all_or_none_were_kept():
     kept, lost, some = (
         comparison(W, V).sentences for V in (2 * W, gaussian(14, n=300), W + gaussian(15, n=300))
     )
-    assert any("keeps all its neighbors" in s for s in kept)
-    assert any("no more of their neighbors than chance" in s for s in lost)
+    assert any("keep all their neighbors" in s for s in kept)
+    assert any("no more of their neighbors than by chance" in s for s in lost)
     assert not any("neighbors" in s for s in some)
 
 
