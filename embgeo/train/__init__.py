@@ -1,4 +1,4 @@
-"""``embgeo.train(...)`` trains; ``embgeo.train.regularizers`` is where its methods used to live.
+"""``embgeo.train(...)``, and the earlier import path ``embgeo.train.regularizers``.
 
 A name cannot be a function and a package at once: importing ``embgeo.train.regularizers`` sets the
 attribute ``train`` of `embgeo` to this module. So the module itself can be called.

@@ -1,4 +1,4 @@
-"""What :mod:`embgeo.training.methods` was called in version 0.1; still works."""
+"""The earlier import path of :mod:`embgeo.training.methods`."""
 
 from __future__ import annotations
 

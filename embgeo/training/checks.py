@@ -1,4 +1,4 @@
-"""Checks of single settings; each gives the value back, or says what it has to be."""
+"""Checks of single settings; each returns the value or raises `BadOption`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embgeo.core.typed import is_number
 
 
 def require(name: str, value: object, fits: bool, way_out: str) -> None:
-    """`BadOption` unless the value of a setting fits."""
+    """Raise `BadOption` unless the value of a setting fits."""
     if not fits:
         raise BadOption(f"{name} is {value!r}", way_out=way_out)
 
@@ -61,7 +61,7 @@ def flag(name: str, value: bool) -> bool:
 
 
 def choice(name: str, value: str, known: Collection[str]) -> str:
-    """One of those that are known."""
+    """One of the known values."""
     require(name, value, value in known, f"give {' or '.join(known)}")
     return value
 
@@ -73,7 +73,7 @@ def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def refuse_others(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """`BadOption` for the first setting that is not known."""
+    """Raise `BadOption` for the first unknown setting."""
     for name in given:
         if name not in known:
             way_out = f"it has {', '.join(known)}" if known else "it has none"

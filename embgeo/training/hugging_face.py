@@ -1,4 +1,4 @@
-"""A Transformer of ours as the folder of a GPT-2 that transformers loads."""
+"""Export a Transformer as a GPT-2 folder for transformers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def gpt2_files(model: LanguageModel, vocabulary: Vocabulary) -> dict[str, bytes]
 
 
 def refuse_export(cause: str, way_out: str) -> BadOption:
-    """What is said of a model that is not a GPT-2."""
+    """The error for a model that is not a GPT-2."""
     return BadOption(f"cannot be exported as a GPT-2: {cause}", way_out=way_out)
 
 
@@ -97,7 +97,7 @@ def is_tied(model: LanguageModel) -> bool:
 
 
 def tokenizer_files(vocabulary: Vocabulary) -> dict[str, bytes]:
-    """A tokenizer of words for transformers; a sentence does not get its end by itself."""
+    """A word tokenizer for transformers; it does not add the end of a sentence."""
     unknown = None if vocabulary.unknown is None else vocabulary.tokens[vocabulary.unknown]
     end = None if vocabulary.end is None else vocabulary.tokens[vocabulary.end]
     words = {token: row for row, token in enumerate(vocabulary.tokens)}

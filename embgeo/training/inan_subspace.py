@@ -1,4 +1,4 @@
-"""Figure 1 of Inan et al. 2017: the augmented loss draws the output space to that of the input.
+"""Figure 1 of Inan et al. 2017: the augmented loss aligns the output space with the input space.
 
 The loss is β·J_aug·τ²|V| + (1 − β)·J of an untied two-layer LSTM without any regularization, whose
 input embedding has rows of norm 1, on 20,000 contiguous words. Swept are β at one temperature, and
@@ -38,7 +38,7 @@ DEVIATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class InanSubspace:
-    """The settings of the experiment; those of the paper, where it gives them, are the defaults.
+    """Settings of the experiment; the defaults are those of the paper, as far as stated.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Point:
 
     @property
     def folder(self) -> str:
-        """Where its files are, in the folder of the experiment."""
+        """Folder of its files, relative to that of the experiment."""
         short = f"{self.value:g}"
         exact = short if float(short) == self.value else repr(self.value)
         return f"{self.sweep}/{self.sweep}={exact}"
@@ -130,7 +130,7 @@ class UntiedLstm(nn.Module):
         nn.init.uniform_(self.decoder.weight, -0.1, 0.1)
 
     def embedding(self) -> Tensor:
-        """The input embedding as it is used."""
+        """The input embedding with rows of norm 1."""
         return F.normalize(self.encoder.weight, dim=1)
 
     def forward(

@@ -68,7 +68,7 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
 
 
 def find_kind(thing: Any) -> tuple[Kind, Any, tuple[str, ...]]:
-    """What a thing is registered as: the kind, its check, and the names that come with embgeo."""
+    """A kind of plug-in: its check, and the names that come with embgeo."""
     if isinstance(thing, Method):
         return "methods", check_method, tuple(METHODS)
     if isinstance(thing, type) and issubclass(thing, Task):
@@ -110,7 +110,7 @@ def load_plugins(paths: Sequence[Path]) -> dict[str, str]:
 
 
 def load_plugin(path: Path) -> str:
-    """Run a file, unless it was run as it is; its SHA-256."""
+    """Run a file, unless the same content was run before; return its SHA-256."""
     try:
         code = path.read_bytes()
     except OSError as error:
@@ -137,7 +137,7 @@ def load_plugin(path: Path) -> str:
 
 
 def run_file(path: Path, code: bytes) -> None:
-    """Run the code of a file; whatever it raises becomes one line that names it."""
+    """Run the code of a file; an exception becomes a one-line error that names the file."""
     module = ModuleType(f"embgeo_plugin_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # where type hints of its classes are looked up
@@ -153,7 +153,7 @@ def run_file(path: Path, code: bytes) -> None:
 
 @contextmanager
 def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
-    """Errors of a training with plug-ins as one line that names the file, and the line if known.
+    """Turn errors of a training with plug-ins into one line with file and, if known, line.
 
     Those of installed packages are known by the modules of what they add. An error that no line of
     a plug-in raised is most often about what it gave: it names the files, too. What embgeo says
@@ -178,7 +178,7 @@ def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
 
 
 def find_line(error: BaseException, path: Path) -> str:
-    """``" (line 3)"`` of a file in which an error arose; empty where it is not known."""
+    """``" (line 3)"`` for the line of a file that raised an error; empty if unknown."""
     if isinstance(error, SyntaxError):
         return ""
     name = f"{path.resolve()}"
@@ -187,7 +187,7 @@ def find_line(error: BaseException, path: Path) -> str:
 
 
 def require_plugins(recorded: Mapping[str, str], loaded: Mapping[str, str]) -> None:
-    """Refuse to use a study whose plug-ins are not those that it was begun with."""
+    """Refuse a study that was started with other plug-ins."""
     if not recorded:
         return
     for name, digest in recorded.items():

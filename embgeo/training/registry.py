@@ -1,4 +1,4 @@
-"""What plug-ins add: models, methods and tasks by name.
+"""Registry of models, methods and tasks that plug-ins add, by name.
 
 Files named on the command line add to it by `embgeo.training.plugins`. An installed package does by
 entry points of the groups ``embgeo.train.models``, ``embgeo.train.methods`` and
@@ -27,12 +27,12 @@ _ADDED: dict[Kind, dict[str, Any]] = {"models": {}, "methods": {}, "tasks": {}}
 
 
 def is_name(name: object) -> bool:
-    """Whether something can have this name."""
+    """Whether a name is valid."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def check_name(name: Any) -> str:
-    """The name; ValueError for one that nothing can have."""
+    """Return the name; ValueError for an invalid one."""
     if not is_name(name):
         raise ValueError(f"its name is {name!r}; a name is of letters, digits, - and _")
     return str(name)
@@ -46,13 +46,13 @@ def check_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
 
 
 def file_of(thing: object) -> str | None:
-    """The file that a class, or the class of a thing, is in."""
+    """The file of a class, or of the class of an object."""
     kind = thing if isinstance(thing, type) else type(thing)
     return getattr(sys.modules.get(kind.__module__), "__file__", None)
 
 
 def list_files() -> list[str]:
-    """The files of what was added, a method being in those of its parts; none of embgeo itself."""
+    """Files of registered objects, without those of embgeo; a method has the files of its parts."""
     things = [thing for known in _ADDED.values() for thing in known.values()]
     parts = [one for thing in things for one in getattr(thing, "parts", (thing,))]
     files = {file_of(one) for one in parts if not one.__module__.startswith("embgeo.")}
@@ -60,22 +60,22 @@ def list_files() -> list[str]:
 
 
 def add(kind: Kind, name: str, thing: Any) -> None:
-    """Make a thing known by its name, in the place of an earlier one."""
+    """Register an object by its name, replacing an earlier one."""
     _ADDED[kind][name] = thing
 
 
 def remove(kind: Kind, name: str) -> None:
-    """Forget a thing."""
+    """Remove an object."""
     del _ADDED[kind][name]
 
 
 def list_added(kind: Kind) -> tuple[str, ...]:
-    """The names that are known, in the order in which they were added."""
+    """Registered names, in the order of registration."""
     return tuple(_ADDED[kind])
 
 
 def find_added(kind: Kind, name: str, check: Callable[[Any], str]) -> Any | None:
-    """The thing of that name; None where no file and no installed package has it.
+    """Find an object by name, in files and installed packages; None without one.
 
     `check`: gives the name of what a package has under this entry point.
 
@@ -93,7 +93,7 @@ def find_added(kind: Kind, name: str, check: Callable[[Any], str]) -> Any | None
 
 
 def load_entry(entry: Any, name: str, check: Callable[[Any], str]) -> Any:
-    """What a package has under an entry point; whatever it raises becomes one line."""
+    """Load an entry point; an exception becomes a one-line error."""
     try:
         found = entry.load()
         own = check(found)

@@ -1,4 +1,4 @@
-"""Whether settings make sense, and what they are where nothing is said."""
+"""Validate settings, and fill in defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embgeo.training.tasks.task import refuse_settings
 
 
 def resolve(config: StudySettings) -> StudySettings:
-    """The same settings with everything that was left open, as a run records them."""
+    """Fill in all defaults, as a run records them."""
     check(config)
     task = make_task(config)
     kind = task.find_model(config.model.name)
@@ -39,7 +39,7 @@ def resolve(config: StudySettings) -> StudySettings:
 
 
 def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
-    """The tables of the methods: complete for those that are compared, for others as given.
+    """Tables of the methods: complete for compared ones, unchanged for others.
 
     The others may be added to the comparison later.
     """
@@ -52,17 +52,17 @@ def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[st
 
 
 def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of the settings that are not None."""
+    """Settings that are not None."""
     return drop_none({name: getattr(settings, name) for name in names})
 
 
 def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    """What TOML can hold."""
+    """Convert a value to what TOML can hold."""
     return {name: value for name, value in table.items() if value is not None}
 
 
 def check(config: StudySettings) -> None:
-    """Refuse settings that no run can have; what a model or an optimizer knows, it refuses itself.
+    """Refuse invalid settings; models and optimizers check their own.
 
     Raises
     ------

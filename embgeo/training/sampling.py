@@ -1,4 +1,4 @@
-"""Text that a language model draws, token by token."""
+"""Text sampled from a language model, token by token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sample_rows(
     seed: int = 0,
     never: Collection[int] = (),
 ) -> list[int]:
-    """Rows of the vocabulary that follow on a prompt, each drawn from softmax(logits/temperature).
+    """Sample the rows that continue a prompt from softmax(logits/temperature).
 
     Parameters
     ----------

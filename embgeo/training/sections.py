@@ -10,7 +10,7 @@ from embgeo.training.checks import natural, nonnegative, positive, rates, severa
 
 
 def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
-    """A field whose value, unless it is None, has to pass a check."""
+    """A field with a check of its value, unless the value is None."""
     return field(default=default, metadata={"check": check})
 
 
@@ -51,7 +51,7 @@ class DataSettings:
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """What is learned, by name, and its settings, which the task knows itself."""
+    """Task by name, and its settings, which the task defines."""
 
     name: str = "lm"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The architecture by name, and its settings, which it knows itself.
+    """Architecture by name, and its settings, which the architecture defines.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class OptimizerSettings:
-    """How weights move; what is None has the default of `embgeo.training.optimization`.
+    """Optimizer and schedule; None means the default of `embgeo.training.optimization`.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class OptimizerSettings:
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """How long, on how much at once, and on what.
+    """Length, batches and device of the training.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class TrainingSettings:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
-    """What is measured on the other splits.
+    """Evaluation on the validation and test splits.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class GeometrySettings:
 
 @dataclass(frozen=True, slots=True)
 class TuneSettings:
-    """Learning rates of which each method takes the best.
+    """Learning rates to choose from, for each method.
 
     Attributes
     ----------

@@ -116,11 +116,11 @@ class StudySettings:
 
     @property
     def runs_per_method(self) -> int:
-        """One for each seed; a rate that is tried with the first seed and chosen counts once."""
+        """Runs per method: one per seed, and one for each further learning rate that is tried."""
         return len(self.seeds) + max(0, len(self.tune.lr) - 1)
 
     def tables(self) -> dict[str, Any]:
-        """As TOML has it: tables of plain values, without what is not set."""
+        """Tables of plain values for TOML, without unset ones."""
         found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
         for entry in fields(self):
             if is_dataclass(section := getattr(self, entry.name)):

@@ -1,4 +1,4 @@
-"""The files of a run: ``state.pt``, from which it goes on, and the model of a finished one."""
+"""Files of a run: ``state.pt`` to resume from, and the model of a finished run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SOURCE_NAME = "vocabulary.source.tsv"
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:
-    """Where a run of a comparison is."""
+    """Folder of a run of a comparison."""
     return folder / method / f"seed-{seed}"
 
 
 def model_bytes(model: nn.Module) -> bytes:
-    """All weights in float32, each once; what a tied one is also called stands in the metadata.
+    """Save all weights in float32, each once; the metadata names the aliases of tied ones.
 
     Call :func:`make_plain` first.
     """
@@ -52,7 +52,7 @@ def write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once all of it is on the disk."""
+    """A file that replaces `path` once it is written completely."""
     # Always the same name: what a killed process leaves, the next one writes over.
     fresh = path.with_name(f".{path.name}.new")
     with writing(path, way_out):
@@ -68,7 +68,7 @@ def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Numbers that are trained, tied ones once."""
+    """Number of trained parameters; tied ones count once."""
     return sum(p.numel() for p in model.parameters())
 
 
@@ -85,7 +85,7 @@ FREE = {
 
 
 def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
-    """What has to be the same for a state to be taken up: settings, and the text by its hashes."""
+    """What has to match to resume a state: settings, and hashes of the text."""
     kept = {
         name: (
             {key: v for key, v in table.items() if key not in FREE.get(name, ())}
@@ -98,7 +98,7 @@ def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
 
 
 def describe_difference(before: Any, now: Any, name: str = "") -> str:
-    """The name of a setting in which two identities differ, with both values."""
+    """A setting in which two identities differ, with both values."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             if before.get(key) != now.get(key):
@@ -110,7 +110,7 @@ def describe_difference(before: Any, now: Any, name: str = "") -> str:
 
 
 def require_same(before: Any, now: Any, where: Path) -> None:
-    """`BadOption` if a folder's run has other settings."""
+    """Raise `BadOption` if the run of a folder has other settings."""
     if before != now:
         raise BadOption(
             f"holds a run of other settings: {describe_difference(before, now)}",
@@ -120,7 +120,7 @@ def require_same(before: Any, now: Any, where: Path) -> None:
 
 
 def save_state(state: dict[str, Any], folder: Path) -> None:
-    """Write the state in the place of the one before."""
+    """Replace the saved state."""
     require_plain(state)
     way_out = "make room; the state saved before is still whole"
     with write_whole(folder / STATE_NAME, way_out) as file:
@@ -128,7 +128,7 @@ def save_state(state: dict[str, Any], folder: Path) -> None:
 
 
 def require_plain(value: Any, name: str = "state") -> None:
-    """TypeError for what `load_state`, which runs no code, would not read back."""
+    """Raise TypeError for values that `load_state`, which runs no code, cannot read."""
     if isinstance(value, Mapping):
         for key, entry in value.items():
             require_plain(entry, f"{name}.{key}")
@@ -140,7 +140,7 @@ def require_plain(value: Any, name: str = "state") -> None:
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:
-    """The state of a folder; None if there is none."""
+    """Load the state of a folder; None without one."""
     path = folder / STATE_NAME
     if not path.exists():
         return None

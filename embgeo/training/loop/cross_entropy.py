@@ -56,7 +56,7 @@ def cross_entropy_in_parts(
 
 
 class CrossEntropy(torch.autograd.Function):
-    """Of logits of shape (T, N)."""
+    """Mean cross-entropy of logits of shape (T, N)."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:

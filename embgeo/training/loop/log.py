@@ -1,4 +1,4 @@
-"""``metrics.jsonl``: the numbers of a run, a JSON object a line; and other places for them."""
+"""``metrics.jsonl``, the numbers of a run with one JSON object per line, and further sinks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tensorboard(folder: Path, _settings: Mapping[str, Any], closing: ExitStack) 
 
 
 def wandb(folder: Path, settings: Mapping[str, Any], closing: ExitStack) -> Sink:
-    """A run of Weights & Biases, where and as its own environment says."""
+    """A run of Weights & Biases, configured by its environment variables."""
     method, seed = settings["compare"][0], settings["seeds"][0]
     run = package(MODULES["wandb"], "wandb").init(
         project="embgeo", name=f"{method}-{seed}", dir=str(folder), config=dict(settings)
@@ -72,7 +72,7 @@ def check_sinks(names: tuple[str, ...]) -> None:
 
 
 def package(module: str, name: str) -> Any:
-    """A module of a package that need not be installed."""
+    """Import a module of an optional package."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -83,7 +83,7 @@ def package(module: str, name: str) -> Any:
 
 
 class RunLog:
-    """The file of a run, written line by line; a resumed run goes on where its state was saved.
+    """The file of a run, written line by line; a resumed run continues at its saved state.
 
     `path`: None in processes that write nothing. `length`: bytes that count: what a killed run
     wrote after its last state is cut off, and written again. `sinks`: get each line, too.
@@ -108,7 +108,7 @@ class RunLog:
         self.file.seek(length)
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
-        """One line; what is not finite has no JSON, and is left out."""
+        """Write one line, without non-finite values, which JSON lacks."""
         known = {name: value for name, value in values.items() if math.isfinite(value)}
         if self.file is None or not known:
             return

@@ -38,7 +38,7 @@ _RANK = 7_919
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What a step of the optimizer reports.
+    """Report of an optimizer step.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class StepReport:
 
 
 class Loop:
-    """A run while it goes on.
+    """A run in progress.
 
     The initial weights are drawn from the seed alone, and dropout from a seed of its own that is
     set once the method is attached: all methods start from the same weights, see the same windows,
@@ -131,7 +131,7 @@ class Loop:
             self.asgd = NtAsgd(self.average, window=chosen.window, finetune=again)
 
     def begin_finetuning(self) -> None:
-        """The second stage, from the weights that count now, with a fresh optimizer."""
+        """Start the finetuning stage from the current weights, with a new optimizer."""
         epochs = self.config.optimizer.finetune
         assert epochs is not None
         self.average.settle()
@@ -139,7 +139,7 @@ class Loop:
         self._make_optimizer()
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """What is trained, by whether it decays: one rule for plain and factored embeddings."""
+        """Trained parameters by weight decay; one rule for plain and factored embeddings."""
         chosen, rows = self.config.optimizer, self.model.embedding_parameters()
         groups: list[dict[str, Any]] = [{"params": self.parameters}]
         if chosen.decay != "all":
@@ -163,18 +163,18 @@ class Loop:
 
     @property
     def all_steps(self) -> int:
-        """With those of finetuning, which may end before."""
+        """Steps with those of finetuning, which may end earlier."""
         training, epochs = self.config.training, self.config.optimizer.finetune or 0
         return self.steps + -(-epochs * self.batches.windows_per_epoch // training.accumulate)
 
     @property
     def epochs(self) -> float:
-        """How many epochs were seen."""
+        """Number of epochs so far."""
         return self.batches.epoch + self.batches.offset / self.batches.steps_per_epoch
 
     @property
     def way(self) -> float:
-        """How much of the run is behind: 0 to 1."""
+        """Progress of the run, 0 to 1."""
         training = self.config.training
         found = self.epochs / training.epochs
         if training.steps is not None:
@@ -183,14 +183,14 @@ class Loop:
 
     @property
     def finished(self) -> bool:
-        """Whether there is no step left, in finetuning if there is to be one."""
+        """Whether no step is left, including finetuning."""
         if self.finetune_end is None:
             return self.stage_ended and not self.config.optimizer.finetune
         return self.stage_ended
 
     @property
     def stage_ended(self) -> bool:
-        """Whether the present stage has no step left."""
+        """Whether the current stage has no step left."""
         if self.finetune_end is not None:
             over = self.asgd is not None and self.asgd.finished
             return over or self.batches.epoch >= self.finetune_end
@@ -201,7 +201,7 @@ class Loop:
     # --- A step -------------------------------------------------------------------------------
 
     def step(self, flags: Sequence[float] = ()) -> StepReport:
-        """One step of the optimizer; `flags` are summed over the processes on the way."""
+        """Take one optimizer step; `flags` are summed over the processes."""
         factor = 1.0
         if self.finetune_end is None:
             factor = self.schedule(self.place(), self.steps, self.batches.epoch)
@@ -231,13 +231,13 @@ class Loop:
         return StepReport(mean, tokens, flag_sums)
 
     def place(self) -> int:
-        """The number of the step as a schedule counts it, from 0."""
+        """Step number for schedules, from 0."""
         if not self.config.training.random_lengths:
             return self.step_number
         return round(self.way * max(self.steps - 1, 0))
 
     def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The loss of a batch without a graph, and what is differentiated."""
+        """Compute the loss of a batch, detached, and the value to differentiate."""
         carry = None if batch.first else self.hidden
         with autocast(self.config.training.precision, self.device):
             found = self.task.loss(self.model, batch, carry, self.regularizer, in_loss=self.in_loss)
@@ -251,7 +251,7 @@ class Loop:
         return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
 
     def update(self, factor: float, scale: float, weight: float) -> None:
-        """The optimizer's step on gradients that are those of all processes.
+        """Apply the optimizer to the gradients of all processes.
 
         What looks at weights alone adds its gradient here: once, however many windows and
         processes there are. It has the same `weight` next to the mean loss as anything else that
@@ -285,7 +285,7 @@ class Loop:
 
     @contextmanager
     def evaluated(self) -> Iterator[Any]:
-        """The model in evaluation mode, with averaged weights where there are any."""
+        """The model in evaluation mode, with averaged weights if there are any."""
         self.model.eval()
         try:
             with self.average.applied():
@@ -302,7 +302,7 @@ class Loop:
     # --- To go on later -----------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the next steps depend on; a call for all processes."""
+        """State on which the next steps depend; all processes have to call it."""
         own = {"hidden": self.hidden, "random": get_random_state(self.device)}
         return {
             "model": self.model.state_dict(),
@@ -317,7 +317,7 @@ class Loop:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken.
+        """Resume from `state`.
 
         Raises
         ------

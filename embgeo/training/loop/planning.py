@@ -1,4 +1,4 @@
-"""What is found out before anything is trained: whether it can be made, and how long it takes."""
+"""Plan of a training: whether every run can be made, its time and memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLED, SHORTEST = 500, 0.5
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """What one run of a method will be.
+    """Plan of the runs of one method.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class RunBudget:
     end: float
 
     def seconds(self, config: StudySettings, steps: int | None = None) -> float:
-        """Of the whole run, or of one with this many steps."""
+        """Seconds of the whole run, or of a run of this many steps."""
         steps = self.steps if steps is None else steps
         every = config.evaluation.every or self.steps_per_epoch
         found = self.start + self.end + steps * self.seconds_per_step
@@ -88,7 +88,7 @@ def plan_runs(
     measure: Measure | None = None,
     report: Callable[[list[RunBudget]], None] | None = None,
 ) -> list[RunBudget]:
-    """What each method of a comparison will be; some steps of each are run and forgotten.
+    """Plan each method of a comparison; a few steps of each are run and discarded.
 
     `report`: ``report(budgets)`` after each method, with those that are known so far.
 
@@ -181,7 +181,7 @@ def time_windows(loop: Loop, batches: Batches, device: torch.device) -> float | 
 
 
 def estimate_memory(loop: Loop, config: StudySettings) -> int:
-    """Bytes that training needs at least."""
+    """Minimum memory of training in bytes."""
     weights = sum(p.numel() * p.element_size() for p in loop.parameters)
     held = sum(
         value.numel() * value.element_size()
@@ -214,7 +214,7 @@ def time_evaluation(
 
 
 def time_perplexity(scores: Scores, loop: Loop) -> tuple[float, float]:
-    """The same of a text, from a part of it."""
+    """Seconds of an evaluation of a text, estimated from a part."""
     settings, corpus, device = scores.settings, scores.corpus, scores.device
     tokens, sampled, taken = len(scores.rows("valid")), SAMPLED, 0.0
     with loop.evaluated() as model:
@@ -229,7 +229,7 @@ def time_perplexity(scores: Scores, loop: Loop) -> tuple[float, float]:
 
 
 def time_geometry(loop: Loop, measure: Measure | None) -> float:
-    """Seconds of a measurement; a short first one, which imports, does not count."""
+    """Seconds of a measurement, without a short first one that imports modules."""
     if measure is None:
         return 0.0
     W, output = loop.matrices()
@@ -245,7 +245,7 @@ def time_geometry(loop: Loop, measure: Measure | None) -> float:
 
 
 def read_clock(device: torch.device) -> float:
-    """The time at which all that was asked of the device is done."""
+    """Current time after all pending work of the device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     if device.type == "mps":
@@ -256,7 +256,7 @@ def read_clock(device: torch.device) -> float:
 def fit_epochs(
     config: StudySettings, dataset: Dataset, seconds: float, measure: Measure | None
 ) -> StudySettings:
-    """The same settings with as many epochs as all runs together can have in a time.
+    """Fit the number of epochs to a time for all runs together.
 
     Every run has the same number. Less than an epoch is given in steps.
     """
@@ -281,7 +281,7 @@ def fit_epochs(
 
 
 def find_most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
-    """The largest number of steps, in whole epochs from one epoch on, whose time is within."""
+    """Largest number of steps within a time, in whole epochs from one epoch on."""
     unit = epoch if total(epoch) <= limit else 1
     return unit * bisect_right(range(1, 2**40), limit, key=lambda n: total(n * unit))
 
@@ -289,7 +289,7 @@ def find_most_steps(total: Callable[[int], float], limit: float, epoch: int) -> 
 def settle(
     config: StudySettings, dataset: Dataset, folder: Path, measure: Measure | None
 ) -> StudySettings:
-    """All settings of a comparison; with a budget, the epochs that its folder was begun with.
+    """All settings of a comparison; with a budget, the epochs of its folder.
 
     Timed again, a comparison that is resumed would get others, and its states would not fit.
     """

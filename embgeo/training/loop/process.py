@@ -1,4 +1,4 @@
-"""The process of a run: its device and precision, the others that train with it, its signals."""
+"""The process of a run: device, precision, other processes, signals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from embgeo.core.errors import BadOption
 
 
 def find_device(name: str) -> torch.device:
-    """The device that a setting names; ``auto`` takes a GPU where there is one."""
+    """Resolve the device of a setting; ``auto`` takes a GPU if there is one."""
     if name == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
@@ -41,7 +41,7 @@ def find_device(name: str) -> torch.device:
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """What the forward pass runs under."""
+    """Context of the forward pass."""
     if precision == "bf16":
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()
@@ -49,7 +49,7 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 
 @contextmanager
 def numerics(precision: str, device: torch.device, threads: int | None = None) -> Iterator[None]:
-    """TF32 where asked for; on a CPU this many threads, and only deterministic algorithms.
+    """Set TF32 if requested; on a CPU the number of threads and deterministic algorithms.
 
     What was set before is set again afterwards.
     """
@@ -78,7 +78,7 @@ def numerics(precision: str, device: torch.device, threads: int | None = None) -
 
 
 def get_random_state(device: torch.device) -> dict[str, Any]:
-    """Of the global generators that dropout draws from."""
+    """State of the global random generators, which dropout uses."""
     found = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         found["cuda"] = torch.cuda.get_rng_state(device)
@@ -88,7 +88,7 @@ def get_random_state(device: torch.device) -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any], device: torch.device) -> None:
-    """Put `get_random_state` back; what the device has no generator for is left out."""
+    """Restore `get_random_state`, without generators that the device lacks."""
     torch.set_rng_state(state["cpu"])
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"], device)
@@ -98,7 +98,7 @@ def set_random_state(state: dict[str, Any], device: torch.device) -> None:
 
 @dataclass(slots=True)
 class World:
-    """The processes of a run; one alone unless torchrun started more.
+    """The processes of a run: one, or those of torchrun.
 
     Gradients are averaged by hand rather than by `DistributedDataParallel`: tied, factored and
     accumulated gradients need no special care then, and whoever looks at weights alone adds its
@@ -120,7 +120,7 @@ class World:
         return self.rank == 0
 
     def part(self, columns: Tensor) -> Tensor:
-        """The streams of this process: as many as of any other, so that means average to means."""
+        """Streams of this process; all have equally many, so that means can be averaged."""
         batch = columns.shape[1]
         if batch % self.size:
             raise BadOption(
@@ -160,7 +160,7 @@ class World:
         return loss[0] / self.size, [float(value) for value in flag_sums.tolist()]
 
     def gather(self, value: Any) -> list[Any]:
-        """What each process gives, in the order of ranks; known to all."""
+        """Gather the values of all processes, in the order of ranks, on all of them."""
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size
@@ -168,7 +168,7 @@ class World:
         return found
 
     def broadcast(self, value: Any) -> Any:
-        """What the leading process gives."""
+        """Broadcast the value of the leading process."""
         if self.size == 1:
             return value
         said = [value]
@@ -207,13 +207,13 @@ def join_processes(device: str) -> Iterator[World]:
 
 
 class Interrupts:
-    """Whether somebody asked to stop."""
+    """Whether a signal requested to stop."""
 
     def __init__(self) -> None:
         self.asked = False
 
     def note(self, _number: int, _frame: Any) -> None:
-        """The first one is noted; the second one does not wait."""
+        """Record the first signal; stop at once at the second."""
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
@@ -221,7 +221,7 @@ class Interrupts:
 
 @contextmanager
 def note_interrupts() -> Iterator[Interrupts]:
-    """Note signals inside of the block, and leave them to whoever had them before after it.
+    """Record signals inside the block, and restore the earlier handlers afterwards.
 
     Outside of the main thread, where Python allows nobody to listen, nothing is noted.
     """

@@ -1,4 +1,4 @@
-"""Whether every run of a comparison can be made, found out before the first one is trained."""
+"""Check before training that every run of a comparison can be built."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOKENS = 10
 
 
 def rehearse(config: StudySettings, dataset: Dataset) -> None:
-    """Make each method of a comparison, with the model on no device, and forget it.
+    """Build each method of a comparison on the meta device, and discard it.
 
     In a comparison, the last method is made when the others have been trained.
 

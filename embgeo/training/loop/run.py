@@ -51,7 +51,7 @@ def train_run(
     progress: Progress,
     command: str,
 ) -> RunResult:
-    """Train one method with one seed, going on where the folder's state says.
+    """Train one method with one seed, resuming from the state of the folder.
 
     Ctrl-C and SIGTERM save the state first, and then raise KeyboardInterrupt.
 
@@ -89,7 +89,7 @@ def train_run(
 
 
 def read_identity(folder: Path) -> dict[str, Any] | None:
-    """Settings and text of the run in a folder, as far as it was saved; None if nothing was.
+    """Saved settings and text of the run in a folder; None without any.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def prepare_folder(folder: Path) -> Iterator[None]:
 
 
 def finish(session: Session, command: str) -> RunResult:
-    """Measure and write what was trained; the result comes last, and the state goes."""
+    """Measure and write the trained model, the result last; then remove the state."""
     loop, folder = session.loop, session.folder
     with session.final() as model:
         valid, test, samples = session.final_scores()
@@ -177,7 +177,7 @@ BIAS_DEVIATION = (
 
 
 def list_deviations(loop: Loop) -> tuple[str, ...]:
-    """Each way in which a run is not what was published: its method, its model, their start."""
+    """Deviations of a run from the publications: method, model, initialization."""
     has_bias = getattr(loop.model.get_output_embeddings(), "bias", None) is not None
     started = has_bias and loop.config.model.bias_init == "log-counts"
     parts = [getattr(type(part), "DEVIATIONS", ()) for part in loop.model.modules()]
@@ -192,7 +192,7 @@ def write_study_settings(config: StudySettings, folder: Path) -> None:
 
 
 def describe_dataset(dataset: Dataset) -> dict[str, Any]:
-    """What a result says about the data."""
+    """Description of the data for a result."""
     return {
         "name": dataset.name,
         "unit": dataset.unit,
@@ -204,7 +204,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def list_versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
+    """Versions on which the numbers depend."""
     found = {"python": platform.python_version()}
     for name in ("embgeo", "torch", "numpy", "safetensors"):
         try:

@@ -1,4 +1,4 @@
-"""What a run finds out about its model on the splits that it is not trained on."""
+"""Scores of a model on the validation and test splits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Found = dict[str, float | None]
 
 
 class Scores:
-    """Perplexities of a model on the splits that it is not trained on.
+    """Perplexities of a model on the validation and test splits.
 
     `device`: where the model is.
     """
@@ -65,11 +65,11 @@ class Scores:
         return self.settings.test and self.corpus.test is not None
 
     def valid(self, model: LanguageModel) -> Found:
-        """On the validation split."""
+        """Evaluate the validation split."""
         return self.of(model, "valid")
 
     def final(self, model: LanguageModel) -> tuple[Found, Found | None, TextLosses]:
-        """On both splits, with cache, dynamic evaluation and rank where they are asked for.
+        """Evaluate both splits, with cache, dynamic evaluation and rank if requested.
 
         Their settings are those published for the corpus, or else for WikiText-2. Last come the
         losses by blocks of the text: of the test split, or else of the validation split.
@@ -84,7 +84,7 @@ class Scores:
         return valid, test, merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
-        """What is computed of a split only at the end: cache, dynamic evaluation, rank."""
+        """Scores of a split at the end of a run only: cache, dynamic evaluation, rank."""
         with self.reading(model):
             return self._adapted(model, split)
 
@@ -133,7 +133,7 @@ class Scores:
         return model.reading(own.memory, own.clamp, same_length=bool(own.same_length))
 
     def describe(self, split: str, found: Perplexity) -> Found:
-        """The numbers that a result holds of a split; with the perplexity of a unigram model."""
+        """Numbers of a split for the result, with the perplexity of a unigram model."""
         counts, rows = self.corpus.vocabulary.counts, self.rows(split)
         in_bytes: Found = {}
         if self.corpus.row_bytes is not None:

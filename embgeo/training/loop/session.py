@@ -1,4 +1,4 @@
-"""A run from its first step, or from its state, to its last: logs, checks, saves."""
+"""A run from its first step or saved state to the end: logs, evaluations, saves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CALMER = "lower lr, or set clip in [training], and give another folder"
 
 
 class Session:
-    """What one process does for a run.
+    """The work of one process for a run.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Session:
         return patience is not None and self.best["later"] >= patience
 
     def train(self, progress: Progress, interrupts: Interrupts) -> None:
-        """All steps that are left."""
+        """Take all remaining steps."""
         loop = self.loop
         progress.start(f"{loop.method.name}, seed {self.config.seeds[0]}", loop.all_steps)
         progress.advance(loop.step_number)
@@ -134,7 +134,7 @@ class Session:
     # --- Numbers on the way -------------------------------------------------------------------
 
     def note(self, stepped: StepReport, seconds: float) -> None:
-        """Take a step into the next line of the log, and write it if it is time."""
+        """Add a step to the next line of the log, and write the line if it is due."""
         self.interval.add(stepped, seconds)
         if self.loop.step_number % self.config.training.log_every and not self.loop.finished:
             return
@@ -147,13 +147,13 @@ class Session:
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
 
     def penalties(self) -> dict[str, float]:
-        """The last value of every penalty; of those of positions, the mean over all processes."""
+        """Last value of every penalty; means over all processes for penalties of positions."""
         own = {name: float(value) for name, value in self.loop.regularizer.terms.items()}
         found = self.world.gather(own)
         return {f"penalty.{name}": fmean(one[name] for one in found) for name in own}
 
     def check(self, ended: bool) -> None:
-        """Evaluate on the validation split if it is time."""
+        """Evaluate on the validation split if it is due."""
         every = self.config.evaluation.every
         keeps = self.config.training.keep == "best"
         due = ended if every is None else self.loop.step_number % every == 0
@@ -191,7 +191,7 @@ class Session:
             self.log.write(self.loop.step_number, measure_matrices(self.measure, W, output))
 
     def finite(self, split: str, found: SplitScores) -> SplitScores:
-        """The scores; what is infinite or no number, which JSON does not have, is not known."""
+        """The scores; infinite values and NaN, which JSON lacks, become None."""
         known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
         quality = self.loop.task.quality(self.config)
         if quality in found and known[quality] is None:
@@ -204,7 +204,7 @@ class Session:
         return {f"{split}.{name}": v for name in names if (v := found.get(name)) is not None}
 
     def diverged(self, what: str) -> Diverged:
-        """What is said of a training that went wrong."""
+        """The error of a diverged training."""
         where = f"{self.loop.method.name}, step {self.loop.step_number:,}"
         return Diverged(
             f"the training diverged: {what} ({where})", where=self.folder, way_out=CALMER
@@ -225,7 +225,7 @@ class Session:
         return self.saving < _SAVING * (time.perf_counter() - self.saved)
 
     def save(self) -> None:
-        """Write the state; a call for all processes."""
+        """Write the state; all processes have to call it."""
         began = time.perf_counter()
         state = {
             "identity": self.identity,
@@ -242,7 +242,7 @@ class Session:
         self.saving = self.saved - began
 
     def restore_best(self) -> None:
-        """Put back the weights with the lowest validation loss, if these are kept."""
+        """Restore the weights with the lowest validation loss, if they are kept."""
         if self.best["model"] is not None:
             self.loop.model.load_state_dict(self.best["model"])
             self.loop.average.restart()
@@ -251,7 +251,7 @@ class Session:
 
     @contextmanager
     def final(self) -> Iterator[Any]:
-        """The model that the run ends with, as plain layers."""
+        """The final model as plain layers."""
         if self.best["model"] is not None:
             self.notes.append(
                 f"the weights are those of step {self.best['step']:,}, with the lowest validation "
@@ -263,7 +263,7 @@ class Session:
             yield model
 
     def final_scores(self) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        """On the validation and the test split, what bootstraps need; geometry again."""
+        """Collect samples for bootstraps on both splits, and the final geometry."""
         found = None
         if self.world.leads:
             found = self.scores.final(self.loop.model)
@@ -303,7 +303,7 @@ class LossInterval:
         self.seconds += seconds
 
     def settle(self) -> None:
-        """Fetch the losses that wait."""
+        """Fetch pending losses."""
         if self.waiting:
             began = time.perf_counter()
             losses = torch.stack([loss for loss, _ in self.waiting]).tolist()
@@ -314,7 +314,7 @@ class LossInterval:
             self.waiting = []
 
     def take(self) -> dict[str, float]:
-        """The numbers of a line; the next interval begins."""
+        """Numbers of a line of the log; starts the next interval."""
         self.settle()
         loss = self.loss / self.tokens
         values = {
@@ -326,7 +326,7 @@ class LossInterval:
         return values
 
     def state_dict(self) -> dict[str, Any]:
-        """What was added so far."""
+        """State of the interval."""
         self.settle()
         return {"loss": self.loss, "tokens": self.tokens, "seconds": self.seconds}
 

@@ -1,4 +1,4 @@
-"""Weights that a run starts from in place of drawn ones: those of a finished run."""
+"""Initial weights from a finished run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from embgeo.training.study.run_result import load_result
 
 
 def find_start(start: Path, method: str, seed: int) -> Path:
-    """The run to start from: `start` itself, or in a folder of runs that of method and seed."""
+    """The run to start from: `start`, or the run of method and seed in a folder of runs."""
     for folder in (start, run_folder(start, method, seed)):
         if (folder / MODEL_NAME).is_file():
             return folder
@@ -31,12 +31,12 @@ def find_start(start: Path, method: str, seed: int) -> Path:
 
 
 def read_start_vocabulary(start: Path, method: str, seed: int) -> Vocabulary:
-    """The vocabulary of the weights, which the text has to be read with."""
+    """The vocabulary of the weights, which the text must use."""
     return read_vocabulary(find_start(start, method, seed) / VOCABULARY_NAME)
 
 
 def start_from(model: LanguageModel, folder: Path) -> None:
-    """Put the weights of a finished run into a model.
+    """Load the weights of a finished run into a model.
 
     An output matrix that the run did not have, as it was tied, starts as the embedding, and that of
     an untied run is left out where the model is tied. A bias that the run did not have stays as it
@@ -62,7 +62,7 @@ def start_from(model: LanguageModel, folder: Path) -> None:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a model's file."""
+    """Read the tensors of a model file."""
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:

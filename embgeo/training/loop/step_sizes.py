@@ -1,4 +1,4 @@
-"""How long gradients are, and how far a step moves the weights of each role."""
+"""Gradient norms, and the relative size of weight updates by role."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embgeo.training.methods.catalog import list_embeddings
 
 @contextmanager
 def measure_step(model: Any, found: dict[str, float]) -> Iterator[None]:
-    """Fill in the numbers of the step that is taken in the block, whose gradients are there.
+    """Record the numbers of the step taken in the block; gradients must exist.
 
     ``gradient.ROLE`` is the norm of the gradient of all parameters of the role, ``update.ROLE`` the
     norm of the change over that of the weights before it. Roles are the input embedding, the output
@@ -44,6 +44,6 @@ def list_weights(model: Any, roles: dict[str, list[Tensor]]) -> dict[str, list[T
 
 
 def length(tensors: Iterable[Tensor]) -> float:
-    """Norm of all together."""
+    """Joint norm of all tensors."""
     squares = [t.float().square().sum() for t in tensors]
     return float(torch.stack(squares).sum().sqrt()) if squares else 0.0

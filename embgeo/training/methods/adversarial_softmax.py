@@ -58,7 +58,7 @@ class AdversarialSoftmax(WeightRegularizer):
         self.epsilon = nonnegative("epsilon", epsilon)
 
     def logits(self, step: Step) -> Tensor:
-        """Those of the step, less the margin at each target; as they are in evaluation mode."""
+        """The logits less the margin at each target; unchanged in evaluation mode."""
         found = super().logits(step)
         if not self.training:
             return found

@@ -1,4 +1,4 @@
-"""The augmented loss: the prediction is drawn to tokens whose embeddings resemble the target."""
+"""The augmented loss: predictions are pulled towards tokens with embeddings like the target's."""
 
 from __future__ import annotations
 

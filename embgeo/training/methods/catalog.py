@@ -1,4 +1,4 @@
-"""The methods that can be compared: what each changes in the model, in the loss and in the step."""
+"""Catalog of methods: what each changes in the model, the loss and the step."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Method:
 
     @property
     def model_settings(self) -> dict[str, Any]:
-        """The settings of the model that the method decides."""
+        """Settings of the model that the method determines."""
         return {**({} if self.tied is None else {"tied": self.tied}), **self.model}
 
     @property
@@ -99,23 +99,23 @@ class Method:
 
     @property
     def publication(self) -> str:
-        """Where the method is from."""
+        """Source of the method."""
         return self.source or "; ".join(part.SOURCE for part in self.parts)
 
     @property
     def deviations(self) -> tuple[str, ...]:
-        """Each way in which it is not what was published."""
+        """Deviations from the publication."""
         lines = [line for part in self.parts for line in part.DEVIATIONS]
         if self.coupled:
             lines += CoupledAdam.DEVIATIONS
         return tuple(dict.fromkeys((*lines, *self.own_deviations)))
 
     def own_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """A table of settings without what defines the method."""
+        """A table of settings without the keys that define the method."""
         return {name: value for name, value in given.items() if name not in self.definition}
 
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The settings of each part, the usual ones and those that are `given`.
+        """Settings of each part: defaults, and those in `given`.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Method:
         return found
 
     def attach(self, model: nn.Module, setup: Setup, given: Mapping[str, Any]) -> Regularizer:
-        """Make the method for a model, changing it where the method says so.
+        """Build the method for a model, which it may change.
 
         A method that tells rare rows from popular ones acts on a source embedding, too, where the
         model has one of its own: for FRAGE with a discriminator of its own (Gong et al. 2018, §5).
@@ -217,7 +217,7 @@ METHODS: dict[str, Method] = {
 
 
 class SourceSide(nn.Module):
-    """A translation model as methods of the input embedding see it: with that of the source."""
+    """A translation model for methods of the input embedding: its source embedding."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ class SourceSide(nn.Module):
 
 @torch.no_grad()
 def list_embeddings(model: EmbeddingModel) -> list[Tensor]:
-    """The matrices with a row for each token: the input's, and the output's if it is another."""
+    """The matrices with one row per token: input, and output if it is not tied."""
     before, output = model.get_input_embeddings(), model.get_output_embeddings()
     found = before.weight
     assert isinstance(found, Tensor)
@@ -241,7 +241,7 @@ def list_embeddings(model: EmbeddingModel) -> list[Tensor]:
 
 
 def refuse_sgd(method: Method) -> BadOption:
-    """What is said where a method that is an optimizer of Adam's kind meets SGD."""
+    """The error for a method that is an Adam optimizer, in a training with SGD."""
     return BadOption(
         f"{method.name} is an optimizer, and so is sgd",
         way_out='leave it out, or set kind = "adamw" in [optimizer]',

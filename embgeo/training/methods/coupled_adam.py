@@ -14,7 +14,7 @@ from embgeo.core.errors import BadOption
 
 
 class CoupledAdam(Optimizer):
-    """AdamW, but for coupled matrices the second moment is its mean over the rows.
+    """AdamW, in which the second moment of coupled matrices is averaged over the rows.
 
     Adam divides the gradient of each row by that row's own scale. The gradients of the rows of a
     softmax sum to nearly zero; after the division they no longer do, and all rows drift the same
@@ -79,7 +79,7 @@ class CoupledAdam(Optimizer):
     def step(self, closure: Callable[[], float]) -> float: ...
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """One step of all parameters; returns what `closure` gives."""
+        """Take one step for all parameters; return the value of `closure`."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

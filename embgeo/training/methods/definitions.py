@@ -1,4 +1,4 @@
-"""Methods by name: those of the catalog, and those that settings define with its parts.
+"""Methods by name: those of the catalog, and those that settings define from its parts.
 
 ``base`` makes a second one with other settings, ``parts`` makes one of several::
 
@@ -40,7 +40,7 @@ NO_TABLES: MethodTables = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class CombinedMethod(Method):
-    """Several methods at once, each with the table of its own name inside the table of this one.
+    """Several methods together; each has a table of its name inside the table of this method.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class CombinedMethod(Method):
 
 
 def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
-    """The method of that name.
+    """Find a method by name.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
 
 
 def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Method:
-    """The method of the catalog of that name; a wrong one is refused with those that are near."""
+    """Find a method of the catalog; an unknown name is refused with suggestions."""
     if isinstance(name, str) and name in METHODS:
         return METHODS[name]
     if isinstance(name, str) and (added := find_added("methods", name, check_method)) is not None:
@@ -136,7 +136,7 @@ def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Met
 
 
 def check_method(method: Method) -> str:
-    """The name of a method that a plug-in adds; ValueError for something else."""
+    """Name of a method that a plug-in adds; ValueError for other names."""
     if not isinstance(method, Method):
         raise ValueError("it is not a Method")
     if not (isinstance(method.parts, tuple) and all(map(is_regularizer, method.parts))):
@@ -159,12 +159,12 @@ def check_method(method: Method) -> str:
 
 
 def is_regularizer(kind: object) -> bool:
-    """Whether it is a class of regularizers."""
+    """Whether an object is a regularizer class."""
     return isinstance(kind, type) and issubclass(kind, Regularizer)
 
 
 def combine(name: str, parts: object) -> CombinedMethod:
-    """Several methods of the catalog as one; layers are tied and factored before others look."""
+    """Join several methods of the catalog; methods that replace layers come first."""
     where = f"[method.{name}]"
     if not isinstance(parts, list | tuple) or len(set(map(str, parts))) != len(parts) or not parts:
         raise BadOption(f"parts of {where} are {parts!r}", way_out="list methods, each once")
@@ -209,7 +209,7 @@ def rank(kind: type[Regularizer]) -> int:
 
 
 def choose_control(members: tuple[Method, ...], factored: bool) -> str:
-    """What several methods together are compared with; empty where no method is their control."""
+    """Control of several methods together; empty if there is none."""
     untied = any(member.reference == UNTIED or member.name == UNTIED for member in members)
     if factored:
         return "" if untied else FACTORED
@@ -217,13 +217,13 @@ def choose_control(members: tuple[Method, ...], factored: bool) -> str:
 
 
 def choose_reference(name: str, among: tuple[str, ...], tables: MethodTables = NO_TABLES) -> str:
-    """With which of the methods of a comparison another one is compared; empty without it."""
+    """Control of a method among the compared ones; empty without one."""
     reference = find_method(name, tables).reference
     return reference if reference in among else ""
 
 
 def add_controls(names: tuple[str, ...], tables: MethodTables = NO_TABLES) -> tuple[str, ...]:
-    """The methods with the controls that they are compared with, each before the first of those.
+    """The methods with their controls, each control before the first method that needs it.
 
     A missing "mle" is not added: who leaves it out compares other methods with each other.
     """

@@ -1,4 +1,4 @@
-"""An embedding kept as its singular value decomposition, never multiplied out in training."""
+"""An embedding stored as its singular value decomposition, never multiplied out in training."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class FactoredEmbedding(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """W multiplied out, a new tensor each time; training does without it."""
+        """W multiplied out: a new tensor each time, not used in training."""
         return F.linear(self.left * self.sigma, self.right)
 
     @torch.no_grad()
@@ -110,7 +110,7 @@ class FactoredEmbedding(nn.Module):
 
 
 class FactoredHead(nn.Module):
-    """An output layer whose weight is that of a `FactoredEmbedding`.
+    """An output layer that shares the weight of a `FactoredEmbedding`.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class FactoredHead(nn.Module):
 
 
 def name_plain_weight(_head: nn.Module, state_dict: Any, prefix: str, _metadata: Any) -> None:
-    """Move W in a state dict to where a plain output layer has it."""
+    """Rename W in a state dict as in a plain output layer."""
     state_dict[f"{prefix}{PLAIN}"] = state_dict.pop(f"{prefix}embedding.{PLAIN}")
 
 

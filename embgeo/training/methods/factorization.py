@@ -1,4 +1,4 @@
-"""The embedding as factors U·Σ·Vᵀ and nothing else: the control of methods that need factors."""
+"""The embedding as factors U·Σ·Vᵀ without a penalty: the control of methods on factors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embgeo.training.methods.regularizer import Regularizer, Setup
 
 
 class Factorization(Regularizer):
-    """W = UΣVᵀ without any penalty: what the factors alone do to training.
+    """W = UΣVᵀ without any penalty: the effect of the factors alone.
 
     Under an optimizer of Adam's kind, three factors move W faster than W itself would move. A
     method that keeps the embedding as factors is therefore compared with this one; compared with a

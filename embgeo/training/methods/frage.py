@@ -1,4 +1,4 @@
-"""FRAGE: embeddings that do not tell a discriminator which tokens are rare."""
+"""FRAGE: embeddings in which a discriminator cannot recognize rare tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embgeo.training.methods.weights import Source, exact, follow
 
 
 class Frage(ClassRegularizer):
-    """−λ·L_D on the embedding, where the discriminator's loss L_D is what it minimizes in turn.
+    """−λ·L_D on the embedding; the discriminator minimizes its loss L_D in turn.
 
     The discriminator gives f = P(rare) for a row, and
     L_D = −mean_popular log(1 − f) − mean_rare log f. The model minimizes its loss − λ·L_D, that is
@@ -110,7 +110,7 @@ class Frage(ClassRegularizer):
             return -self.lambda_ * class_loss(scores, sign, share)
 
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
-        """The discriminator's step, on the rows of the penalty as the model's step left them."""
+        """Step of the discriminator, on the rows of the penalty after the step of the model."""
         W = self.weight().detach()
         follow(self, W)
         W, sign, share = self.choose_rows(W)
@@ -122,7 +122,7 @@ class Frage(ClassRegularizer):
             self.optimizer.step()
 
     def choose_rows(self, W: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The rows that both players of this step look at, with their signs and shares."""
+        """Rows of this step for both players, with signs and shares."""
         if self.sample is None:
             return W, self.sign, self.share
         if self.rows is None:
@@ -135,7 +135,7 @@ class Frage(ClassRegularizer):
 
     @torch.no_grad()
     def numbers(self) -> dict[str, float]:
-        """L_D and the AUC of the discriminator over all rows, as the model's last step left them.
+        """L_D and the AUC of the discriminator over all rows.
 
         How far the discriminator learned, not how far the embedding fools others: for that see a
         fresh probe.
@@ -152,7 +152,7 @@ class Frage(ClassRegularizer):
         }
 
     def get_extra_state(self) -> dict[str, Any]:
-        """The discriminator's optimizer, and what the next sample is drawn from."""
+        """State of the discriminator's optimizer and of the sampler."""
         return {"optimizer": self.optimizer.state_dict(), "generator": self.generator.get_state()}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
@@ -161,7 +161,7 @@ class Frage(ClassRegularizer):
 
 
 def signs_and_shares(n: int, popular: Tensor, rare: Tensor) -> tuple[Tensor, Tensor]:
-    """1 for rare rows and −1 for popular ones; what each row counts in its class's mean."""
+    """Sign of each row (1 rare, −1 popular) and its share in the mean of its class."""
     sign, share = torch.zeros(n), torch.zeros(n)
     for value, rows in ((-1.0, popular), (1.0, rare)):
         sign[rows] = value
@@ -170,7 +170,7 @@ def signs_and_shares(n: int, popular: Tensor, rare: Tensor) -> tuple[Tensor, Ten
 
 
 def rebalance(share: Tensor, sign: Tensor) -> Tensor:
-    """Shares of sampled rows, such that each class that was drawn sums to 1 again."""
+    """Shares of sampled rows; each class in the sample sums to 1."""
     for value in (-1.0, 1.0):
         chosen = sign == value
         total = torch.where(chosen, share, 0.0).sum()
@@ -179,12 +179,12 @@ def rebalance(share: Tensor, sign: Tensor) -> Tensor:
 
 
 def class_loss(scores: Tensor, sign: Tensor, share: Tensor) -> Tensor:
-    """Cross-entropy of P(rare) = σ(score), the mean over each class summed."""
+    """Cross-entropy of P(rare) = σ(score): the sum of the means over both classes."""
     return share @ F.softplus(-sign * scores.squeeze(-1))
 
 
 def discriminator(d: int, hidden: int | None, generator: torch.Generator) -> nn.Module:
-    """Logistic regression, or a network with one hidden layer; drawn from its own generator."""
+    """Logistic regression or one hidden layer, initialized from a generator of its own."""
     layers: list[nn.Module] = [empty_layer(d, 1)]
     if hidden is not None:
         layers = [empty_layer(d, hidden), nn.ReLU(), empty_layer(hidden, 1)]
@@ -199,5 +199,5 @@ def discriminator(d: int, hidden: int | None, generator: torch.Generator) -> nn.
 
 
 def empty_layer(inputs: int, outputs: int) -> nn.Linear:
-    """A layer that is not filled yet, so that nothing is drawn from the global generator."""
+    """An uninitialized layer, so that the global generator is not used."""
     return nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")

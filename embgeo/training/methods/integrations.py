@@ -19,7 +19,7 @@ from embgeo.training.methods.regularizer import Regularizer
 
 
 def base_of(names: tuple[str, ...], name: str) -> Any:
-    """A class of the first package that is installed, one in use before others; else any class."""
+    """A class of the first installed package, imported ones first; else `object`."""
     for package in sorted(names, key=lambda package: package not in sys.modules):
         try:
             return getattr(import_module(package), name)
@@ -33,7 +33,7 @@ LightningBase: Any = base_of(("lightning.pytorch", "pytorch_lightning"), "Callba
 
 
 class StepBoundary:
-    """What happens to the regularizers around one step of an optimizer."""
+    """Calls the regularizers around one step of an optimizer."""
 
     def __init__(self, regularizers: tuple[Regularizer, ...]) -> None:
         if not regularizers:
@@ -55,7 +55,7 @@ class StepBoundary:
             self.values[reg.NAME] = reg.add_gradient()
 
     def after(self) -> None:
-        """Nothing, unless there was a step since the last call."""
+        """Do nothing unless there was a step since the last call."""
         lr, self.lr = self.lr, None
         if lr is not None:
             for reg in self.regularizers:
@@ -103,7 +103,7 @@ class TrainerRegularizer(StepRegularizer, TrainerBase):  # type: ignore[misc]
         self.between.before(optimizer)
 
     def on_optimizer_step(self, _args: Any, _state: Any, _control: Any, **_: Any) -> None:
-        """Let the methods do their own step."""
+        """Run the steps of the methods."""
         self.between.after()
 
 
@@ -115,21 +115,21 @@ class LightningRegularizer(StepRegularizer, LightningBase):  # type: ignore[misc
     """
 
     def on_before_optimizer_step(self, _trainer: Any, _module: Any, optimizer: Any) -> None:
-        """Add the gradients; not for an optimizer that has none of the weights."""
+        """Add the gradients, unless the optimizer has none of the weights."""
         trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
         weights = [w for reg in self.between.regularizers for w in reg.acts_on()]
         if not weights or any(id(weight) in trained for weight in weights):
             self.between.before(optimizer)
 
     def on_train_batch_end(self, *_: Any, **__: Any) -> None:
-        """Let the methods do their own step, if the optimizer took one."""
+        """Run the steps of the methods, if the optimizer took a step."""
         self.between.after()
 
     def state_dict(self) -> dict[str, Any]:
-        """What the regularizers own."""
+        """State of the regularizers."""
         return {str(i): reg.state_dict() for i, reg in enumerate(self.between.regularizers)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Put back what was saved."""
+        """Restore the saved state."""
         for i, reg in enumerate(self.between.regularizers):
             reg.load_state_dict(state_dict[str(i)])

@@ -1,4 +1,4 @@
-"""Moment matching: rare rows are drawn to the mean, spread and shape of the popular ones."""
+"""Moment matching: rare rows get the mean, variance and shape of the popular ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""U and V of a factored embedding are kept orthonormal, by penalties or by retractions."""
+"""Keep U and V of a factored embedding orthonormal, by penalties or retractions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def improved(gram: Tensor, x: Tensor, iterations: int) -> Tensor:
 
 @torch.no_grad()
 def retract(matrix: Tensor, scale: float | Tensor = 1.0) -> None:
-    """Put the nearby orthonormal columns Q·scale of the QR decomposition in place of the matrix.
+    """Replace the matrix by the nearby orthonormal columns Q·scale of its QR decomposition.
 
     By Cholesky decompositions of the Gram matrix, which cost a fraction of a Householder QR for
     thousands of rows; twice, as the first loses digits with the square of the condition number
@@ -198,7 +198,7 @@ class Constrained(Factorization):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
-        """In mode ``proximal``, now and then: U and V orthonormal again."""
+        """In mode ``proximal``, make U and V orthonormal at intervals."""
         self.steps += 1
         if self.mode == "proximal" and self.steps % self.retract_every == 0:
             e = self.embedding
@@ -206,7 +206,7 @@ class Constrained(Factorization):
             retract(e.right)
 
     def get_extra_state(self) -> dict[str, int]:
-        """How many steps were taken."""
+        """Number of steps so far."""
         return {"steps": self.steps}
 
     def set_extra_state(self, state: dict[str, int]) -> None:

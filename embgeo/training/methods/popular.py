@@ -1,4 +1,4 @@
-"""Who is popular and who is rare, by counts."""
+"""Popular and rare tokens, by counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embgeo.training.methods.weights import mask_rows
 
 
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
-    """True for the most frequent types; the same as an analysis with these counts.
+    """Mask of the most frequent types, the same as in an analysis with these counts.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
 
 
 def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    """Numbers of the popular and of the rare rows, those to be ignored in neither.
+    """Row numbers of popular and of rare tokens; ignored rows are in neither.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[T
 
 
 class ClassRegularizer(WeightRegularizer):
-    """A regularizer of the input embedding that tells rare rows from popular ones."""
+    """A regularizer of the input embedding with classes of rare and popular rows."""
 
     ROLE = "input"
 

@@ -1,4 +1,4 @@
-"""What a regularizer is: a term of the loss, or a change of the logits, or work after a step.
+"""Regularizers: a term of the loss, a change of the logits, or work after a step.
 
 A loop that uses everything a method may do reads::
 
@@ -36,7 +36,7 @@ from embgeo.training.study.training import Role
 
 @dataclass(slots=True)
 class Step:
-    """What a training step offers; `NEEDS` of a method names what it requires.
+    """Values of a training step; `NEEDS` of a method names those that it requires.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What `Regularizer.attach` may want to know besides the model.
+    """Values for `Regularizer.attach` in addition to the model.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Setup:
 
 
 class Regularizer(nn.Module):
-    """A method, as a training loop sees it.
+    """A method, as a training loop uses it.
 
     A regularizer refers to the model's weights without owning them: they are not among its
     `parameters()` nor in its `state_dict()`. What it does own (a discriminator, the state of a
@@ -116,7 +116,7 @@ class Regularizer(nn.Module):
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """Make the method for a model, changing the model where the method says so.
+        """Build the method for a model, which the method may change.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Regularizer(nn.Module):
         return value
 
     def numbers(self) -> dict[str, float]:
-        """What a run notes of the method besides its penalty, by name."""
+        """Values that a run logs in addition to the penalty, by name."""
         return {}
 
     def require(self, step: Step) -> None:
@@ -210,7 +210,7 @@ class Regularizer(nn.Module):
         """
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Parameters of the model that the optimizer has to treat otherwise than the rest.
+        """Parameters of the model with optimizer settings of their own.
 
         Groups as torch's optimizers take them, such as one without weight decay. What is in none
         of them goes where it would go anyway; a discriminator trains itself and is in none.
@@ -312,7 +312,7 @@ def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
 
 
 def find_device(step: Step) -> torch.device:
-    """Where the tensors of a step are; the CPU if it has none."""
+    """Device of the tensors of a step; the CPU without tensors."""
     for field in fields(step):
         tensor: Tensor | None = getattr(step, field.name)
         if tensor is not None:
@@ -370,7 +370,7 @@ class Several(Regularizer):
         return self.collect(part.numbers() for part in self)
 
     def collect(self, found: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-        """What the parts have under their names."""
+        """Values of the parts, under their names."""
         return {
             f"{prefix}{name}": value
             for prefix, own in zip(self.prefixes, found, strict=True)

@@ -72,7 +72,7 @@ class SpectralNorm(Constrained):
         self.embedding.sigma.mul_(self.bound / found)
 
     def after_step(self, lr: float | None = None) -> None:
-        """Scale Σ back to its bound; under SGD, now and then: U and V orthonormal again."""
+        """Scale Σ back to its bound; under SGD, make U and V orthonormal at intervals."""
         self.normalize()
         super().after_step(lr)
 
@@ -126,7 +126,7 @@ class DOptimal(SpectralNorm):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
-        """In mode ``proximal``, before what `SpectralNorm` does: Σ towards larger values.
+        """In mode ``proximal``, move Σ towards larger values, then do as `SpectralNorm`.
 
         The largest is fixed then, and the step of −(λ/d)·log σ has the closed form
         σ ← (|σ| + √(σ² + 4ηλ/d))/2.

@@ -124,7 +124,7 @@ class SpectrumControl(Constrained):
 
     @torch.no_grad()
     def goal(self) -> Tensor:
-        """σ* as it is at this step, shape (d,)."""
+        """σ* at this step, shape (d,)."""
         sigma = self.embedding.singular_values()
         follow(self, sigma)
         # With c1 at its best for Σ, the gradient by Σ is that at a constant c1.
@@ -144,7 +144,7 @@ class SpectrumControl(Constrained):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
-        """In mode ``proximal``: Σ towards the prior, and now and then U and V orthonormal again."""
+        """In mode ``proximal``, move Σ towards the prior; make U and V orthonormal at intervals."""
         if self.mode == "proximal":
             e = self.embedding
             # A step of sigma = Σ/c by lr is one of Σ by lr·c².

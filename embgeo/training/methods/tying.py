@@ -50,7 +50,7 @@ class Tying(Regularizer):
 
 
 def tie(embedding: nn.Module, output: nn.Module) -> None:
-    """Give the output layer the very weight of the embedding, and take its bias away.
+    """Share the weight of the embedding with the output layer, and remove its bias.
 
     Safetensors refuses a weight that is saved under two names: save one of them.
 

@@ -1,4 +1,4 @@
-"""The weights that methods act on: where they are found, and arithmetic that suits them."""
+"""The weights that methods act on, and arithmetic for them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Source = nn.Module | Tensor | Callable[[], Tensor]
 
 
 def follow(module: nn.Module, weight: Tensor) -> None:
-    """Move what a regularizer owns to where the model's weight is."""
+    """Move a regularizer to the device of the model's weight."""
     if any(own.device != weight.device for own in module.buffers()):
         module.to(weight.device)
 
 
 class Weight:
-    """A weight that is looked up each time, and is owned by somebody else.
+    """A reference to a weight of the model, resolved at each use.
 
     What refers to it follows when a model is moved, tied or loaded anew; and since this is no
     module, ``state_dict`` and ``parameters`` do not see the weight twice.

@@ -1,4 +1,4 @@
-"""How weights change: optimizers, learning rates over time, and averages of weights."""
+"""Optimizers, learning rate schedules and weight averages."""
 
 from embgeo.training.optimization.averaging import NtAsgd, WeightAverage
 from embgeo.training.optimization.optimizers import (

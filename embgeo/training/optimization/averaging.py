@@ -1,4 +1,4 @@
-"""The mean of a model's weights over the steps of training, and when to begin it (NT-ASGD)."""
+"""Average of a model's weights over training steps, and when it starts (NT-ASGD)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embgeo.training.checks import whole
 
 
 class WeightAverage:
-    """The running mean of parameters, which can change places with them.
+    """Running mean of parameters, which can be swapped with them.
 
     It is that of the parameters as they are trained: for a factored embedding that of U, Σ and V,
     which is not quite the mean of their products.
@@ -37,7 +37,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take the weights as they are now into the mean.
+        """Add the current weights to the mean.
 
         Raises
         ------
@@ -54,14 +54,14 @@ class WeightAverage:
 
     @torch.no_grad()
     def settle(self) -> None:
-        """Make the mean, if there is one, the weights of the model, and forget it."""
+        """Replace the weights of the model by the mean, if any, and reset the mean."""
         if self.count:
             for mean, p in zip(self.mean, self.parameters, strict=True):
                 p.copy_(mean)
         self.restart()
 
     def restart(self) -> None:
-        """Forget the mean."""
+        """Reset the mean."""
         self.require_own_weights()
         self.mean, self.count = [], 0
 
@@ -78,7 +78,7 @@ class WeightAverage:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The model with the mean inside of the block, and its own weights after it."""
+        """Use the mean as weights inside the block, and restore the weights afterwards."""
         self.require_own_weights()
         self.swap()
         try:
@@ -92,12 +92,12 @@ class WeightAverage:
             raise ValueError("the model holds its mean weights: swap() first")
 
     def state_dict(self) -> dict[str, Any]:
-        """The mean, and of how many."""
+        """The mean and the number of averaged weights."""
         self.require_own_weights()
         return {"count": self.count, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Put back what was saved; on the devices where the parameters are."""
+        """Restore the saved state, on the devices of the parameters."""
         self.require_own_weights()
         self.count = state["count"]
         pairs = zip(state["mean"], self.parameters, strict=self.count > 0)
@@ -105,7 +105,7 @@ class WeightAverage:
 
 
 class NtAsgd:
-    """When to average, and the average; the steps themselves are those of SGD.
+    """The average and when it starts; the steps are those of SGD.
 
     A check whose validation loss is above the best of all checks but the last `window` before it
     begins the averaging: of the weights as they then are, and of those after each further step.
@@ -152,7 +152,7 @@ class NtAsgd:
             self.average.update()
 
     def checked(self, loss: float) -> bool:
-        """Take note of a validation loss; of the averaged weights, if there are any.
+        """Record a validation loss, which is that of the averaged weights if there are any.
 
         Returns whether this check begins the averaging, or ends finetuning.
         """
@@ -170,7 +170,7 @@ class NtAsgd:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """What is known so far, with the average."""
+        """State with the average."""
         return {
             "losses": list(self.losses),
             "averaging": self.averaging,
@@ -179,7 +179,7 @@ class NtAsgd:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Put back what was saved."""
+        """Restore the saved state."""
         self.losses = list(state["losses"])
         self.averaging = state["averaging"]
         self.finished = state["finished"]

@@ -30,7 +30,7 @@ def parameter_groups(
     *,
     embeddings: Iterable[Tensor] = (),
 ) -> list[dict[str, Any]]:
-    """Groups for an optimizer: all that a model trains, each parameter once.
+    """Parameter groups of an optimizer: all trained parameters of a model, each once.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def parameter_groups(
 def split_rates(
     groups: Iterable[Mapping[str, Any]], apart: Iterable[Tensor], lr: float
 ) -> list[dict[str, Any]]:
-    """The same groups, each in two where it holds some of the parameters with a rate apart."""
+    """Split groups that hold parameters with a learning rate of their own."""
     own = {id(p) for p in apart}
     found = []
     for group in groups:
@@ -119,7 +119,7 @@ def build_optimizer(
 
 
 def resolve(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of the optimizer; `BadOption` for one that it has not, or that makes no sense.
+    """All settings of the optimizer; `BadOption` for an unknown or invalid one.
 
     `kind` is one of `OPTIMIZERS`.
     """
@@ -135,7 +135,7 @@ def resolve(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pair_of_shares(value: Any) -> tuple[float, float]:
-    """Betas of an optimizer of Adam's kind."""
+    """Betas of an Adam optimizer."""
     fits = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
     fits = fits and all(0.0 <= beta < 1.0 for beta in value)
     require("betas", value, fits, "give two numbers from 0 to below 1")

@@ -1,4 +1,4 @@
-"""Learning rates as functions of how far the training is."""
+"""Learning rates as functions of the progress of training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Schedule = Callable[[int, int, int], float]
 
 
 def constant(_step: int, _steps: int, _epoch: int) -> float:
-    """1."""
+    """Constant 1."""
     return 1.0
 
 
@@ -43,12 +43,12 @@ def one_cycle(
 
 
 def along_cosine(before: float, after: float, way: float) -> float:
-    """From `before` (way 0) to `after` (way 1), slow at both ends."""
+    """Cosine from `before` (way 0) to `after` (way 1)."""
     return after + (before - after) * (1.0 + math.cos(math.pi * way)) / 2.0
 
 
 def epoch_decay(_step: int, _steps: int, epoch: int, *, after: int = 5, rate: float = 0.9) -> float:
-    """1 for `after` epochs, and then `rate` times what it was in the epoch before."""
+    """1 for `after` epochs, then multiplied by `rate` in every epoch."""
     return rate ** max(0, epoch + 1 - after)
 
 

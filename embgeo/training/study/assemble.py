@@ -1,4 +1,4 @@
-"""From finished runs and the analyses of their embeddings to a comparison of methods."""
+"""Assemble the comparison of methods from finished runs and the analyses of their embeddings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def assemble_study(
 
 
 def name_trained(result: RunResult) -> tuple[str, str]:
-    """Model and corpus, as published numbers name them."""
+    """Names of model and corpus, as used by published numbers."""
     model = result.settings.get("model", {})
     mixture = "-mos" if model.get("experts", 1) > 1 else ""
     return f"{model.get('name', '')}{mixture}", str(result.corpus.get("name", ""))
@@ -93,7 +93,7 @@ def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
 
 
 def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples]]:
-    """What bootstraps need: by method, then by seed."""
+    """Samples for bootstraps, by method and seed."""
     found: dict[str, dict[int, Samples]] = {}
     for one in trained:
         if one.samples is not None:
@@ -119,13 +119,13 @@ def describe_documents(methods: Sequence[StudyMethod], samples: SamplesByMethod)
 def collect_scalars(
     analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, float]:
-    """Every scalar that has a value, by name, with the distances from priors."""
+    """Defined scalars by name, with the distances from priors."""
     scalars = {s.name: s.value for s in analysis.scalars if s.value is not None}
     return {**scalars, **from_priors(analysis, priors)}
 
 
 def prior_settings(trained: Iterable[FinishedRun]) -> dict[str, Mapping[str, Any]]:
-    """Settings of the priors by kind, of the methods of spectrum control that were trained.
+    """Settings of the priors of the trained methods of spectrum control, by kind.
 
     A prior that was fitted to the start of a run (target "own") is in no settings.
     """
@@ -138,7 +138,7 @@ def prior_settings(trained: Iterable[FinishedRun]) -> dict[str, Mapping[str, Any
 
 
 def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Distance of the spectrum from each prior that some method followed."""
+    """Distance of the spectrum from each prior in use."""
     if SINGULAR_VALUES not in analysis:
         return {}
     curve = analysis[SINGULAR_VALUES]
@@ -153,7 +153,7 @@ def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> StudyMethod:
-    """With the source, the settings and the deviations of its runs."""
+    """Describe a method by the source, settings and deviations of its runs."""
     result = next(one for one in trained if one.method == method.name).result
     return replace(
         method,
@@ -164,7 +164,7 @@ def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> Stud
 
 
 def describe_tried(method: StudyMethod) -> str:
-    """The learning rate of a method, and those it was chosen from."""
+    """Learning rate of a method, and the candidates."""
     rates = [one.lr for one in method.tried]
     found = ", ".join(
         f"{one.lr:g}: {'diverged' if one.perplexity is None else format_number(one.perplexity)}"
@@ -177,7 +177,7 @@ def describe_tried(method: StudyMethod) -> str:
 
 
 def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
-    """The facts of every number that some run holds; those of trainings first."""
+    """Quantities of all numbers of the runs, those of training first."""
     held = {name for run in runs for own in (run.numbers, *run.others.values()) for name in own}
     found = {q.name: q for q in QUANTITIES if q.name in held}
     for one in trained:
@@ -190,7 +190,7 @@ def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Qua
 
 
 def notes(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[str, ...]:
-    """What a reader has to know: the text, one seed only, notes that all runs share."""
+    """Notes for the reader: the text, a single seed, notes shared by all runs."""
     corpus = trained[0].result.corpus
     said = [f"text: {note}" for note in corpus.get("notes") or []]
     if len({run.seed for run in runs}) == 1:

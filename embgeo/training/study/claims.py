@@ -1,4 +1,4 @@
-"""What the papers say their methods do, each as something that runs can confirm or not."""
+"""Claims of the papers, in a form that runs can confirm or refute."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNTIED = "untied"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that a paper says of a method.
+    """A statement of a paper about a method.
 
     Attributes
     ----------

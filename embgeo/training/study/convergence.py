@@ -1,4 +1,4 @@
-"""Whether a run had learned what it could when it ended, or was cut off while it learned."""
+"""Convergence of a run: whether it was still learning when it ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CURVE_OF_OTHERS = "valid.loss"
 
 
 def last_fall(curve: TrainingCurve, steps: int) -> float | None:
-    """By which share the lowest validation perplexity fell over the last quarter of the steps.
+    """Relative fall of the lowest validation perplexity over the last quarter of the steps.
 
     1 − min over all checks / min over the checks of the first three quarters; 0 where the lowest
     one was before. None where a check is missing in either part.
@@ -42,7 +42,7 @@ def judge_learning(run: Run) -> Learning:
 
 
 def judge_all(runs: Iterable[Run]) -> Learning:
-    """Of several runs: learning if one is, else unknown if one is, else converged."""
+    """State of several runs: learning if any is, else unknown if any is, else converged."""
     found = {judge_learning(run) for run in runs}
     if "learning" in found:
         return "learning"

@@ -1,4 +1,4 @@
-"""From runs to conclusions: claims decided, and what each method did in a sentence."""
+"""Decide claims, and describe the effect of each method in a sentence."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def decide_claims(
     samples: SamplesByMethod | None = None,
     trained: tuple[str, str] = ("", ""),
 ) -> tuple[ClaimOutcome, ...]:
-    """Every claim about a method that was trained, in the order of the claims.
+    """Decide every claim about a trained method, in the order of the claims.
 
     `samples`: for intervals over the text or over documents. `trained`: names of the model and of
     the corpus, whose published numbers come first.
@@ -62,7 +62,7 @@ def decide_claims(
 
 
 def put_first(claim: Claim, tasks: set[str], trained: tuple[str, str]) -> Claim:
-    """The claim with published numbers of these tasks first, then of this model and corpus."""
+    """Sort the published numbers of a claim: same task first, then same model and corpus."""
 
     def differs(one: PaperClaim) -> tuple[bool, ...]:
         same = (ours == theirs for ours, theirs in zip(trained, one.trained, strict=True))
@@ -72,7 +72,7 @@ def put_first(claim: Claim, tasks: set[str], trained: tuple[str, str]) -> Claim:
 
 
 def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:
-    """How many claims have each verdict, without those that check a method by what it minimizes."""
+    """Count the claims by verdict, without checks of what a method minimizes."""
     found: dict[Verdict, int] = {"reproduced": 0, "not reproduced": 0, "not decidable": 0}
     for one in outcomes:
         if not one.sanity:
@@ -81,7 +81,7 @@ def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:
 
 
 def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
-    """With Holm's p-values over all that have one, without sanity checks."""
+    """Add p-values after Holm's correction, over all claims but sanity checks."""
 
     def is_tested(one: ClaimOutcome) -> bool:
         return one.p_value is not None and not one.sanity
@@ -95,7 +95,7 @@ def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
 def decide_claim(
     claim: Claim, method: str, runs: Sequence[Run], samples: SamplesByMethod
 ) -> ClaimOutcome:
-    """One claim, decided; without its reference it cannot be."""
+    """Decide one claim; not decidable if its reference was not trained."""
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
     number = claim.number
     if number == PERPLEXITY:
@@ -139,20 +139,20 @@ def decide_claim(
 
 
 def select_values(runs: Sequence[Run], number: str, role: Role | None) -> dict[int, float]:
-    """A number by seed, of the matrix of that role, of the runs that have it."""
+    """Values of a number by seed, for the matrix of a role."""
     held = {run.seed: run.select_numbers(role).get(number) for run in runs}
     return {seed: value for seed, value in held.items() if value is not None}
 
 
 def share_of_published(claim: Claim, held: Paired | None) -> float | None:
-    """The difference as a share of the first that the paper reports; of a bound there is none."""
+    """The difference as a share of the first published one; None for a bound."""
     if held is None or not claim.published or claim.factor != 1.0:
         return None
     return held.difference / claim.published[0].difference(relative=claim.relative)
 
 
 def limit_of(claim: Claim) -> float:
-    """The difference on whose sides the claim holds or does not."""
+    """The difference that separates claims that hold from claims that do not."""
     return math.log(claim.factor) if claim.relative else 0.0
 
 
@@ -175,7 +175,7 @@ def test_difference(held: Paired | None, limit: float) -> tuple[float | None, fl
 
 
 def quality_name(runs: Sequence[Run]) -> str:
-    """The number that decides, of the test split where every run has it: "test.perplexity".
+    """Name of the deciding number, of the test split if every run has it: "test.perplexity".
 
     The validation split chose settings.
     """
@@ -205,12 +205,12 @@ def describe_quality(name: str, valid: str = "validation") -> str:
 
 
 def is_relative(name: str) -> bool:
-    """Whether differences of a number are those of logarithms: of perplexities and of costs."""
+    """Whether a number is compared by logarithms, as perplexities and costs are."""
     return name.startswith("training.") or name.partition(".")[2] in PERPLEXITIES
 
 
 def unigram_perplexity(runs: Sequence[Run], split: str) -> float | None:
-    """That of a split, which is the same for all runs; None where none of them has it."""
+    """The number of a split, which all runs share; None if no run has it."""
     name = f"{split}.unigram"
     return next((run.numbers[name] for run in runs if name in run.numbers), None)
 
@@ -233,7 +233,7 @@ def find_cause(claim: Claim, held: Paired | None, learning: Learning) -> Cause |
 
 
 def judge_side(claim: Claim, held: Paired | None) -> Verdict:
-    """On which side of its limit a claim that can be decided lies."""
+    """The verdict of a decidable claim."""
     assert held is not None
     below = held.difference < limit_of(claim)
     return "reproduced" if below == (claim.change == "lower") else "not reproduced"
@@ -252,7 +252,7 @@ CAUSES: dict[Cause, str] = {
 
 
 def explain(claim: Claim, held: Paired | None, cause: Cause | None) -> str:
-    """In words, what a verdict rests on."""
+    """The evidence for a verdict, in words."""
     text = seeds = ""
     if held is not None:
         seeds = f"{held.n} seed{'s' if held.n > 1 else ''}"
@@ -293,7 +293,7 @@ IN_SENTENCES = (
 
 
 def describe_methods(training: Training) -> tuple[str, ...]:
-    """One a method, the baseline first."""
+    """One sentence per method, the baseline first."""
     return tuple(describe_method(training, method) for method in training.methods)
 
 

@@ -1,4 +1,4 @@
-"""What a classifier says of every document; a bootstrap and McNemar's test over documents."""
+"""Predicted classes of documents; a bootstrap and McNemar's test over documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 
 @dataclass(frozen=True, slots=True)
 class DocumentOutcomes:
-    """The classes of documents, and those that a model gives them.
+    """True and predicted classes of documents.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ DOCUMENT_OUTCOMES = RecordFormat(
 
 
 def list_quantities(units: str) -> tuple[Quantity, ...]:
-    """The facts of the scores of both splits; `units` are documents or images."""
+    """Quantities of the scores of both splits; `units` are documents or images."""
     return of_splits(
         Quantity(
             ACCURACY,
@@ -81,7 +81,7 @@ def list_quantities(units: str) -> tuple[Quantity, ...]:
 def score_classes(
     truth: Ints, given: Ints, weights: npt.NDArray[np.float64] | None = None
 ) -> dict[str, float]:
-    """Accuracy and macro-F1 of documents that count `weights` times; at least one document.
+    """Accuracy and macro-F1 of documents with integer weights; at least one document.
 
     The mean of the F1 is over classes that documents have or are given, as in scikit-learn.
     """

@@ -1,4 +1,4 @@
-"""What each method did to a number, against its own control and no other."""
+"""Effect of each method on a number, compared with its control."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ class Effect:
 
 
 def list_quality_effects(training: Training) -> tuple[Effect, ...]:
-    """Of every method with a control that was trained, in the order of the methods."""
+    """Effects of all methods whose control was trained, in the order of the methods."""
     name = quality_name(training.runs)
     return list_effects(training, name, relative=is_relative(name))
 
 
 def list_isotropy_effects(training: Training) -> tuple[Effect, ...]:
-    """The same of I1 at a mean norm of 1, of the matrix that each method acts on."""
+    """Effects on I1 at a mean norm of 1, for the matrix that each method acts on."""
     return list_effects(training, isotropy.I1_UNIT.name, relative=False, of_matrix=True)
 
 
 def list_effects(
     training: Training, name: str, *, relative: bool, of_matrix: bool = False
 ) -> tuple[Effect, ...]:
-    """What the methods did to one number."""
+    """Effects of the methods on one number."""
     found = []
     for method in training.methods:
         if not method.reference:

@@ -1,4 +1,4 @@
-"""Figure 1 of Gao et al. 2019: what its three matrices measure, and what the paper says of them."""
+"""Figure 1 of Gao et al. 2019: numbers of its three matrices, and the claims about them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MatrixNumbers:
 
 @dataclass(frozen=True, slots=True)
 class LimitClaim:
-    """What the paper says of a number of a panel: where it lies from a limit, or another panel."""
+    """A claim about a number of a panel, compared with a limit or with another panel."""
 
     text: str
     panel: str
@@ -103,7 +103,7 @@ CLAIMS = (
 
 @dataclass(frozen=True, slots=True)
 class LimitOutcome:
-    """What the runs say to a claim; the interval is the 95 % one of Student's t over seeds."""
+    """Outcome of a claim; the interval is that of Student's t over seeds, at 95 %."""
 
     text: str
     panel: str
@@ -116,7 +116,7 @@ class LimitOutcome:
 
     @property
     def reason(self) -> str:
-        """The value with its interval, and the limit; or why there is none."""
+        """The value with its interval and the limit, or why it cannot be decided."""
         if self.value is None or self.limit is None:
             return "a panel is missing"
         said = f"{format_number(self.value)} against {format_number(self.limit)}"
@@ -152,7 +152,7 @@ GAO_FIGURE = RecordFormat(
 
 
 def select(matrices: Sequence[MatrixNumbers], panel: str, number: str) -> dict[int, float]:
-    """A number of a panel by seed."""
+    """Values of a number of a panel, by seed."""
     return {
         one.seed: one.numbers[number]
         for one in matrices
@@ -161,12 +161,12 @@ def select(matrices: Sequence[MatrixNumbers], panel: str, number: str) -> dict[i
 
 
 def decide_limits(matrices: Sequence[MatrixNumbers]) -> tuple[LimitOutcome, ...]:
-    """Every claim; decided where the whole interval lies on one side of the limit."""
+    """Decide every claim: the whole interval has to lie on one side of the limit."""
     return tuple(decide_limit(claim, matrices) for claim in CLAIMS)
 
 
 def decide_limit(claim: LimitClaim, matrices: Sequence[MatrixNumbers]) -> LimitOutcome:
-    """One claim; of another panel, the seeds that both have are compared."""
+    """Decide one claim; two panels are compared over their shared seeds."""
     values = select(matrices, claim.panel, claim.number)
     if isinstance(claim.limit, str):
         limits = select(matrices, claim.limit, claim.number)
@@ -192,7 +192,7 @@ def decide_limit(claim: LimitClaim, matrices: Sequence[MatrixNumbers]) -> LimitO
 
 
 def tabulate_panels(matrices: Sequence[MatrixNumbers]) -> list[list[str]]:
-    """A head and a line a panel: size, seeds, and its numbers over seeds."""
+    """Header and one row per panel: size, seeds, numbers over seeds."""
     rows = [["", "matrix", "seeds", *NUMBERS.values(), "collapse, −1/(C − 1)"]]
     for panel, title in PANELS.items():
         own = [one for one in matrices if one.panel == panel]

@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def name_of_output(name: str) -> str:
-    """The name of a number of the output matrix, where that is not the input embedding."""
+    """Name of a number of the output matrix of an untied model."""
     return f"{OF_OUTPUT}{name}"
 
 
@@ -48,7 +48,7 @@ class Log:
     titles: dict[str, str] = field(default_factory=dict)
 
     def last(self, name: str) -> float | None:
-        """The value at the last step, None where there is no such curve."""
+        """Value at the last step; None without such a curve."""
         return float(self.curves[name][1][-1]) if name in self.curves else None
 
 

@@ -1,4 +1,4 @@
-"""The facts of the numbers that a training gives besides those of the analysis."""
+"""Quantities of training, in addition to those of an analysis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BITS_PER_BYTE = "bits_per_byte"
 
 
 def of_splits(*facts: Quantity) -> tuple[Quantity, ...]:
-    """These facts for both splits, whose title stands in the place of ``{split}`` in a meaning."""
+    """Quantities for both splits; ``{split}`` in a meaning stands for the title of the split."""
     return tuple(
         replace(
             one,

@@ -1,4 +1,4 @@
-"""Numbers of the papers, each with the table and the rows that it stands in."""
+"""Published numbers, each with its table and rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """What a paper reports: a number without and with the method.
+    """A published number without and with the method.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class PaperClaim:
         return f"{self.before:g} → {self.after:g} ({where})"
 
     def difference(self, *, relative: bool) -> float:
-        """After − before; of logarithms where `relative`."""
+        """After − before; difference of logarithms if `relative`."""
         if relative:
             return math.log(self.after / self.before)
         return self.after - self.before
@@ -197,7 +197,7 @@ def _slim_pajama(before: float, after: float, number: str, size: str, tokens: st
 
 
 def _perplexities(before: float, after: float) -> tuple[float, float, str]:
-    """Of two losses, which are printed to two digits."""
+    """Perplexities of two losses, which are printed to two digits."""
     what = f"test perplexity, from the losses {before} and {after}"
     return round(math.exp(before), 2), round(math.exp(after), 2), what
 

@@ -1,4 +1,4 @@
-"""What a finished run says about itself: ``result.json``.
+"""The result of a finished run: ``result.json``.
 
 Format history
 --------------
@@ -95,14 +95,14 @@ class RunResult:
 
     @property
     def own_settings(self) -> dict[str, Any]:
-        """What the settings say about the method itself: the table ``[method.NAME]``."""
+        """Settings of the method: the table ``[method.NAME]``."""
         table = self.settings.get("method")
         own = table.get(self.method) if isinstance(table, Mapping) else None
         return dict(own) if isinstance(own, Mapping) else {}
 
 
 def _upgrade_1(content: dict[str, Any]) -> dict[str, Any]:
-    """Version 1, of language models alone, as version 2."""
+    """Convert version 1, which has language models only, to version 2."""
     return content | {"task": "lm", "quality": "perplexity", "quantities": []}
 
 
@@ -124,7 +124,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def load_result(folder: Path) -> RunResult:
-    """The result of a finished run."""
+    """Read the result of a finished run."""
     if not (folder / RESULT_NAME).exists():
         raise UnreadableFile(
             "the run is not finished", where=folder, way_out="let the run finish first"
@@ -139,7 +139,7 @@ SPEED = "train.tokens_per_second"
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """What is known of a finished run.
+    """A finished run as part of a study.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a run keeps of its evaluation for bootstraps: one kind of record for each kind of task."""
+"""Samples of an evaluation, kept for bootstraps: one kind of record per kind of task."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def find_format(samples: Samples) -> RecordFormat[Any]:
 
 
 def load_samples(folder: Path) -> Samples | None:
-    """Those of a run; None of a run that kept none."""
+    """Read the samples of a run; None if it kept none."""
     for one in FORMATS:
         if (folder / one.file).is_file():
             found: Samples = one.load(folder)

@@ -22,7 +22,7 @@ LEAST_SEEDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A number over seeds.
+    """Mean and standard deviation over seeds.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Spread:
 
     @property
     def parts(self) -> tuple[str, str]:
-        """Mean and deviation as they are read, to the same decimal; the latter may be empty.
+        """Mean and deviation as text, to the same decimal; the deviation may be empty.
 
         As many digits as two of the deviation vouch for, and four of the mean at most.
         """
@@ -66,7 +66,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Mean and standard deviation; None of nothing."""
+    """Mean and standard deviation; None without values."""
     if not values:
         return None
     array = np.asarray(values, dtype=np.float64)
@@ -101,7 +101,7 @@ class Paired:
 def paired(
     before: Mapping[int, float], after: Mapping[int, float], *, relative: bool = False
 ) -> Paired | None:
-    """`after` − `before` over the seeds that both have; None if there are none.
+    """`after` − `before` over shared seeds; None without any.
 
     `relative`: take the differences of logarithms. None, then, if a value is not positive.
     """
@@ -122,7 +122,7 @@ def paired(
 
 
 def pair_seeds(before: Mapping[int, T], after: Mapping[int, T]) -> list[T]:
-    """What both methods have of each seed: before, after, before, ….
+    """Values of both methods for each shared seed: before, after, before, ….
 
     So that a bootstrap can draw the same blocks, documents or sentences for all of them: its 95 %
     interval (percentiles) is over other texts of that kind, while the seeds, and so the models,
@@ -139,14 +139,14 @@ def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:
 
 
 def student(freedom: int) -> float:
-    """How many standard errors a two-sided 95 % interval reaches."""
+    """Half width of a two-sided 95 % interval in standard errors."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
 
 
 def in_percent(log_ratio: float) -> float:
-    """−0.0101 as −1.0: what a difference of logarithms is in per cent."""
+    """Convert a difference of logarithms to per cent: −0.0101 to −1.0."""
     return 100.0 * math.expm1(log_ratio)
 
 

@@ -24,7 +24,7 @@ LOSSES_NAME = "losses.json"
 
 @dataclass(frozen=True, slots=True)
 class TextLosses:
-    """What the tokens of a split cost a model, block by block in the order of the text.
+    """Losses of a model on the tokens of a split, in blocks in the order of the text.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ TEXT_LOSSES = RecordFormat(
 
 
 def merge_blocks(split: str, windows: Sequence[tuple[float, int]]) -> TextLosses:
-    """Neighboring windows, each a sum of losses and its tokens, as `MOST_BLOCKS` at most."""
+    """Join adjacent windows to at most `MOST_BLOCKS` blocks of summed losses and tokens."""
     kept = np.array([window for window in windows if window[1]], dtype=np.float64).reshape(-1, 2)
     blocks = np.array_split(kept, min(MOST_BLOCKS, max(len(kept), 1)))
     sums = [block.sum(axis=0) for block in blocks]

@@ -57,7 +57,7 @@ Verdict = Literal["reproduced", "not reproduced", "not decidable"]
 
 @dataclass(frozen=True, slots=True)
 class TrainingCurve:
-    """A number over the steps of a run; both of the same length, steps rising."""
+    """A number over the steps of a run; steps ascend."""
 
     steps: tuple[float, ...]
     values: tuple[float, ...]
@@ -117,7 +117,7 @@ class Run:
     quality: str = "perplexity"
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
-        """Those of the matrix of that role; `numbers` where the model has none of its own."""
+        """Numbers of the matrix of a role; `numbers` if the model has a single matrix."""
         return self.others.get(role or "input", self.numbers)
 
 
@@ -174,7 +174,7 @@ class StudyMethod:
 
 @dataclass(frozen=True, slots=True)
 class ClaimOutcome:
-    """A claim of a paper, and what these runs say to it.
+    """A claim of a paper, and its outcome in these runs.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class ClaimOutcome:
 
 @dataclass(frozen=True, slots=True)
 class StudyWarning:
-    """A reason to doubt what the numbers of a method say.
+    """A reason to doubt the numbers of a method.
 
     Attributes
     ----------
@@ -308,17 +308,17 @@ class Training:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Every seed, rising."""
+        """All seeds, ascending."""
         return tuple(sorted({run.seed for run in self.runs}))
 
     @property
     def shown_seed(self) -> int | None:
-        """The first seed that every method has; None where they have none in common."""
+        """The first seed that all methods share; None without one."""
         held = [{run.seed for run in self.runs_of(method.name)} for method in self.methods]
         return min(set.intersection(*held), default=None)
 
     def choose_shown_run(self, method: str) -> Run:
-        """The run that stands for a method: that of `shown_seed`, or the first there is."""
+        """The run shown for a method: that of `shown_seed`, else the first."""
         runs = self.runs_of(method)
         return next((run for run in runs if run.seed == self.shown_seed), runs[0])
 
@@ -326,12 +326,12 @@ class Training:
         return tuple(run for run in self.runs if run.method == method)
 
     def values(self, method: str, name: str, role: Role | None = None) -> dict[int, float]:
-        """The number of that name by seed, of the runs that have it."""
+        """Values of a number by seed."""
         held = {run.seed: run.select_numbers(role) for run in self.runs_of(method)}
         return {seed: numbers[name] for seed, numbers in held.items() if name in numbers}
 
     def roles(self, method: str) -> tuple[Role, ...]:
-        """Of the matrices of the method's models that were analyzed."""
+        """Roles of the analyzed matrices of the method's models."""
         held = {role for run in self.runs_of(method) for role in run.others}
         return ("input", *(role for role in ROLES[1:] if role in held))
 

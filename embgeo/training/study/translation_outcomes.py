@@ -1,4 +1,4 @@
-"""What a translation model writes for every sentence of a split, and a bootstrap over these."""
+"""Translations of the sentences of a split, and a bootstrap over sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ORDERS = 4
 
 @dataclass(frozen=True, slots=True)
 class TranslationOutcomes:
-    """Translations of sentences, and what BLEU counts in each.
+    """Translations of sentences, with the counts of BLEU for each.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ QUANTITIES = of_splits(
 
 
 def compute_bleu(counts: Floats) -> Floats:
-    """BLEU, 0 to 100, of sums of what `TranslationOutcomes` counts; shape (…, 10) → (…).
+    """BLEU, 0 to 100, of summed counts of `TranslationOutcomes`; shape (…, 10) → (…).
 
     The k-th order without a common n-gram counts as 2^−k of one, as in sacreBLEU's smoothing
     "exp".

@@ -1,4 +1,4 @@
-"""Earlier versions of ``training.json``, each as the next one."""
+"""Conversion of earlier versions of ``training.json``, each to the next."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from embgeo.io.bounded.records import Json
 
 
 def upgrade_1(content: Json) -> Json:
-    """Version 1 as version 2, which has p-values of claims."""
+    """Convert version 1 to version 2, which has p-values of claims."""
     unknown = {"p_value": None, "p_adjusted": None, "detectable": None}
     return content | {"claims": [{**claim, **unknown} for claim in content["claims"]]}
 
 
 def upgrade_2(content: Json) -> Json:
-    """Version 2 as version 3, which has warnings, and the output matrices of untied models."""
+    """Convert version 2 to version 3, which has warnings and output matrices of untied models."""
     runs = [{**run, "output": {}, "stopped_early": False} for run in content["runs"]]
     methods = [{**method, "role": "input", "tried": []} for method in content["methods"]]
     unknown = {
@@ -27,13 +27,13 @@ def upgrade_2(content: Json) -> Json:
 
 
 def upgrade_3(content: Json) -> Json:
-    """Version 3, of language models alone, as version 4."""
+    """Convert version 3, which has language models only, to version 4."""
     runs = [{**run, "task": "lm", "quality": "perplexity"} for run in content["runs"]]
     return content | {"runs": runs}
 
 
 def upgrade_4(content: Json) -> Json:
-    """Version 4, of input and output matrices alone, as version 5."""
+    """Convert version 4, which has input and output matrices only, to version 5."""
     runs = []
     for run in content["runs"]:
         own = {name: value for name, value in run.items() if name != "output"}

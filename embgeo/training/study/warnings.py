@@ -1,4 +1,4 @@
-"""What makes the numbers of a method doubtful, whatever it is compared with."""
+"""Warnings: reasons to doubt the numbers of a method."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:
 
 
 def warn_of_bias(mle: Sequence[Run], re: Sequence[Run], split: str) -> StudyWarning | None:
-    """What RE loses by having no output bias, which is all in which it differs from MLE."""
+    """Loss of RE without an output bias, the only difference of this model from MLE."""
     name = f"{split}.perplexity"
     with_bias = {run.seed: run.numbers[name] for run in mle if name in run.numbers}
     ratios = [

@@ -1,4 +1,4 @@
-"""How well cosines of words follow what people say of their similarity; bootstraps over pairs."""
+"""Word similarity: correlation of cosines with human ratings, and bootstraps over pairs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SetCosines:
-    """One set: what people say of its pairs, and the cosines of a model.
+    """One set of word pairs: human ratings, and the cosines of a model.
 
     Attributes
     ----------
@@ -102,14 +102,14 @@ class SetCosines:
 
     @property
     def filled(self) -> tuple[FloatArray, FloatArray]:
-        """Cosines and gold of all pairs, with the cosine 0 where there is none."""
+        """Cosines and gold of all pairs; a missing cosine is 0."""
         cosines = [0.0 if one is None else one for one in self.cosines]
         return np.array(cosines), np.array(self.gold)
 
 
 @dataclass(frozen=True, slots=True)
 class WordSimilarity:
-    """What a model says of all sets."""
+    """The cosines of a model for all sets."""
 
     sets: tuple[SetCosines, ...]
     split: str = "test"
@@ -184,7 +184,7 @@ def bootstrap_pairs(
 def _interval(
     sides: Sequence[FloatArray], gold: FloatArray, draws: int, shares: Sequence[float] | FloatArray
 ) -> tuple[float, float] | None:
-    """Percentiles of a sum of ρ, each times its share; undefined draws are left out."""
+    """Percentiles of a weighted sum of ρ; undefined draws are left out."""
     n = len(gold)
     if n < LEAST_PAIRS:
         return None
