@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from embgeo.core.errors import UnreadableFile
 from tests.support import fuzz
+from tests.support.fuzz_parsers import PARSERS
 from tests.support.fuzz_seeds import SEEDS, Seed
 
 MUTANTS = 48
@@ -33,6 +35,22 @@ def test_mutants(seed: Seed) -> None:
     # Were none refused, or none opened, they would say nothing about half of the reader.
     assert tally.refused or seed.name in LENIENT
     assert tally.opened or seed.slow
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_mutants_in_memory(name: str) -> None:
+    parser, chance = PARSERS[name], random.Random(name)
+    mutants, refused = [], []
+    for content in parser.sound():
+        parser.read(content)
+        mutants += [fuzz.mutant(content, chance) for _ in range(MUTANTS)]
+    for data in mutants:
+        try:
+            parser.read(data)
+        except UnreadableFile as error:
+            refused.append(str(error))
+    assert all(map(str.isprintable, refused))
+    assert 0 < len(refused) < len(mutants)
 
 
 def test_mutants_guided_by_coverage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

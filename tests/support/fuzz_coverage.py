@@ -24,26 +24,41 @@ sys.path[:0] = [str(Path(__file__).parents[2])]
 with atheris.instrument_imports(include=["embgeo.io"]):
     from embgeo.core.errors import EmbgeoError
     from tests.support.fuzz import DEADLINE, MOST_MEMORY, read
-    from tests.support.fuzz_seeds import SEEDS
+    from tests.support.fuzz_parsers import PARSERS, Parser
+    from tests.support.fuzz_seeds import SEEDS, Seed
 
 _LONGEST_MUTANT = 2**16
+#: Of a parser in memory, whose time grows with it.
+_LONGEST_PARSED = 2**12
+
+
+def parse_file(seed: Seed, folder: Path) -> Parser:
+    """Read mutants from a file of the folder."""
+    folder.mkdir()
+    content = seed.make(folder)
+
+    def parse(data: bytes) -> None:
+        # Written anew, as in fuzz.py: to shorten a file waits for the disk.
+        (folder / seed.file).unlink(missing_ok=True)
+        (folder / seed.file).write_bytes(seed.wrap(data))
+        read(seed, folder)
+
+    return Parser(parse, lambda: [content])
 
 
 def main() -> None:
     name, seconds, keep, scratch, kept = sys.argv[1:]
-    seed = SEEDS[name]
     warnings.simplefilter("error")
-    folder, corpus = Path(scratch) / "opened", Path(kept)
-    folder.mkdir()
-    content = seed.make(folder)
-    (corpus / "sound").write_bytes(content)
+    parser = PARSERS.get(name) or parse_file(SEEDS[name], Path(scratch) / "opened")
+    sound, corpus = parser.sound(), Path(kept)
+    for number, content in enumerate(sound):
+        parser.read(content)
+        (corpus / f"sound-{number}").write_bytes(content)
+    longest = _LONGEST_PARSED if name in PARSERS else _LONGEST_MUTANT
 
     def one(data: bytes) -> None:
-        # Written anew, as in fuzz.py: to shorten a file waits for the disk.
-        (folder / seed.file).unlink(missing_ok=True)
-        (folder / seed.file).write_bytes(seed.wrap(data))
         try:
-            read(seed, folder)
+            parser.read(data)
         except EmbgeoError as error:
             if not str(error).isprintable():
                 raise RuntimeError(f"not one printable line: {error!r}") from error
@@ -52,7 +67,7 @@ def main() -> None:
         "max_total_time": seconds,
         "timeout": DEADLINE,
         "rss_limit_mb": MOST_MEMORY // 10**6 + 200,  # libFuzzer's own tables count too
-        "max_len": max(_LONGEST_MUTANT, len(content)),
+        "max_len": max(longest, *map(len, sound)),
         "artifact_prefix": f"{keep}/{name.replace(' ', '-')}-",
         "print_final_stats": 1,
         "verbosity": 0,
