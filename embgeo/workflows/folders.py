@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
+import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,17 +181,18 @@ def write_whole(
 ) -> Path:
     """Make a folder that appears with everything in it, and return its absolute path.
 
-    ``fill(fresh)`` writes all files into a new folder. If `folder` exists,
-    ``replace(fresh, folder)`` moves them to their places; by default files of the same names are
-    replaced.
+    ``fill(fresh)`` writes all files into a new folder, which takes the place of an empty `folder`.
+    If `folder` holds something, ``replace(fresh, folder)`` moves the files to their places; by
+    default files of the same names are replaced.
     """
     folder = folder.absolute()
+    renames = not folder.exists() or can_rename_over(folder)
     try:
-        # Inside a folder that exists: it may be a file system of its own.
-        with fresh_folder(folder if folder.exists() else folder.parent, folder) as fresh:
+        # Otherwise inside the folder, which may be a file system of its own.
+        with fresh_folder(folder.parent if renames else folder, folder) as fresh:
             with keep_earlier(folder):
                 fill(fresh)
-            if not folder.exists():
+            if renames:
                 rename_folder(fresh, folder)
             elif replace is not None:
                 replace(fresh, folder)
@@ -202,12 +206,36 @@ def write_whole(
     return folder
 
 
+def can_rename_over(folder: Path) -> bool:
+    """Whether a folder is empty, and another one can take its place, as POSIX allows.
+
+    A shell whose working directory is replaced would be left in a folder that is gone.
+    """
+    if os.name != "posix" or folder.is_symlink() or os.path.ismount(folder):
+        return False
+    try:
+        mine = folder.stat().st_uid == os.geteuid() and not folder.samefile(".")
+        return mine and os.access(folder.parent, os.W_OK | os.X_OK) and not any(folder.iterdir())
+    except OSError:  # it cannot be looked into
+        return False
+
+
 def rename_folder(fresh: Path, folder: Path) -> None:
-    """Give a temporary folder its name, and the permissions of any other new folder."""
-    mask = os.umask(0)
-    os.umask(mask)
-    fresh.chmod(0o777 & ~mask)
-    fresh.replace(folder)
+    """Give a temporary folder its name, with the permissions of the empty folder it replaces."""
+    if folder.exists():
+        mode = stat.S_IMODE(folder.stat().st_mode)
+    else:  # those of any other new folder
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o777 & ~mask
+    fresh.chmod(mode)
+    try:
+        fresh.replace(folder)
+    except OSError as error:
+        # Bind mounts of the same file system, which `os.path.ismount` does not recognize.
+        if error.errno not in (errno.EBUSY, errno.EXDEV):
+            raise
+        shutil.copytree(fresh, folder, dirs_exist_ok=True)
 
 
 @contextmanager

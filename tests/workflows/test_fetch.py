@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import sys
@@ -29,7 +30,7 @@ from embgeo.io.remote.names import HubName
 from embgeo.io.remote.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
 from tests.support.documents import ROOT, agrees, blocks, commands
-from tests.support.moments import moments, put
+from tests.support.moments import drop_temporary, moments, put
 from tests.support.toy_hub import COMMIT, ToyHub, serve
 
 pytestmark = pytest.mark.loopback
@@ -144,6 +145,18 @@ def test_inspect_reads_headers_only(hub: ToyHub) -> None:
     assert [one.role for one in found.tensors] == ["embedding", "output projection"]
     assert hub.sent < 50_000
     assert "2 are listed" in " ".join(found.notes)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder replaces no other one")
+@pytest.mark.usefixtures("hub")
+def test_a_killed_fetch_leaves_an_empty_folder_empty(tmp_path: Path) -> None:
+    names = {*embgeo.fetch(NAME).files}
+    (out := tmp_path / "home" / "out").mkdir(parents=True)
+    with moments(out.parent) as states:
+        embgeo.fetch(NAME, out)
+    for left in map(drop_temporary, states):
+        found = {name.partition("/")[2] for name in left if name.startswith("out/")}
+        assert found in (set(), names)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -20,7 +21,8 @@ from embgeo.core.errors import BadOption
 from embgeo.io.bounded import records
 from embgeo.io.bounded.saved import GRACE, AtomicFile, locked, remove_leftovers, write_text
 from embgeo.measure import analyze as measuring
-from embgeo.workflows.folders import fresh_folder, refuse_other
+from embgeo.workflows.folders import fresh_folder, refuse_other, write_set
+from tests.support.moments import drop_temporary, moments
 
 
 @pytest.mark.parametrize("command", ["analyze", "diff"])
@@ -94,6 +96,52 @@ def test_a_run_keeps_what_another_is_writing(tmp_path: Path) -> None:
         remove_leftovers(tmp_path)
         assert fresh.is_dir()
         assert file.is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder replaces no other one")
+def test_an_empty_folder_is_filled_at_once(tmp_path: Path) -> None:
+    (out := tmp_path / "out").mkdir(mode=0o750)
+    files = {f"{k}.txt": b"content" for k in range(3)}
+    with moments(tmp_path) as states:
+        write_set(out, files)
+    seen = [
+        sum(name.startswith("out/") and content is not None for name, content in left.items())
+        for left in map(drop_temporary, states)
+    ]
+    assert set(seen) == {0, 3}
+    assert out.stat().st_mode & 0o777 == 0o750
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder replaces no other one")
+@pytest.mark.parametrize("kind", ["mount", "unseen mount", "working directory", "link", "parent"])
+def test_an_empty_folder_that_cannot_be_replaced_is_filled(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (out := tmp_path / "out").mkdir()
+    before, rename, access = out.stat().st_ino, Path.replace, os.access
+
+    def refuse(path: Path, target: Path) -> Path:
+        if target == out:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        return rename(path, target)
+
+    if kind == "mount":
+        monkeypatch.setattr(os.path, "ismount", lambda path: path == out)
+    elif kind == "unseen mount":
+        monkeypatch.setattr(Path, "replace", refuse)
+    elif kind == "working directory":
+        monkeypatch.chdir(out)
+    elif kind == "link":
+        (tmp_path / "link").symlink_to(out)
+    else:
+        monkeypatch.setattr(
+            os, "access", lambda path, mode: path != tmp_path and access(path, mode)
+        )
+    write_set(tmp_path / "link" if kind == "link" else out, {"a": b"a", "b": b"b"})
+    assert sorted(path.name for path in out.iterdir()) == ["a", "b"]
+    assert out.stat().st_ino == before
+    assert sorted(path.name for path in tmp_path.iterdir()) in (["out"], ["link", "out"])
 
 
 def test_a_file_that_cannot_be_replaced_leaves_nothing_next_to_it(tmp_path: Path) -> None:
