@@ -148,6 +148,12 @@ def with_checksum(archive: bytes, member: bytes) -> bytes:
     return archive[: at + 16] + bytes([archive[at + 16] ^ 1]) + archive[at + 17 :]
 
 
+def test_checksum_of_a_stored_array(tmp_path: Path) -> None:
+    sound = archive_of({"a.npy": one()})
+    (tmp_path / "a.npz").write_bytes(with_checksum(sound, b"a.npy"))
+    check_refused(numpy_npz, tmp_path / "a.npz", "a.npy does not match its checksum")
+
+
 def test_checksums_of_deflated_members(tmp_path: Path) -> None:
     deflated = archive_of({"a.npy": one("(50,)", 200)}, zipfile.ZIP_DEFLATED)
     (tmp_path / "a.npz").write_bytes(with_checksum(deflated, b"a.npy"))

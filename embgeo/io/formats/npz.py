@@ -60,5 +60,5 @@ def _header(archive: Archive, member: ZipMember) -> tuple[NpyHeader | None, str]
 
 
 def _array(archive: Archive, member: ZipMember) -> Array:
-    data = archive.bytes_of(member.name)
+    data = archive.bytes_of(member.name, whole=True)
     return read_array(data, read_header(data, len(data)))
