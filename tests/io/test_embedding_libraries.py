@@ -286,6 +286,13 @@ def test_projector_metadata_with_counts_in_the_first_column(tmp_path: Path) -> N
     assert matrix.frequency.counts.tolist() == [9, 8, 7, 6]
 
 
+def test_projector_metadata_of_pandas_have_no_quotation_marks(tmp_path: Path) -> None:
+    (tmp_path / "tensors.tsv").write_text(TSV)
+    lines = 'word\tcount\nthe\t9\n""""\t8\n"say ""so"""\t7\nof\t6\n'
+    (tmp_path / "metadata.tsv").write_text(lines)
+    assert embgeo.load(tmp_path / "tensors.tsv").tokens == ("the", '"', 'say "so"', "of")
+
+
 def test_projector_metadata_that_does_not_fit_is_named(tmp_path: Path) -> None:
     (tmp_path / "tensors.tsv").write_text(TSV)
     (tmp_path / "metadata.tsv").write_text("alpha\nbeta\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -99,6 +101,59 @@ def test_byte_order_marks_and_gzip(tmp_path: Path) -> None:
     assert labels(tmp_path, b"\xef\xbb\xbfthe\nof\n") == ("the", "of")
     assert labels(tmp_path, "the\nöf\n".encode("utf-16")) == ("the", "öf")
     assert labels(tmp_path, gzip.compress(b"the\nof\n")) == ("the", "of")
+
+
+#: Tokens that csv, pandas and spreadsheets put between quotation marks.
+MARKED = ("the", '"', '""', 'say "so"', '"so"', "a\tb", "'", "a b", "", "a,b")
+
+
+@pytest.mark.parametrize(
+    "quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC], ids=["few", "all", "texts"]
+)
+def test_quotation_marks_of_csv_are_removed(tmp_path: Path, quoting: Literal[0, 1, 2]) -> None:
+    rows = [("word", "count"), *((token, k) for k, token in enumerate(MARKED))]
+    path = tmp_path / "words.tsv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, "excel-tab", quoting=quoting).writerows(rows)
+    found = read_labels(path)
+    assert found.tokens == MARKED
+    assert found.counts == read_counts(path).counts == tuple(range(len(MARKED)))
+    assert read_counts(path).tokens == MARKED
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, "excel-tab", quoting=quoting).writerows([token] for token in MARKED)
+    assert labels(tmp_path, path.read_bytes()) == MARKED
+
+
+def test_quotation_marks_of_pandas_and_spreadsheets_are_removed(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "words.tsv"
+    frame = pd.DataFrame({"word": MARKED, "count": range(len(MARKED))})
+    frame.to_csv(path, sep="\t", index=False)
+    assert read_labels(path).tokens == MARKED
+    # A spreadsheet encloses cells with a comma, too.
+    assert labels(tmp_path, 'the\t1\r\n""""\t2\r\n"a,b"\t3\r\n') == ("the", '"', "a,b")
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ("the", '"', '""', '""""'),
+        ('"', '"a,b"'),
+        ('"a, b"', '5" x'),
+        ('"a"b"', '""""'),
+        ('""', "the"),
+        ('"so"', '"a, b"', "the"),
+        ('"the', 'a"', '"a""'),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\t7"])
+def test_quotation_marks_of_tokens_are_kept(
+    tmp_path: Path, tokens: tuple[str, ...], end: str
+) -> None:
+    path = written(tmp_path, "".join(f"{token}{end}\n" for token in tokens))
+    assert read_labels(path).tokens == tokens
+    if end:
+        assert read_counts(path).tokens == tokens
 
 
 @pytest.mark.parametrize(

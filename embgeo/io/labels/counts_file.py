@@ -35,8 +35,8 @@ def read_counts(path: Path) -> TokenizerVocabulary:
     """Tokens and counts of a file, in its order; `source` is the name of the file.
 
     Formats: ``token<TAB>count`` or ``token count`` on each line, below an optional header row that
-    names the counts; JSON, a dict token → count or a list of [token, count] pairs; ``dict.txt`` of
-    fairseq, which is recognized by its name.
+    names the counts, with or without the quotation marks of csv; JSON, a dict token → count or a
+    list of [token, count] pairs; ``dict.txt`` of fairseq, which is recognized by its name.
     """
     text = read_text(path)
     if path.name.lower().removesuffix(".gz").endswith(".json"):
@@ -107,16 +107,18 @@ def from_rank(n: int) -> Frequency:
 
 
 def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line]
     notes: tuple[str, ...] = ()
     token_column, count_column = 0, 1
-    if numbered and (columns := side_tables.find_columns(_cells(numbered[0][1]))) is not None:
-        token_column, count_column = columns[0], 1 if columns[1] is None else columns[1]
-        numbered = numbered[1:]
-        notes = (side_tables.header_note(path),)
     raw, counts = [], []
-    for number, line in numbered:
-        cells = _cells(line)
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line]
+    rows = side_tables.split_cells([line for _, line in numbered])
+    for (number, _), row in zip(numbered, rows, strict=True):
+        cells = row if len(row) > 1 else row[0].rsplit(" ", 1)
+        columns = side_tables.find_columns(cells) if number == numbered[0][0] else None
+        if columns is not None:
+            token_column, count_column = columns[0], 1 if columns[1] is None else columns[1]
+            notes = (side_tables.header_note(path),)
+            continue
         if len(cells) <= max(token_column, count_column):
             raise refuse(
                 path, f"line {number:,} has no count", "every line is a token, a tab and a count"
@@ -135,10 +137,6 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     return TokenizerVocabulary(
         tuple(tokens), path.name, (*notes, *escape_notes), counts=tuple(counts)
     )
-
-
-def _cells(line: str) -> list[str]:
-    return line.split("\t") if "\t" in line else line.rsplit(" ", 1)
 
 
 def whole_counts(texts: Iterable[str]) -> list[int] | None:

@@ -28,7 +28,8 @@ def read_labels(path: Path) -> TokenizerVocabulary:
 
     Text has one token on each line; a line may be empty. Text whose lines have the same number of
     tabs is a table: tokens are in its first column, or in the one that a header row calls token,
-    word or label, and a column of counts is read. JSON is a list of tokens, a dict token → id, a
+    word or label, and a column of counts is read. Quotation marks of csv, pandas and spreadsheets
+    are removed. JSON is a list of tokens, a dict token → id, a
     dict id → token, or a tokenizer.json. SentencePiece models, files of tiktoken and, by their
     name, ``dict.txt`` of fairseq are recognized. Newlines and tabs inside tokens are written
     ``\n`` and ``\t`` in text (see :mod:`embgeo.io.labels.side_tables`).
@@ -97,9 +98,9 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     notes: tuple[str, ...] = ()
     counts: list[int] | None = None
     raw = lines
-    tabs = lines[0].count("\t")
-    if tabs and all(line.count("\t") == tabs for line in lines):
-        cells = [line.split("\t") for line in lines]
+    may_be_table = any("\t" in line or '"' in line for line in lines)
+    cells = list(side_tables.split_cells(lines)) if may_be_table else []
+    if len(set(map(len, cells))) == 1:
         column, count_column = 0, None
         if (columns := side_tables.find_columns(cells[0])) is not None:
             column, count_column = columns

@@ -1,4 +1,4 @@
-r"""Tab-separated tables of tokens and counts: escapes and header rows.
+r"""Tab-separated tables of tokens and counts: quotation marks, escapes and header rows.
 
 Only ``\n`` and ``\r\n`` end a line. A token may hold a newline or a tab, written ``\n`` and
 ``\t``. A file is escaped if every backslash in it begins one of ``\n \t \r \\``; other files
@@ -8,7 +8,15 @@ with backslashes are read literally.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+#: A cell with or without quotation marks, which are doubled inside of them.
+_CELL = r'("(?:[^"]++|"")*+"|[^"\t]*+)'
+_ROW = re.compile(rf"{_CELL}(?:\t{_CELL})*+")
+_NEXT_CELL = re.compile(rf"(?:^|\t){_CELL}")
+#: What cells hold that csv, pandas and spreadsheets put between quotation marks.
+_NEEDS_MARKS = re.compile(r'[",\t]')
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
@@ -18,6 +26,32 @@ TOKEN_HEADINGS = frozenset({"token", "tokens", "word", "words", "label", "labels
 COUNT_HEADINGS = frozenset(
     {"count", "counts", "freq", "frequency", "frequencies", "n", "occurrences"}
 )
+
+
+def split_cells(lines: Sequence[str]) -> Iterator[list[str]]:
+    """The cells of each line, without the quotation marks of csv, pandas and spreadsheets.
+
+    These enclose cells of every line, or those that hold a quotation mark, comma or tab. If any
+    mark of the file is not one of theirs, such as the token ``"``, all marks belong to tokens.
+    """
+    are_quoted = _are_quoted(lines)
+    for line in lines:
+        if are_quoted and '"' in line:
+            cells = _NEXT_CELL.findall(line)
+            yield [c[1:-1].replace('""', '"') if c.startswith('"') else c for c in cells]
+        else:
+            yield line.split("\t")
+
+
+def _are_quoted(lines: Sequence[str]) -> bool:
+    marked = [line for line in lines if '"' in line]
+    if not marked or not all(map(_ROW.fullmatch, marked)):
+        return False
+    if len(marked) == sum(map(bool, lines)):
+        return True
+    cells = (cell for line in marked for cell in _NEXT_CELL.findall(line))
+    quoted = [cell[1:-1] for cell in cells if cell.startswith('"') and cell != '""']
+    return bool(quoted) and all(map(_NEEDS_MARKS.search, quoted))
 
 
 def unescape(texts: list[str], path: Path) -> tuple[list[str], tuple[str, ...]]:

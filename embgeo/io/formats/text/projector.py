@@ -206,7 +206,7 @@ def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
     except UnreadableFile as error:
         return replace(checkpoint, notes=(f"{source} it is not used: {error.cause}",))
     columns: tuple[int, int | None] | None = None
-    cells = [line.split("\t") for line in lines]
+    cells = list(side_tables.split_cells(lines))
     # By the documentation of the projector only files of several columns have a header.
     if cells and len(cells[0]) > 1:
         columns = side_tables.find_columns(cells[0])
