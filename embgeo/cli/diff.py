@@ -110,42 +110,36 @@ def diff(
             raise BadOption(cause, where=argument(name), way_out=way_out)
         diff_rows(paths, loading, json_, quiet)
         return
-    from embgeo.workflows.compare import check_inputs, comparison_options, run_comparison
+    from embgeo.workflows.compare import plan_comparison
     from embgeo.workflows.folders import (
         check_comparison_folder,
         comparison_folder,
         keep_earlier,
         write_comparison,
     )
-    from embgeo.workflows.request import AnalysisRequest, choose_resources
-    from embgeo.workflows.track import plan_track, steps_folder
+    from embgeo.workflows.request import choose_resources
+    from embgeo.workflows.track import steps_folder
 
     check_output(json_, format_, open_, out)
-    request = AnalysisRequest.of(
+    task = plan_comparison(
+        paths,
+        track=track,
+        every=every,
+        match=match,
+        queries=queries,
         sections=sections,
         reference=reference,
         resources=choose_resources(memory, threads),
         **loading,
         **measuring,
     )
-    options = comparison_options(request, match, queries)
-    plan = plan_track(paths, track, every)
-    ordered = paths if plan is None else list(plan.paths)
-    check_inputs(ordered, request)
-    folder = out if out is not None else comparison_folder(ordered, track)
+    folder = out if out is not None else comparison_folder(task.inputs, track)
     writes = not json_ or out is not None
     if writes:
-        check_comparison_folder(folder, ordered)
+        check_comparison_folder(folder, task.inputs)
     with keep_earlier(folder), progress_bar(quiet) as progress:
-        comparison = run_comparison(
-            ordered,
-            request,
-            options,
-            plan=plan,
-            keep=steps_folder(folder, plan) if writes else None,
-            command=command_line(),
-            progress=progress,
-        )
+        keep = steps_folder(folder, task.plan) if writes else None
+        comparison = task.run(keep=keep, command=command_line(), progress=progress)
     print_result(comparison, json_, quiet, format_)
     if writes:
         page = write_comparison(comparison, folder)

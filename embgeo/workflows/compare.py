@@ -95,9 +95,79 @@ def compare(
     EmbgeoError
         If an input cannot be read or measured.
     """
-    request = AnalysisRequest.of(
-        sections=sections, reference=reference, resources=resources, **settings
+    task = plan_comparison(
+        inputs,
+        names=names,
+        track=track,
+        every=every,
+        match=match,
+        queries=queries,
+        sections=sections,
+        reference=reference,
+        resources=resources,
+        **settings,
     )
+    return task.run(command=command, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTask:
+    """A checked comparison; nothing is read yet."""
+
+    #: Paths, analyses and whatever holds a matrix; the checkpoints of a track by rising step.
+    inputs: list[Any]
+    request: AnalysisRequest
+    options: ComparisonOptions
+    #: None: the names of their files.
+    names: Sequence[str] | None
+    #: None: the inputs are not a track.
+    plan: TrackPlan | None
+
+    def run(
+        self, *, keep: Path | None = None, command: str = "", progress: Progress | None = None
+    ) -> Comparison:
+        """Compare; the analyses of a track are kept in the folder `keep`, and read from it."""
+        # Everything is opened before anything is measured, so that mistakes are reported at once.
+        opened, plan = open_inputs(self.inputs, self.request, self.plan, progress), self.plan
+        names = self.names or distinguish_names(
+            [one.name for one in opened], [Path(one.given) for one in opened]
+        )
+        members, timing = [], {}
+        measured: dict[int, Analysis] = {}
+        for place, (one, name) in enumerate(zip(opened, names, strict=True)):
+            began = time.perf_counter()
+            analysis = one.analysis or measured.get(id(one.matrix))
+            if analysis is None:
+                assert one.matrix is not None
+                analysis = measure_kept(one.matrix, self.request, keep, command, progress)
+                measured[id(one.matrix)] = analysis
+            step = None if plan is None else plan.steps.values[place]
+            from_saved = one.analysis is not None
+            member = Member(name, one.given, analysis, from_saved, one.matrix_absent, step)
+            members.append(ComparisonInput(member, one.matrix))
+            timing[f"analysis of {name}"] = round(time.perf_counter() - began, 4)
+        return compare_inputs(
+            members,
+            self.options,
+            steps_source="" if plan is None else plan.steps.source,
+            command=command,
+            timing=timing,
+            progress=progress,
+        )
+
+
+def plan_comparison(
+    inputs: Sequence[Any],
+    *,
+    names: Sequence[str] | None = None,
+    track: bool = False,
+    every: int | None = None,
+    match: By | None = None,
+    queries: int | str | None = None,
+    **asked: Any,
+) -> ComparisonTask:
+    """Check the arguments of :func:`compare`; `asked` are those of `AnalysisRequest.of`."""
+    request = AnalysisRequest.of(**asked)
     options = comparison_options(request, match, queries)
     taken = [Path(one) if is_path(one) else one for one in inputs]
     paths = [one for one in taken if isinstance(one, Path)]
@@ -107,7 +177,7 @@ def compare(
     names = None if names is None else order_names(as_texts(names, "names"), taken, plan)
     taken = taken if plan is None else list(plan.paths)
     check_inputs(taken, request)
-    return run_comparison(taken, request, options, names, plan, command=command, progress=progress)
+    return ComparisonTask(taken, request, options, names, plan)
 
 
 def order_names(
@@ -187,51 +257,8 @@ class OpenedInput:
     given: str
     matrix: Matrix | None
     analysis: Analysis | None = None
-    from_saved: bool = False
     #: Why there is no matrix.
     matrix_absent: str = ""
-
-
-def run_comparison(
-    inputs: Sequence[Any],
-    request: AnalysisRequest,
-    options: ComparisonOptions,
-    names: Sequence[str] | None = None,
-    plan: TrackPlan | None = None,
-    *,
-    keep: Path | None = None,
-    command: str = "",
-    progress: Progress | None = None,
-) -> Comparison:
-    """Compare checked inputs, as a track if there is a `plan`.
-
-    The analyses of a track are kept in the folder `keep`, and read from it.
-    """
-    # Everything is opened before anything is measured, so that mistakes are reported at once.
-    opened = open_inputs(inputs, request, plan, progress)
-    if names is None:
-        names = distinguish_names([one.name for one in opened], [Path(one.given) for one in opened])
-    members, timing = [], {}
-    measured: dict[int, Analysis] = {}
-    for place, (one, name) in enumerate(zip(opened, names, strict=True)):
-        began = time.perf_counter()
-        analysis = one.analysis or measured.get(id(one.matrix))
-        if analysis is None:
-            assert one.matrix is not None
-            analysis = measure_kept(one.matrix, request, keep, command, progress)
-            measured[id(one.matrix)] = analysis
-        step = None if plan is None else plan.steps.values[place]
-        member = Member(name, one.given, analysis, one.from_saved, one.matrix_absent, step)
-        members.append(ComparisonInput(member, one.matrix))
-        timing[f"analysis of {name}"] = round(time.perf_counter() - began, 4)
-    return compare_inputs(
-        members,
-        options,
-        steps_source="" if plan is None else plan.steps.source,
-        command=command,
-        timing=timing,
-        progress=progress,
-    )
 
 
 def open_inputs(
@@ -279,7 +306,7 @@ def reopen(
     """An analysis with its original matrix, if that can be read."""
     matrix, absent = original(analysis, folder)
     selected = select_sections(analysis, request.sections)
-    return OpenedInput(name, given, matrix, selected, True, absent)
+    return OpenedInput(name, given, matrix, selected, absent)
 
 
 def select_sections(analysis: Analysis, sections: Sequence[str] | None) -> Analysis:

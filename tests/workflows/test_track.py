@@ -15,8 +15,7 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.io.remote import ranges
 from embgeo.workflows import track
-from embgeo.workflows.compare import comparison_options, run_comparison
-from embgeo.workflows.request import AnalysisRequest
+from embgeo.workflows.compare import plan_comparison
 from embgeo.workflows.track import plan_track
 from tests.support.toy_hub import ToyHub, serve
 
@@ -112,11 +111,8 @@ def test_steps_are_kept_and_measured_once(files: Path, monkeypatch: pytest.Monke
     keep = files / "kept"
 
     def run(every: int | None, **settings: object) -> None:
-        request = AnalysisRequest.of(reference=False, **{"sections": "tokens", **settings})
-        plan = plan_track([Path("run/*")], True, every)
-        assert plan is not None
-        options = comparison_options(request, None, 0)
-        run_comparison(list(plan.paths), request, options, plan=plan, keep=keep)
+        asked = {"sections": "tokens", "reference": False, "queries": 0, **settings}
+        plan_comparison(["run/*"], track=True, every=every, **asked).run(keep=keep)  # type: ignore[arg-type]
 
     run(6)
     assert len(measured) == 3
