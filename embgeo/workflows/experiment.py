@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.arguments import refuse_if, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
@@ -21,10 +20,10 @@ from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows import figures
 from embgeo.workflows.analyze import analyze
-from embgeo.workflows.folders import ELSEWHERE, write_set
+from embgeo.workflows.folders import write_set
 from embgeo.workflows.train import require_torch
 from embgeo.workflows.train_monitor import RunMonitor
-from embgeo.workflows.train_task import as_tables, check_runs_folder, explain_interrupt
+from embgeo.workflows.train_task import as_tables, begin_experiment, explain_interrupt
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
@@ -107,9 +106,28 @@ class SettingSweep:
             "settings": asdict(self.settings),
         }
 
+    def describe_plan(self) -> str:
+        return (
+            f"{len(self.tasks)} trainings of {self.steps:,} steps on {len(self.corpus.train):,} "
+            f"tokens of {self.corpus.name} ({len(self.corpus.vocabulary):,} types), "
+            f"2×{self.settings.hidden} LSTM, into {self.folder}; nothing was written"
+        )
 
-def prepare_experiment(
-    name: str,
+    def run(self, *, resume: bool, monitor: RunMonitor) -> tuple[dict[str, Any], Iterator[str]]:
+        """Train and measure every point, and draw; finished points are kept.
+
+        Returns the content of ``experiment.json``, and the lines of a summary.
+        """
+        record = begin(self, resume)
+        points = measure_points(self, monitor)
+        record = replace(record, points=tuple(points))
+        EXPERIMENT.save(record, self.folder)
+        monitor.progress.start("figures", 0)
+        draw_sweeps(self)
+        return EXPERIMENT.to_json(record), tabulate_sweeps(self, points)
+
+
+def prepare_sweep(
     data: Path | str | None = None,
     *,
     settings: Mapping[str, Any] | Sequence[str] = (),
@@ -128,8 +146,6 @@ def prepare_experiment(
     from embgeo.training.inan_subspace import NAME, InanSubspace
     from embgeo.training.loop.process import find_device
 
-    if name != NAME:
-        raise refuse_name("experiment", name, [NAME, "gao-figure-1"], argument("experiment"))
     if data is None:
         way_out = f"give a file or a folder with {argument('data')}"
         raise BadOption("no text is given", way_out=way_out)
@@ -141,7 +157,7 @@ def prepare_experiment(
     return SettingSweep(
         chosen,
         corpus,
-        Path(out or f"{Path(data).resolve().name.partition('.')[0]}.{name}"),
+        Path(out or f"{Path(data).resolve().name.partition('.')[0]}.{NAME}"),
         tuple(range(seeds or 1)),
         str(find_device(device or "auto")),
         command,
@@ -171,13 +187,27 @@ def parse_numbers(value: Any, key: str) -> list[float]:
         raise BadOption(cause, where=where, way_out="write 0,0.5,1") from error
 
 
-def run_experiment(
-    sweep: SettingSweep, *, resume: bool = False, monitor: RunMonitor | None = None
-) -> ExperimentRecord:
-    """Train every point of an experiment and measure it; finished points are kept."""
-    monitor = monitor or RunMonitor()
-    check_runs_folder(sweep.folder, resume=resume, own=RECORD_NAME)
-    record = begin(sweep)
+def begin(sweep: SettingSweep, resume: bool) -> ExperimentRecord:
+    """The record before the first point."""
+    from embgeo.training import inan_subspace
+    from embgeo.training.loop.run import describe_dataset, list_versions
+
+    record = ExperimentRecord(
+        inan_subspace.NAME,
+        inan_subspace.SOURCE,
+        inan_subspace.DEVIATIONS,
+        asdict(sweep.settings),
+        describe_dataset(sweep.corpus),
+        (),
+        sweep.command,
+        list_versions(),
+    )
+    begin_experiment(EXPERIMENT, record, sweep.folder, ("settings", "corpus"), resume=resume)
+    return record
+
+
+def measure_points(sweep: SettingSweep, monitor: RunMonitor) -> list[PointResult]:
+    """Train and measure every point that is not finished."""
     monitor.expect(len(sweep.tasks))
     points = []
     try:
@@ -194,41 +224,7 @@ def run_experiment(
         command = f"the same command with --resume -o {shlex.quote(str(sweep.folder))}"
         kept = "finished points are kept, the one in progress starts again"
         raise explain_interrupt(sweep.folder, command, kept) from error
-    record = replace(record, points=tuple(points))
-    EXPERIMENT.save(record, sweep.folder)
-    return record
-
-
-def begin(sweep: SettingSweep) -> ExperimentRecord:
-    """The record before the first point, which is written or compared with that of the folder."""
-    from embgeo.training import inan_subspace
-    from embgeo.training.loop.run import describe_dataset, list_versions
-
-    record = ExperimentRecord(
-        inan_subspace.NAME,
-        inan_subspace.SOURCE,
-        inan_subspace.DEVIATIONS,
-        asdict(sweep.settings),
-        describe_dataset(sweep.corpus),
-        (),
-        sweep.command,
-        list_versions(),
-    )
-    if (sweep.folder / RECORD_NAME).is_file():
-        require_same_record(EXPERIMENT, record, sweep.folder, ("settings", "corpus"))
-    else:
-        EXPERIMENT.save(record, sweep.folder)
-    return record
-
-
-def require_same_record(
-    form: RecordFormat[Any], record: object, folder: Path, keys: Sequence[str]
-) -> None:
-    """BadOption if the record in a folder has other values of these keys."""
-    before, now = form.to_json(form.load(folder)), form.to_json(record)
-    differs = any(before[key] != now[key] for key in keys)
-    cause = "holds the experiment with other settings or on another text"
-    refuse_if(differs, str(folder), cause, ELSEWHERE)
+    return points
 
 
 def measure_point(sweep: SettingSweep, point: Point, seed: int, progress: Progress) -> PointResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,15 +25,15 @@ from embgeo.training.study.gao_figure import (
     GaoFigure,
     MatrixNumbers,
     decide_limits,
+    tabulate_panels,
 )
 from embgeo.training.study.run_result import RESULT_NAME, is_finished, load_result
 from embgeo.workflows import figures
 from embgeo.workflows.analyze import analyze
-from embgeo.workflows.experiment import require_same_record
 from embgeo.workflows.folders import write_set
 from embgeo.workflows.train import train
 from embgeo.workflows.train_monitor import RunMonitor
-from embgeo.workflows.train_task import as_tables, check_runs_folder
+from embgeo.workflows.train_task import as_tables, begin_experiment
 
 if TYPE_CHECKING:
     from embgeo.charts.subject import Subject
@@ -77,6 +77,47 @@ class GaoTask:
     device: str | None
     command: str
 
+    def plan(self) -> dict[str, Any]:
+        """What would be made, JSON-ready."""
+        return {"panels": self.sources.panels, "folder": str(self.folder)}
+
+    def describe_plan(self) -> str:
+        return f"{', '.join(self.sources.panels)} into {self.folder}; nothing was written"
+
+    def run(self, *, resume: bool, monitor: RunMonitor) -> tuple[dict[str, Any], Iterator[str]]:
+        """Measure every matrix, decide the claims, and write the figure and the page.
+
+        Returns the content of ``experiment.json``, and the lines of a summary.
+        """
+        record, subjects = self.measure(resume=resume, monitor=monitor)
+        monitor.progress.start("figures", 0)
+        figure, page = write_figure_and_page(self, record, subjects)
+        return GAO_FIGURE.to_json(record), list_results(record, figure, page)
+
+    def measure(
+        self, *, resume: bool, monitor: RunMonitor | None = None
+    ) -> tuple[GaoFigure, list[Subject]]:
+        """Train what is missing, measure every matrix, and decide the claims.
+
+        Returns the record, and the subjects of the chart: the first seed of each panel.
+        """
+        from embgeo.charts.subject import Subject
+        from embgeo.training.loop.run import list_versions
+
+        record = GaoFigure(
+            NAME, SOURCE, DEVIATIONS, asdict(self.sources), self.seeds, (), (), self.command,
+            list_versions(),
+        )  # fmt: skip
+        begin_experiment(GAO_FIGURE, record, self.folder, ("settings", "seeds"), resume=resume)
+        matrices, subjects = [], []
+        for panel in self.sources.panels:
+            found = measure_panel(self, panel, monitor)
+            matrices += [describe_matrix(panel, *one) for one in found]
+            subjects.append(Subject(PANELS[panel], found[0][2]))
+        record = replace(record, matrices=tuple(matrices), outcomes=decide_limits(matrices))
+        GAO_FIGURE.save(record, self.folder)
+        return record, subjects
+
 
 def prepare_gao_figure(
     data: Path | str | None = None,
@@ -107,35 +148,6 @@ def prepare_gao_figure(
     return GaoTask(sources, seeds or 1, Path(out or NAME), device, command)
 
 
-def make_gao_figure(
-    task: GaoTask, *, resume: bool = False, monitor: RunMonitor | None = None
-) -> tuple[GaoFigure, list[Subject]]:
-    """Train what is missing, measure every matrix, and decide the claims.
-
-    Returns the record, and the subjects of the chart: the first seed of each panel.
-    """
-    from embgeo.charts.subject import Subject
-    from embgeo.training.loop.run import list_versions
-
-    check_runs_folder(task.folder, resume=resume, own=GAO_FIGURE.file)
-    record = GaoFigure(
-        NAME, SOURCE, DEVIATIONS, asdict(task.sources), task.seeds, (), (), task.command,
-        list_versions(),
-    )  # fmt: skip
-    if resume:
-        require_same_record(GAO_FIGURE, record, task.folder, ("settings", "seeds"))
-    task.folder.mkdir(parents=True, exist_ok=True)
-    GAO_FIGURE.save(record, task.folder)
-    matrices, subjects = [], []
-    for panel in task.sources.panels:
-        found = measure_panel(task, panel, monitor)
-        matrices += [describe_matrix(panel, *one) for one in found]
-        subjects.append(Subject(PANELS[panel], found[0][2]))
-    record = replace(record, matrices=tuple(matrices), outcomes=decide_limits(matrices))
-    GAO_FIGURE.save(record, task.folder)
-    return record, subjects
-
-
 def write_figure_and_page(
     task: GaoTask, record: GaoFigure, subjects: Sequence[Subject]
 ) -> tuple[Path, Path]:
@@ -156,6 +168,15 @@ def write_figure_and_page(
     assert spec is not None  # there are two panels or more
     write_text(task.folder / REPORT_NAME, page.render(record, spec))
     return folder / f"{composites.GAO_FIGURE.name}.pdf", task.folder / REPORT_NAME
+
+
+def list_results(record: GaoFigure, figure: Path, page: Path) -> Iterator[str]:
+    """The lines of a summary: the table, the claims and the files."""
+    from embgeo.report.text.columns import align
+
+    yield from align(tabulate_panels(record.matrices))
+    yield from (f"{one.verdict}: {one.text}; {one.reason}" for one in record.outcomes)
+    yield from (f"figure: {figure}", f"report: {page}")
 
 
 def measure_panel(

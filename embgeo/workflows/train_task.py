@@ -14,6 +14,7 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.workflows.folders import ELSEWHERE, is_occupied
 
 if TYPE_CHECKING:
+    from embgeo.io.bounded.records import RecordFormat
     from embgeo.training.settings import StudySettings
     from embgeo.training.tasks import Dataset
 
@@ -269,6 +270,20 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") ->
     refuse_if(resume and empty, where, "holds no runs", f"leave out {again}")
     refuse_if(ours and not resume, where, "holds runs", f"resume them with {again}, or {ELSEWHERE}")
     refuse_if(not (empty or ours), where, "exists and holds something other than runs", ELSEWHERE)
+
+
+def begin_experiment(
+    form: RecordFormat[Any], record: object, folder: Path, keys: Sequence[str], *, resume: bool
+) -> None:
+    """Write the record of an experiment, or compare these keys with those of its folder."""
+    check_runs_folder(folder, resume=resume, own=form.file)
+    if not resume:
+        form.save(record, folder)
+        return
+    before, now = form.to_json(form.load(folder)), form.to_json(record)
+    differs = any(before[key] != now[key] for key in keys)
+    cause = "holds the experiment with other settings or on another text"
+    refuse_if(differs, str(folder), cause, ELSEWHERE)
 
 
 def check_runs(task: StudyTask) -> None:

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.cli.app import run
 from embgeo.training.study.gao_figure import MatrixNumbers, decide_limits, tabulate_panels
-from embgeo.workflows.gao_figure import make_gao_figure, prepare_gao_figure
+from embgeo.workflows.gao_figure import prepare_gao_figure
 from tests.training.test_images import settings, write_idx
 
 MEAN, POSITIVE = "cosine.mean", "cosine.positive_share"
@@ -94,7 +94,7 @@ def test_finished_runs_are_taken_with_their_seeds(
     sources = {"words": "w2v", "classes": "runs"}
     for resume in (False, True):
         task = prepare_gao_figure(settings=sources, out="out")
-        record, subjects = make_gao_figure(task, resume=resume)
+        record, subjects = task.measure(resume=resume)
         assert [(one.panel, one.seed) for one in record.matrices] == [
             ("words", 0), ("classes", 0), ("classes", 1),
         ]  # fmt: skip
