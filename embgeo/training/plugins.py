@@ -18,17 +18,19 @@ from types import ModuleType
 from typing import Any
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
-from embgeo.training.methods.catalog import METHODS, Method
-from embgeo.training.methods.definitions import check_method
-from embgeo.training.models import MODELS, LanguageModel, check_model
-from embgeo.training.registry import Kind, add, list_added, list_files, remove
-from embgeo.training.tasks import TASKS, Task, check_task
+from embgeo.training import models, tasks
+from embgeo.training.methods import definitions
+from embgeo.training.methods.catalog import Method
+from embgeo.training.models import LanguageModel
+from embgeo.training.registry import Registry, file_of
+from embgeo.training.tasks import Task
 
 _CORRECT = "correct it there"
+REGISTRIES: tuple[Registry[Any], ...] = (models.REGISTRY, definitions.REGISTRY, tasks.REGISTRY)
 #: What files were loaded by this process: by path, the SHA-256 and what they added.
-_LOADED: dict[Path, tuple[str, tuple[tuple[Kind, str], ...]]] = {}
+_LOADED: dict[Path, tuple[str, tuple[tuple[Registry[Any], str], ...]]] = {}
 #: What the file that is being loaded has added so far.
-_ADDING: list[tuple[Kind, str]] = []
+_ADDING: list[tuple[Registry[Any], str]] = []
 
 
 def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
@@ -49,31 +51,29 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
     BadOption
         It is something else, or there is one of that name already.
     """
-    kind, check, known = find_kind(thing)
+    registry = choose_registry(thing)
     try:
-        name = check(thing)
+        name = registry.check(thing)
     except (ValueError, AttributeError) as error:
         raise BadOption(
             f"cannot be registered ({error})", where=argument("plugins"), way_out=_CORRECT
         ) from error
-    if name in known or name in list_added(kind):
+    if name in registry.names:
         raise BadOption(
-            f"there is a {kind[:-1]} {name!r} already",
+            f"there is a {registry.kind} {name!r} already",
             where=argument("plugins"),
             way_out="give it another name",
         )
-    add(kind, name, thing)
-    _ADDING.append((kind, name))
+    registry.added[name] = thing
+    _ADDING.append((registry, name))
     return thing
 
 
-def find_kind(thing: Any) -> tuple[Kind, Any, tuple[str, ...]]:
-    """A kind of plug-in: its check, and the names that come with embgeo."""
+def choose_registry(thing: object) -> Registry[Any]:
     if isinstance(thing, Method):
-        return "methods", check_method, tuple(METHODS)
-    if isinstance(thing, type) and issubclass(thing, Task):
-        return "tasks", check_task, tuple(task.NAME for task in TASKS)
-    return "models", check_model, tuple(model.NAME for model in MODELS)
+        return definitions.REGISTRY
+    is_task = isinstance(thing, type) and issubclass(thing, Task)
+    return tasks.REGISTRY if is_task else models.REGISTRY
 
 
 def load_plugins(paths: Sequence[Path]) -> dict[str, str]:
@@ -120,15 +120,15 @@ def load_plugin(path: Path) -> str:
     before, added = _LOADED.get(path.resolve(), ("", ()))
     if before == digest:
         return digest
-    for kind, name in added:
-        remove(kind, name)
+    for registry, name in added:
+        del registry.added[name]
     _LOADED.pop(path.resolve(), None)
     _ADDING.clear()
     try:
         run_file(path, code)
     except BaseException:
-        for kind, name in _ADDING:
-            remove(kind, name)
+        for registry, name in _ADDING:
+            del registry.added[name]
         raise
     if not _ADDING:
         raise BadOption("registers nothing", where=path, way_out="call register(…) in it")
@@ -175,6 +175,14 @@ def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
             where=" and ".join(map(str, paths)),
             way_out="compare what its functions give with docs/plugins.md; --debug shows where",
         ) from error
+
+
+def list_files() -> list[str]:
+    """Files of registered objects, without those of embgeo; a method has the files of its parts."""
+    things = [thing for registry in REGISTRIES for thing in registry.added.values()]
+    parts = [one for thing in things for one in getattr(thing, "parts", (thing,))]
+    files = {file_of(one) for one in parts if not one.__module__.startswith("embgeo.")}
+    return sorted(file for file in files if file is not None)
 
 
 def find_line(error: BaseException, path: Path) -> str:

@@ -1,7 +1,7 @@
-"""Registry of models, methods and tasks that plug-ins add, by name.
+"""Registries of models, methods and tasks by name, to which plug-ins add.
 
-Files named on the command line add to it by `embgeo.training.plugins`. An installed package does by
-entry points of the groups ``embgeo.train.models``, ``embgeo.train.methods`` and
+Files named on the command line add to them by `embgeo.training.plugins`. An installed package does
+by entry points of the groups ``embgeo.train.models``, ``embgeo.train.methods`` and
 ``embgeo.train.tasks``, whose code is imported once a setting names one of them.
 """
 
@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import NoneType
-from typing import Any, Literal
+from typing import Any, Generic, TypeVar
 
 from embgeo.core.errors import BadOption
 
-Kind = Literal["models", "methods", "tasks"]
+T = TypeVar("T")
 GROUP = "embgeo.train."
 
 #: What a file of settings holds, and None for what it leaves out.
 _DEFAULTS = (bool, int, float, str, list, tuple, dict, NoneType)
 #: A name is that of a folder, too.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-
-_ADDED: dict[Kind, dict[str, Any]] = {"models": {}, "methods": {}, "tasks": {}}
 
 
 def is_name(name: object) -> bool:
@@ -51,55 +49,57 @@ def file_of(thing: object) -> str | None:
     return getattr(sys.modules.get(kind.__module__), "__file__", None)
 
 
-def list_files() -> list[str]:
-    """Files of registered objects, without those of embgeo; a method has the files of its parts."""
-    things = [thing for known in _ADDED.values() for thing in known.values()]
-    parts = [one for thing in things for one in getattr(thing, "parts", (thing,))]
-    files = {file_of(one) for one in parts if not one.__module__.startswith("embgeo.")}
-    return sorted(file for file in files if file is not None)
+class Registry(Generic[T]):
+    """What the settings name: the models, methods or tasks of embgeo and of plug-ins.
 
-
-def add(kind: Kind, name: str, thing: Any) -> None:
-    """Register an object by its name, replacing an earlier one."""
-    _ADDED[kind][name] = thing
-
-
-def remove(kind: Kind, name: str) -> None:
-    """Remove an object."""
-    del _ADDED[kind][name]
-
-
-def list_added(kind: Kind) -> tuple[str, ...]:
-    """Registered names, in the order of registration."""
-    return tuple(_ADDED[kind])
-
-
-def find_added(kind: Kind, name: str, check: Callable[[Any], str]) -> Any | None:
-    """Find an object by name, in files and installed packages; None without one.
-
-    `check`: gives the name of what a package has under this entry point.
-
-    Raises
-    ------
-    BadOption
-        The package cannot be imported, or what it has is not of that kind or name.
+    `known`: those of embgeo by name. `check`: gives the name of what a plug-in adds; ValueError if
+    that cannot be used.
     """
-    if name not in _ADDED[kind]:
-        from importlib.metadata import entry_points
 
-        for entry in entry_points(group=GROUP + kind, name=name):
-            add(kind, name, load_entry(entry, name, check))
-    return _ADDED[kind].get(name)
+    def __init__(
+        self, kind: str, known: Iterable[tuple[str, T]], check: Callable[[Any], str]
+    ) -> None:
+        self.kind, self.known, self.check = kind, dict(known), check
+        #: What files and packages added, in the order of registration.
+        self.added: dict[str, T] = {}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.known, *self.added)
 
-def load_entry(entry: Any, name: str, check: Callable[[Any], str]) -> Any:
-    """Load an entry point; an exception becomes a one-line error."""
-    try:
-        found = entry.load()
-        own = check(found)
-    except Exception as error:
-        cause = f"the plug-in {name!r} of {entry.value} cannot be used ({error})"
-        raise BadOption(cause, way_out="repair or remove the package that installs it") from error
-    if own != name:
-        raise BadOption(f"{entry.value} is named {own!r}, and its entry point {name!r}")
-    return found
+    def find(self, name: str) -> T | None:
+        """Find an object by name, also in installed packages.
+
+        Raises
+        ------
+        BadOption
+            A package cannot be imported, or what it has is not of that kind or name.
+        """
+        if name not in self.names:
+            from importlib.metadata import entry_points
+
+            for entry in entry_points(group=f"{GROUP}{self.kind}s", name=name):
+                self.added[name] = self._load_entry(entry, name)
+        return self.known.get(name) or self.added.get(name)
+
+    def require(self, name: str) -> T:
+        """Find an object by name; `BadOption` without one."""
+        found = self.find(name)
+        if found is None:
+            raise BadOption(
+                f"unknown {self.kind} {name!r}",
+                way_out=f"choose from {', '.join(self.names)}; --plugin adds others",
+            )
+        return found
+
+    def _load_entry(self, entry: Any, name: str) -> T:
+        try:
+            found: T = entry.load()
+            own = self.check(found)
+        except Exception as error:
+            cause = f"the plug-in {name!r} of {entry.value} cannot be used ({error})"
+            way_out = "repair or remove the package that installs it"
+            raise BadOption(cause, way_out=way_out) from error
+        if own != name:
+            raise BadOption(f"{entry.value} is named {own!r}, and its entry point {name!r}")
+        return found

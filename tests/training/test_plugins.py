@@ -23,7 +23,7 @@ from safetensors.numpy import load_file
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
-from embgeo.training import plugins, registry
+from embgeo.training import plugins
 from embgeo.training.loop.run import train_run
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import model_class
@@ -54,7 +54,8 @@ register(Method("mine", "Mine", (CosReg,), {"gamma": 2.0}))
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers, the next one does not see."""
-    monkeypatch.setattr(registry, "_ADDED", {"models": {}, "methods": {}, "tasks": {}})
+    for registry in plugins.REGISTRIES:
+        monkeypatch.setattr(registry, "added", {})
     monkeypatch.setattr(plugins, "_LOADED", {})
 
 
@@ -327,7 +328,7 @@ def test_a_plugin_that_cannot_be_used_is_one_line(text: str, cause: str, tmp_pat
         train(tmp_path, path)
     assert "\n" not in str(error.value)
     assert "mine.py" in str(error.value)
-    assert not any(registry.list_added(kind) for kind in ("models", "methods", "tasks"))
+    assert not any(registry.added for registry in plugins.REGISTRIES)
     assert not (tmp_path / "runs").exists()
 
 

@@ -28,7 +28,7 @@ from embgeo.training.checks import refuse_others
 from embgeo.training.methods import Factorization, Regularizer, Step, Tying
 from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
 from embgeo.training.methods.regularizer import list_settings
-from embgeo.training.registry import check_defaults, check_name, find_added, is_name, list_added
+from embgeo.training.registry import Registry, check_defaults, check_name, is_name
 from embgeo.training.study.training import Role
 
 BASE, PARTS, MODEL = "base", "parts", "model"
@@ -95,8 +95,7 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
     if not defining:
         return find_known(name, name, tables)
     where = f"[method.{name}]"
-    taken = name in METHODS or name in list_added("methods")
-    if taken or not is_name(name):
+    if name in REGISTRY.names or not is_name(name):
         raise BadOption(
             f"{where} defines a method of a name that it cannot have",
             way_out="choose another one of letters, digits, - and _",
@@ -122,16 +121,10 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
 
 def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Method:
     """Find a method of the catalog; an unknown name is refused with suggestions."""
-    if isinstance(name, str) and name in METHODS:
-        return METHODS[name]
-    if isinstance(name, str) and (added := find_added("methods", name, check_method)) is not None:
-        method: Method = added
-        return method
-    known = [
-        *METHODS,
-        *list_added("methods"),
-        *(key for key, table in tables.items() if BASE in table or PARTS in table),
-    ]
+    if isinstance(name, str) and (found := REGISTRY.find(name)) is not None:
+        return found
+    defined = (key for key, table in tables.items() if BASE in table or PARTS in table)
+    known = [*REGISTRY.names, *defined]
     raise refuse_name("method", name, known, None if what == name else what)
 
 
@@ -153,9 +146,12 @@ def check_method(method: Method) -> str:
         if unknown := set(part.NEEDS) - {field.name for field in fields(Step)}:
             raise ValueError(f"{part.__name__} needs {min(unknown)!r}, which no step has")
         check_defaults(part, {k: one.default for k, one in list_settings(part).items()})
-    if method.reference not in ("", method.name, *METHODS, *list_added("methods")):
+    if method.reference not in ("", method.name, *REGISTRY.names):
         raise ValueError(f"its reference {method.reference!r} is not a method")
     return check_name(method.name)
+
+
+REGISTRY: Registry[Method] = Registry("method", METHODS.items(), check_method)
 
 
 def is_regularizer(kind: object) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults
 from embgeo.training.models.awd_lstm import AwdLstm
 from embgeo.training.models.embedding_model import EmbeddingModel
@@ -14,7 +13,7 @@ from embgeo.training.models.llama import Llama
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.transformer_xl import TransformerXL
 from embgeo.training.models.vd_lstm import VdLstm
-from embgeo.training.registry import check_defaults, check_name, find_added, list_added
+from embgeo.training.registry import Registry, check_defaults, check_name
 
 __all__ = [
     "MODELS",
@@ -46,14 +45,7 @@ def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageMode
 
 def model_class(name: str) -> type[LanguageModel]:
     """Find a language model by name, also among plug-ins."""
-    known = {model.NAME: model for model in MODELS}
-    found: type[LanguageModel] | None = known.get(name) or find_added("models", name, check_model)
-    if found is None:
-        names = ", ".join((*known, *list_added("models")))
-        raise BadOption(
-            f"unknown model {name!r}", way_out=f"choose from {names}; --plugin adds others"
-        )
-    return found
+    return REGISTRY.require(name)
 
 
 def check_model(kind: type[LanguageModel]) -> str:
@@ -64,3 +56,8 @@ def check_model(kind: type[LanguageModel]) -> str:
         raise ValueError(f"{kind.__name__} has no layers_of")
     check_defaults(kind, list_defaults(kind))
     return check_name(kind.NAME)
+
+
+REGISTRY: Registry[type[LanguageModel]] = Registry(
+    "model", ((model.NAME, model) for model in MODELS), check_model
+)

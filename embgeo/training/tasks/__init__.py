@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults, refuse_others
-from embgeo.training.registry import check_defaults, check_name, find_added, list_added
+from embgeo.training.registry import Registry, check_defaults, check_name
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
 from embgeo.training.tasks.classification import ClassificationTask
@@ -54,16 +53,10 @@ TASKS: tuple[type[Task], ...] = (
 
 def make_task(config: StudySettings) -> Task:
     """Make the task of a study with its settings."""
-    name = config.task.name
-    known = {kind.NAME: kind for kind in TASKS}
-    found: type[Task] | None = known.get(name) or find_added("tasks", name, check_task)
-    if found is None:
-        names = ", ".join((*known, *list_added("tasks")))
-        raise BadOption(
-            f"unknown task {name!r}", way_out=f"choose from {names}; --plugin adds others"
-        )
-    refuse_others(f"the task {name}", config.task.settings, list_defaults(found))
-    return found(**config.task.settings)
+    name, settings = config.task.name, config.task.settings
+    found = REGISTRY.require(name)
+    refuse_others(f"the task {name}", settings, list_defaults(found))
+    return found(**settings)
 
 
 def check_task(kind: type[Task]) -> str:
@@ -82,3 +75,6 @@ def check_task(kind: type[Task]) -> str:
         raise ValueError(f"better of {odd[0]} is neither higher nor lower")
     check_defaults(kind, list_defaults(kind))
     return check_name(kind.NAME)
+
+
+REGISTRY: Registry[type[Task]] = Registry("task", ((task.NAME, task) for task in TASKS), check_task)
