@@ -216,6 +216,7 @@ def test_tokens_with_newlines_and_spaces_in_a_counts_file(tmp_path: Path) -> Non
         ("the\t3\nof\t-2\n", "line 2: the count '-2' is negative"),
         ("the\t3\nof\t2.5\n", "line 2: the count '2.5' is not a whole number"),
         ("the\t3\nof\t1e5\n", "line 2: the count '1e5'"),
+        ("2020\t0.5\n", "line 1: the count '0.5' is not a whole number; counts are whole numbers"),
         ("3\tthe\n", "'the' is not a whole number; every line is a token, a tab and a count, in "),
         (
             "   3 the\n",

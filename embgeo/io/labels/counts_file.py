@@ -128,7 +128,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
         shown = ascii(text.strip(" ")[:40])
         count = _whole_number(text)
         way_out = _COUNTS
-        if count is None and _whole_number(cells[0]) is not None:
+        if _whole_number(cells[0]) is not None and not side_tables.is_float(text):
             way_out = "every line is a token, a tab and a count, in this order"
         counts.append(_check_count(count, shown, f"line {number:,}", path, way_out))
     tokens, escape_notes = side_tables.unescape(raw, path)
