@@ -15,7 +15,7 @@ from embgeo.core.errors import BadOption
 from embgeo.training.data.byte_pairs import learn_pairs
 from embgeo.training.data.corpus import Corpus, check_splits
 from embgeo.training.data.encoding import SHARE, encode_files
-from embgeo.training.data.layouts import find_layout
+from embgeo.training.data.layouts import SPLITS, find_layout
 from embgeo.training.data.text import hash_files, read_lines
 from embgeo.training.data.tokenizer import Tokenizer, import_tokenizers
 
@@ -132,4 +132,4 @@ def cut_bytes(ids: npt.NDArray[np.int32], lengths: IntArray) -> dict[str, npt.ND
     """Cut off the last tenth of the bytes of a text for validation and test."""
     ends = np.cumsum(lengths[ids])
     places = np.searchsorted(ends, [(1.0 - k * SHARE) * ends[-1] for k in (2, 1)])
-    return dict(zip(("train", "valid", "test"), np.split(ids, places), strict=True))
+    return dict(zip(SPLITS, np.split(ids, places), strict=True))

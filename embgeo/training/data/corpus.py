@@ -61,8 +61,8 @@ class Corpus:
     @property
     def sizes(self) -> dict[str, int]:
         """Tokens of each split."""
-        splits = {"train": self.train, "valid": self.valid, "test": self.test}
-        return {name: len(rows) for name, rows in splits.items() if rows is not None}
+        splits = {split: getattr(self, split) for split in SPLITS}
+        return {split: len(rows) for split, rows in splits.items() if rows is not None}
 
 
 def load_corpus(

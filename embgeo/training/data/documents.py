@@ -15,6 +15,7 @@ from embgeo.training.data.analogies import Analogy
 from embgeo.training.data.encoding import Ids, Words
 from embgeo.training.data.sequences import join_sequences
 from embgeo.training.data.text import (
+    TAG,
     find_ending,
     hash_files,
     is_folder,
@@ -29,7 +30,6 @@ from embgeo.training.study.word_similarity import DECIDING, LEAST_PAIRS, SETS
 HELD_OUT = 50
 FEWEST_TOKENS = 100
 _ENDINGS = (".txt", ".text", ".tokens", ".raw", ".tsv")
-_TAG = re.compile(r"<[^>]{0,40}>")
 _WORD = re.compile(r"\w+")
 
 
@@ -149,7 +149,7 @@ def encode_documents(files: list[Path], words: Words, limit: int | None) -> Iter
     """Yield the words of each document as numbers, `limit` words at most in all."""
     left = limit
     for line in read_texts(files):
-        found = [words[word] for word in _WORD.findall(_TAG.sub(" ", line).lower())][:left]
+        found = [words[word] for word in _WORD.findall(TAG.sub(" ", line).lower())][:left]
         if found:
             yield found
         if left is not None:

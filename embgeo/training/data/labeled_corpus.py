@@ -17,15 +17,15 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.training.data.encoding import Words
 from embgeo.training.data.labeled_texts import LabeledText, find_splits, read_labeled
+from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.sequences import RowSequences, join_sequences
-from embgeo.training.data.text import hash_files
+from embgeo.training.data.text import TAG, hash_files
 from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, ranked
 
 #: One document in this many is for validation, and for testing, where a corpus lacks that part.
 FOLDS = 10
 #: What the name of a training file adds to that of the corpus.
 _SUFFIX = re.compile(r"[._-]?train.*|\.[a-z]+$")
-_TAG = re.compile(r"<[^>]{0,40}>")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _HEADERS = re.compile(r"\A(?:[^\n]+\n)+\n")
 _QUOTED = re.compile(
@@ -63,7 +63,7 @@ class LabeledCorpus:
     @property
     def sizes(self) -> dict[str, int]:
         """Documents of each split."""
-        return {split: len(getattr(self, split)) for split in ("train", "valid", "test")}
+        return {split: len(getattr(self, split)) for split in SPLITS}
 
 
 def load_labeled(
@@ -198,4 +198,4 @@ def split_tokens(text: str, *, strip: bool = False) -> list[str]:
     """Words and punctuation marks in lower case, without tags in angle brackets."""
     if strip:
         text = _QUOTED.sub("", _HEADERS.sub("", text))
-    return _TOKEN.findall(_TAG.sub(" ", text).lower())
+    return _TOKEN.findall(TAG.sub(" ", text).lower())

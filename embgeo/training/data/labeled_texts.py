@@ -9,6 +9,7 @@ from pathlib import Path
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
+from embgeo.training.data.layouts import SPLIT_NAMES
 from embgeo.training.data.text import (
     BYTE_ORDER_MARK,
     find_ending,
@@ -21,8 +22,6 @@ from embgeo.training.data.text import (
 #: A class and a text.
 LabeledText = tuple[str, str]
 
-#: Parts of file names by split, in order of preference.
-SPLIT_NAMES = {"valid": ("valid", "val", "dev"), "test": ("test",)}
 _TEXT_COLUMN, _LABEL_COLUMN = "text", "label"
 
 
@@ -48,8 +47,9 @@ def find_splits(path: Path) -> dict[str, Path]:
         raise cannot_read(train, FileNotFoundError())
     splits = {"train": train}
     if "train" in train.name:
-        for split, names in SPLIT_NAMES.items():
-            places = [train.with_name(train.name.replace("train", name)) for name in names]
+        for split in ("valid", "test"):
+            names = (train.name.replace("train", name) for name in SPLIT_NAMES[split])
+            places = map(train.with_name, names)
             if (found := next((place for place in places if place.is_file()), None)) is not None:
                 splits[split] = found
     return splits

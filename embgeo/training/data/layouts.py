@@ -12,19 +12,14 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
 from embgeo.training.data.text import is_folder
 
-SPLITS = ("train", "valid", "test")
+#: What names of files call each split, in order of preference.
+SPLIT_NAMES = {"train": ("train",), "valid": ("valid", "val", "dev"), "test": ("test",)}
+SPLITS = tuple(SPLIT_NAMES)
 _MOST_FILES = 100_000
 _TEXT = re.compile(r"\.(txt|text|tokens|raw)(\.(gz|xz|bz2))?\Z", re.IGNORECASE)
 _ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)\b", re.IGNORECASE)
-_WORDS = {
-    "train": "train",
-    "training": "train",
-    "valid": "valid",
-    "validation": "valid",
-    "val": "valid",
-    "dev": "valid",
-    "test": "test",
-}
+_WORDS = {name: split for split, names in SPLIT_NAMES.items() for name in names}
+_WORDS |= {"training": "train", "validation": "valid"}
 
 
 @dataclass(frozen=True, slots=True)

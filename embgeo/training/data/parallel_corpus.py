@@ -11,6 +11,7 @@ import numpy as np
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.training.data.byte_pairs import END_ROW, BytePairs
+from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.parallel_texts import (
     Pair,
     PairsBySplit,
@@ -69,8 +70,7 @@ class ParallelCorpus:
     @property
     def sizes(self) -> dict[str, int]:
         """Target tokens of each split, sentence ends included."""
-        splits = ("train", "valid", "test")
-        return {split: len(getattr(self, split).target.rows) for split in splits}
+        return {split: len(getattr(self, split).target.rows) for split in SPLITS}
 
 
 def load_parallel(

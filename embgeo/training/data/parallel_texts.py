@@ -11,15 +11,14 @@ from scipy.sparse.csgraph import connected_components
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.text import list_folder, read_lines
+from embgeo.training.data.layouts import SPLIT_NAMES, SPLITS
+from embgeo.training.data.text import COMPRESSED, list_folder, read_lines
 
 #: A sentence and its translation.
 Pair = tuple[str, str]
 PairsBySplit = dict[str, list[Pair]]
 
-_ENDINGS = ("", ".gz", ".xz", ".bz2")
-#: Beginnings of file names by split, in order of preference.
-_NAMES = {"train": ("train",), "valid": ("valid", "val", "dev"), "test": ("test",)}
+_ENDINGS = ("", *COMPRESSED)
 #: Validation and test of a single file have one pair in this many each, and this many at most.
 PART, MOST = 20, 2_000
 
@@ -32,7 +31,7 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
     split, if not empty.
     """
     found = {}
-    for split, names in _NAMES.items():
+    for split, names in SPLIT_NAMES.items():
         known = (test,) if split == "test" and test else names
         files = [(one, find_other(one, source, target)) for one in list_files(path, source, known)]
         pair = next(((one, other) for one, other in files if other is not None), None)
@@ -121,7 +120,7 @@ def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
     part = min(len(pairs) // PART, MOST) or 1
     place[order] = np.minimum((np.cumsum(sizes[order]) - 1) // part, 2)
     names = ("valid", "test", "train")
-    found: PairsBySplit = {name: [] for name in ("train", "valid", "test")}
+    found: PairsBySplit = {name: [] for name in SPLITS}
     for pair, number in zip(pairs, group, strict=True):
         found[names[place[number]]].append(pair)
     if not all(found.values()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from embgeo.io.bounded.compressed import BoundedStream, codec_of
 from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.bounded.small_files import read_head
 
+#: Endings of compressed files.
+COMPRESSED = (".gz", ".xz", ".bz2")
+#: A tag in angle brackets, such as ``<br />`` and ``<unk>``.
+TAG = re.compile(r"<[^>]{0,40}>")
 _BLOCK = 2**20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -43,7 +48,7 @@ def read_lines(path: Path) -> Iterator[str]:
 def find_ending(path: Path) -> str:
     """The suffix of the name in lower case, before that of a compression."""
     suffixes = [one.lower() for one in path.suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".xz", ".bz2"):
+    if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 

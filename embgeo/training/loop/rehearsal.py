@@ -10,7 +10,7 @@ from embgeo.core.errors import BadOption
 from embgeo.training.data import read_vocabulary
 from embgeo.training.loop.checkpoint import VOCABULARY_NAME
 from embgeo.training.loop.log import check_sinks
-from embgeo.training.loop.process import find_device
+from embgeo.training.loop.process import World, find_device
 from embgeo.training.loop.start import find_start
 from embgeo.training.methods import Factorization, Setup
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
@@ -35,6 +35,7 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
     find_device(config.training.device)
     check_sinks(config.training.sinks)
     task = make_task(config)
+    task.feed(config, dataset, World(), torch.device("cpu"))
     task.rehearse(config, dataset)
     for name in config.compare:
         chosen = find_method(name, config.method)

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, list_defaults, natural, require, whole
+from embgeo.training.checks import flag, natural, require, whole
 from embgeo.training.data.document_batches import DocumentBatch, DocumentBatches, gather
 from embgeo.training.data.labeled_corpus import (
     FOLDS,
@@ -128,8 +128,7 @@ class ClassificationTask(Task):
     ) -> ClassificationScores:
         return ClassificationScores(config, dataset, device)
 
-    def rehearse(self, config: StudySettings, dataset: LabeledCorpus) -> None:
-        self.feed(config, dataset, World(), torch.device("cpu"))
+    def rehearse(self, config: StudySettings, dataset: LabeledCorpus) -> None:  # noqa: ARG002
         refuse_methods(
             config,
             lambda part: bool(part.NEEDS),
@@ -139,7 +138,7 @@ class ClassificationTask(Task):
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
         """Hidden states of every token with their gradients."""
-        settings = {**list_defaults(Rcnn), **config.model.settings}
+        settings = config.model.settings
         width = 2 * settings["d"] + 4 * settings["context"] + 2 * settings["hidden"]
         return 4 * config.training.batch * self.length * int(width)
 
@@ -147,8 +146,7 @@ class ClassificationTask(Task):
 class ClassificationScores(SplitEvaluator):
     """Loss, accuracy and macro-F1 of the other splits."""
 
-    def __init__(self, config: StudySettings, dataset: LabeledCorpus, device: torch.device) -> None:
-        self.config, self.dataset, self.device = config, dataset, device
+    dataset: LabeledCorpus
 
     @torch.no_grad()
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, DocumentOutcomes]:

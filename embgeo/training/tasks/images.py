@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from embgeo.core.values import Quantity
-from embgeo.training.checks import list_defaults
 from embgeo.training.data.document_batches import DocumentBatch
 from embgeo.training.data.images import ImageCorpus, find_digits, load_images
 from embgeo.training.methods import Step
@@ -54,6 +52,6 @@ class ImageTask(ClassificationTask):
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
         """Feature maps of both convolutions with their gradients, of images of 28 × 28."""
-        settings = {**list_defaults(Cnn), **config.model.settings}
-        pixels = math.prod((28, 28))
-        return 8 * config.training.batch * int(settings["filters"]) * (pixels + pixels // 2)
+        pixels = 28 * 28
+        filters = int(config.model.settings["filters"])
+        return 8 * config.training.batch * filters * (pixels + pixels // 2)

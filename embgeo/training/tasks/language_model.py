@@ -155,9 +155,6 @@ class LanguageModeling(Task):
     def evaluator(self, config: StudySettings, dataset: Corpus, device: torch.device) -> Scores:
         return Scores(config.evaluation, dataset, device)
 
-    def rehearse(self, config: StudySettings, dataset: Corpus) -> None:
-        self.feed(config, dataset, World(), torch.device("cpu"))
-
     def check_model(self, config: StudySettings, model: LanguageModel) -> None:
         check_windows(model, config)
         if self.z_loss and getattr(model, "mixture", None) is not None:

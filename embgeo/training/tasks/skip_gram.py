@@ -166,8 +166,7 @@ class SkipGramTask(Task):
     ) -> SimilarityScores:
         return SimilarityScores(self, dataset, device)
 
-    def rehearse(self, config: StudySettings, dataset: DocumentCorpus) -> None:
-        self.feed(config, dataset, World(), torch.device("cpu"))
+    def rehearse(self, config: StudySettings, dataset: DocumentCorpus) -> None:  # noqa: ARG002
         chosen = config.optimizer
         decays = chosen.decay == "all" and chosen.weight_decay != 0.0
         if chosen.kind != "sgd" or chosen.momentum or decays or config.training.clip:

@@ -142,10 +142,13 @@ class Evaluator(Protocol):
         """Notes on the numbers, called after `final`."""
 
 
+@dataclass
 class SplitEvaluator:
     """An evaluator that scores the whole validation and test splits alike."""
 
     config: StudySettings
+    dataset: Any
+    device: torch.device
 
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, Samples | None]:
         """The scores of ``"valid"`` or ``"test"``, and samples for bootstraps."""
@@ -249,7 +252,7 @@ class Task:
         raise NotImplementedError
 
     def rehearse(self, config: StudySettings, dataset: Any) -> None:
-        """Refuse settings that do not fit the data, before anything is trained."""
+        """Refuse settings that do not fit the data, for which `feed` gives batches."""
 
     def check_model(self, config: StudySettings, model: Any) -> None:
         """Refuse settings that do not fit a model, which has no weights yet."""

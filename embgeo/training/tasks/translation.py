@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, list_defaults, natural, nonnegative, require, share, whole
+from embgeo.training.checks import flag, natural, nonnegative, require, share, whole
 from embgeo.training.data.pair_batches import PairBatch, PairBatches, gather_pairs
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams
@@ -180,15 +180,14 @@ class TranslationTask(Task):
     def evaluator(
         self, config: StudySettings, dataset: ParallelCorpus, device: torch.device
     ) -> TranslationScores:
-        return TranslationScores(config, self.search, self.greedy, dataset, device)
+        return TranslationScores(config, dataset, device, self.search, self.greedy)
 
-    def rehearse(self, config: StudySettings, dataset: ParallelCorpus) -> None:
+    def rehearse(self, config: StudySettings, dataset: ParallelCorpus) -> None:  # noqa: ARG002
         if config.training.accumulate > 1:
             raise BadOption(
                 "accumulate of [training] would count tokens of short batches more than others",
                 way_out="make batch of [training] larger instead",
             )
-        self.feed(config, dataset, World(), torch.device("cpu"))
         refuse_methods(
             config,
             lambda part: issubclass(part, AugmentedLoss),
@@ -205,7 +204,7 @@ class TranslationTask(Task):
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
         """Count logits with their gradient, and states of every layer."""
-        settings = {**list_defaults(EncoderDecoder), **config.model.settings}
+        settings = config.model.settings
         width = int(settings["layers"]) * (12 * int(settings["d"]) + int(settings["feedforward"]))
         return 4 * config.training.batch * (2 * n_tokens + 2 * width)
 
@@ -232,11 +231,9 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
 class TranslationScores(SplitEvaluator):
     """Loss of the other splits, and finally BLEU and chrF of their translations."""
 
-    config: StudySettings
+    dataset: ParallelCorpus
     search: BeamSettings
     greedy: bool
-    dataset: ParallelCorpus
-    device: torch.device
 
     def valid(self, model: EncoderDecoder) -> SplitScores:
         scores = self.score(model, self.dataset.valid)
