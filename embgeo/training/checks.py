@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import field, fields
 from typing import Any
 
 from embgeo.core.errors import BadOption
@@ -46,12 +47,18 @@ nonnegative = require_real("from 0", lambda value: value >= 0.0)
 positive = require_real("above 0", lambda value: value > 0.0)
 
 
-def rates(name: str, value: tuple[float, ...]) -> tuple[float, ...]:
-    """Numbers above 0, each once."""
-    for rate in value:
-        positive(name, rate)
-    require(name, list(value), len(set(value)) == len(value), "give each rate once")
-    return value
+def each_once(
+    check: Callable[[str, float], float],
+) -> Callable[[str, tuple[float, ...]], tuple[float, ...]]:
+    """The check of different numbers that pass another check."""
+
+    def check_all(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
+        for value in values:
+            check(name, value)
+        require(name, list(values), len(set(values)) == len(values), "give each once")
+        return values
+
+    return check_all
 
 
 def flag(name: str, value: bool) -> bool:
@@ -64,6 +71,22 @@ def choice(name: str, value: str, known: Collection[str]) -> str:
     """One of the known values."""
     require(name, value, value in known, f"give {' or '.join(known)}")
     return value
+
+
+def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
+    """A field of a dataclass with a check of its value, unless the value is None."""
+    return field(default=default, metadata={"check": check})
+
+
+def check_fields(table: Any, of: str = "") -> None:
+    """Refuse values of a dataclass that do not pass the checks of their fields.
+
+    `of` follows the name of the field in errors.
+    """
+    for entry in fields(table):
+        value = getattr(table, entry.name)
+        if value is not None and "check" in entry.metadata:
+            entry.metadata["check"](f"{entry.name}{of}", value)
 
 
 def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:

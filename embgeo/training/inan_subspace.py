@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.training.checks import check_fields, checked, each_once, positive, unit, whole
 from embgeo.training.data import Batches, columns
 from embgeo.training.loop.checkpoint import MODEL_NAME, write
 from embgeo.training.methods import AugmentedLoss, Step
@@ -58,29 +59,20 @@ class InanSubspace:
         Temperatures at β = 1; empty for no sweep.
     """
 
-    tokens: int = 20_000
-    hidden: int = 300
-    epochs: int = 50
-    batch: int = 10
-    bptt: int = 20
-    lr: float = 1e-2
-    clip: float = 1.0
-    tau: float = 10.0
-    betas: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-    taus: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+    tokens: int = checked(20_000, whole)
+    hidden: int = checked(300, whole)
+    epochs: int = checked(50, whole)
+    batch: int = checked(10, whole)
+    bptt: int = checked(20, whole)
+    lr: float = checked(1e-2, positive)
+    clip: float = checked(1.0, positive)
+    tau: float = checked(10.0, positive)
+    betas: tuple[float, ...] = checked((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0), each_once(unit))
+    taus: tuple[float, ...] = checked((1.0, 2.0, 5.0, 10.0, 20.0, 50.0), each_once(positive))
 
     def check(self) -> None:
         """Refuse settings that make no sense."""
-        for name in ("tokens", "hidden", "epochs", "batch", "bptt", "lr", "clip", "tau"):
-            if not getattr(self, name) > 0:
-                raise BadOption(f"is {getattr(self, name)}", where=name, way_out="give more than 0")
-        if not all(0.0 <= beta <= 1.0 for beta in self.betas):
-            raise BadOption("holds a share outside 0 … 1", where="betas")
-        if not all(tau > 0.0 for tau in self.taus):
-            raise BadOption("holds a temperature that is not above 0", where="taus")
-        for name in ("betas", "taus"):
-            if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise BadOption("holds a value twice", where=name, way_out="give each once")
+        check_fields(self)
         if not self.betas and not self.taus:
             raise BadOption("nothing is swept", where="betas and taus", way_out="give some values")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.training.checks import check_fields, list_defaults, refuse_others
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
@@ -82,27 +82,31 @@ def check(config: StudySettings) -> None:
         if not 0 <= seed < 2**31:
             raise BadOption(f"the seed is {seed}", way_out="give a whole number from 0")
     for table in ("training", "evaluation", "geometry", "optimizer", "tune"):
-        check_fields(table, getattr(config, table))
-    if config.training.patience is not None and config.training.keep != "best":
-        raise BadOption(
-            "patience of [training] ends a run behind its best evaluation",
-            way_out='set keep = "best" in [training]',
-        )
+        check_fields(getattr(config, table), f" of [{table}]")
     if config.task.name != LanguageModeling.NAME:
         refuse_settings(config, {"tune": ("lr",), "training": ("start",)})
-    if config.optimizer.asgd and config.optimizer.kind != "sgd":
-        raise BadOption("asgd averages plain SGD", way_out='set kind = "sgd" in [optimizer]')
-    if config.optimizer.finetune and not config.optimizer.asgd:
-        raise BadOption(
-            "finetune is the second stage of averaged SGD", way_out="set asgd = true in [optimizer]"
-        )
-    if config.optimizer.asgd and config.optimizer.average:
-        raise BadOption("asgd decides itself when to average", way_out="leave average out")
-
-
-def check_fields(name: str, table: Any) -> None:
-    """Refuse values of a table that do not pass the checks of their fields."""
-    for entry in fields(table):
-        value = getattr(table, entry.name)
-        if value is not None and "check" in entry.metadata:
-            entry.metadata["check"](f"{entry.name} of [{name}]", value)
+    training, optimizer = config.training, config.optimizer
+    for wrong, cause, way_out in (
+        (
+            training.patience is not None and training.keep != "best",
+            "patience of [training] ends a run behind its best evaluation",
+            'set keep = "best" in [training]',
+        ),
+        (
+            optimizer.asgd and optimizer.kind != "sgd",
+            "asgd averages plain SGD",
+            'set kind = "sgd" in [optimizer]',
+        ),
+        (
+            optimizer.finetune and not optimizer.asgd,
+            "finetune is the second stage of averaged SGD",
+            "set asgd = true in [optimizer]",
+        ),
+        (
+            optimizer.asgd and optimizer.average,
+            "asgd decides itself when to average",
+            "leave average out",
+        ),
+    ):
+        if wrong:
+            raise BadOption(cause, way_out=way_out)

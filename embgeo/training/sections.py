@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from embgeo.training.checks import natural, nonnegative, positive, rates, several, share, whole
-
-
-def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
-    """A field with a check of its value, unless the value is None."""
-    return field(default=default, metadata={"check": check})
-
+from embgeo.training.checks import (
+    checked,
+    each_once,
+    natural,
+    nonnegative,
+    positive,
+    several,
+    share,
+    whole,
+)
 
 Precision = Literal["float32", "tf32", "bf16"]
 
@@ -282,4 +285,4 @@ class TuneSettings:
         takes the place of `OptimizerSettings.lr` in all runs of the method.
     """
 
-    lr: tuple[float, ...] = checked((), rates)
+    lr: tuple[float, ...] = checked((), each_once(positive))

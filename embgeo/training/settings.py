@@ -124,10 +124,8 @@ class StudySettings:
         found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
         for entry in fields(self):
             if is_dataclass(section := getattr(self, entry.name)):
-                found[entry.name] = to_toml(section)
-        shared = {name: getattr(self.model, name) for name in SHARED_BY_MODELS}
-        found["model"] = {"name": self.model.name, **shared, **to_toml(self.model.settings)}
-        found["task"] = {"name": self.task.name, **to_toml(self.task.settings)}
+                table = to_toml(section)
+                found[entry.name] = table | table.pop("settings", {})
         if self.task == TaskSettings():
             del found["task"]  # as before there were others
         if self.method:
@@ -205,8 +203,9 @@ def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
         for method, own in value.items():
             _require_table(f"method.{method}", own, where)
         return dict(value)
-    if name in ("model", "task"):  # which know their settings themselves
-        common = ("name", *(SHARED_BY_MODELS if name == "model" else ()))
+    known = {entry.name for entry in fields(hint)}
+    if "settings" in known:  # of the model or task, which knows them itself
+        common = known - {"settings"}
         own = {key: entry for key, entry in value.items() if key not in common}
         value = {k: v for k, v in value.items() if k in common} | {"settings": own}
     return parse_table(hint, value, f"[{name}]", where)

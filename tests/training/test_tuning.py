@@ -116,7 +116,7 @@ def test_rates_are_in_the_settings_of_the_study_alone() -> None:
         ("lr", "'lr' is not a list of learning rates; write it as in lr=1e-3"),
         ("lr=fast", "not a list"),
         ("rate=1", "not a list"),
-        ("lr=1,1", "lr of [tune] is [1.0, 1.0]; give each rate once"),
+        ("lr=1,1", "lr of [tune] is [1.0, 1.0]; give each once"),
         ("lr=0.1,-1", "lr of [tune] is -1.0; give a number above 0"),
     ],
 )
