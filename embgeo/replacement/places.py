@@ -71,7 +71,7 @@ def read_edited(data: Bytes, edits: Sequence[Edit], start: int, stop: int) -> It
 
 
 def find_places(checkpoint: Checkpoint, chosen: Tensor) -> list[TensorPlace]:
-    """The place of a tensor, then those of all other tensors with the same bytes.
+    """The place of a tensor, then the places of all other tensors with the same bytes.
 
     A tied model may be stored with both of its matrices, which have to stay equal. UnreadableFile
     unless the checkpoint consists of safetensors files.

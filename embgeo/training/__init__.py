@@ -1,5 +1,4 @@
-"""Training of language models with the cures for degenerate embeddings; needs torch.
+"""Training of language models with methods against degenerate embeddings; needs torch.
 
-This part stands apart: it talks to the rest of the package through files. Nothing here is imported
-before it is asked for.
+This part hands its results to the rest of the package in files, and is imported only on demand.
 """

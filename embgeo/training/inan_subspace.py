@@ -1,9 +1,9 @@
 """Figure 1 of Inan et al. 2017: the augmented loss aligns the output space with the input space.
 
-The loss is β·J_aug·τ²|V| + (1 − β)·J of an untied two-layer LSTM without any regularization, whose
-input embedding has rows of norm 1, on 20,000 contiguous words. Swept are β at one temperature, and
-the temperature at β = 1. What is measured afterwards is the distance between the column spaces of
-input embedding and output weights, from the saved model.
+The loss is β·J_aug·τ²|V| + (1 − β)·J. The model is an untied two-layer LSTM without regularization,
+whose input embedding has rows of norm 1; the text has 20,000 contiguous words. One sweep varies β
+at one temperature, the other the temperature at β = 1. The distance between the column spaces of
+input embedding and output weights is measured on the saved models.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ DEVIATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class InanSubspace:
-    """Settings of the experiment; the defaults are those of the paper, as far as stated.
+    """Settings of the experiment; the defaults are from the paper where it states them.
 
     Attributes
     ----------
     tokens : int
-        Contiguous words that are trained on.
+        Contiguous words to train on.
     hidden : int
         Units of each of the two layers, and width of the embedding.
     lr : float
-        The highest of the run.
+        The highest learning rate of the run.
     clip : float
         Largest norm of the gradient.
     tau : float
-        The temperature at which β is swept.
+        The temperature of the sweep over β.
     betas : tuple of float
         Empty for no sweep of β.
     taus : tuple of float
@@ -95,7 +95,7 @@ class Point:
     ----------
     sweep : {"beta", "tau"}
     value : float
-        Of the parameter that is swept.
+        The value of the parameter that the sweep varies.
     """
 
     sweep: str
@@ -105,7 +105,7 @@ class Point:
 
     @property
     def folder(self) -> str:
-        """Folder of its files, relative to that of the experiment."""
+        """Folder of its files, relative to the folder of the experiment."""
         short = f"{self.value:g}"
         exact = short if float(short) == self.value else repr(self.value)
         return f"{self.sweep}/{self.sweep}={exact}"
@@ -148,9 +148,9 @@ def train_point(
 
     The file holds ``encoder.weight`` (rows of norm 1) and ``decoder.weight``.
 
-    `rows`: the text, as rows of the vocabulary. `n_tokens`: size of the vocabulary. `folder`: made
-    if need be. `advance`: called after a step. Returns the mean cross-entropy of the last epoch,
-    in nats.
+    `rows`: the text, as rows of the vocabulary. `n_tokens`: size of the vocabulary. `folder`:
+    created if it does not exist. `advance`: called after a step. Returns the mean cross-entropy of
+    the last epoch, in nats.
     """
     torch.manual_seed(seed)
     model = UntiedLstm(n_tokens, settings.hidden).to(device)

@@ -1,9 +1,9 @@
-"""Models, methods and tasks from files of the user, which are named on the command line.
+"""Models, methods and tasks from Python files of the user.
 
-A plug-in is Python code, and loading it runs it. It happens for a file that somebody names with
-``--plugin`` (or as `plugins` of `embgeo.train`) and for nothing else: never for what a checkpoint,
-a folder of runs or a file of settings names. Those record the SHA-256 of the plug-ins that a study
-was begun with, and whoever goes on with it names the same files again.
+Loading a plug-in runs its code. Only files that the user names with ``--plugin`` (or as `plugins`
+of `embgeo.train`) are loaded, never files that a checkpoint, a folder of runs or a file of settings
+names. The settings of a study record the SHA-256 of its plug-ins; to resume the study, the user
+names the same files again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from embgeo.training.tasks import Task
 
 _CORRECT = "correct it there"
 REGISTRIES: tuple[Registry[Any], ...] = (models.REGISTRY, definitions.REGISTRY, tasks.REGISTRY)
-#: What files were loaded by this process: by path, the SHA-256 and what they added.
+#: Files that this process loaded: path → SHA-256, and the names that it registered.
 _LOADED: dict[Path, tuple[str, tuple[tuple[Registry[Any], str], ...]]] = {}
-#: What the file that is being loaded has added so far.
+#: Names that the current file has registered so far.
 _ADDING: list[tuple[Registry[Any], str]] = []
 
 
@@ -82,8 +82,8 @@ def load_plugins(paths: Sequence[Path]) -> dict[str, str]:
     Parameters
     ----------
     paths : sequence of Path
-        A file that this process loaded before is run again only if it has changed; what it added
-        is forgotten first.
+        A file that this process loaded before is run again only if it has changed; its earlier
+        registrations are removed first.
 
     Returns
     -------
@@ -153,11 +153,11 @@ def run_file(path: Path, code: bytes) -> None:
 
 @contextmanager
 def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
-    """Turn errors of a training with plug-ins into one line with file and, if known, line.
+    """Turn exceptions of a training with plug-ins into one-line errors with file and line.
 
-    Those of installed packages are known by the modules of what they add. An error that no line of
-    a plug-in raised is most often about what it gave: it names the files, too. What embgeo says
-    itself, and what the machine lacks, stays as it is.
+    Plug-ins of installed packages are recognized by the modules of the objects that they register.
+    An exception that no line of a plug-in raised is usually about a value that it returned, so the
+    error names the files, too. Errors of embgeo, the operating system and lacking memory are kept.
     """
     try:
         yield

@@ -18,9 +18,9 @@ from embgeo.core.errors import BadOption
 T = TypeVar("T")
 GROUP = "embgeo.train."
 
-#: What a file of settings holds, and None for what it leaves out.
+#: Types that a file of settings can hold; None stands for a setting that is left out.
 _DEFAULTS = (bool, int, float, str, list, tuple, dict, NoneType)
-#: A name is that of a folder, too.
+#: A name is also the name of a folder.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -73,7 +73,7 @@ class Registry(Generic[T]):
         Raises
         ------
         BadOption
-            A package cannot be imported, or what it has is not of that kind or name.
+            A package cannot be imported, or its entry point has another kind or name.
         """
         if name not in self.names:
             from importlib.metadata import entry_points

@@ -57,7 +57,7 @@ def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a value to what TOML can hold."""
+    """The table without unset values, which TOML cannot hold."""
     return {name: value for name, value in table.items() if value is not None}
 
 

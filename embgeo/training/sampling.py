@@ -31,13 +31,13 @@ def sample_rows(
     prompt : sequence of int
         Rows, one at least.
     length : int
-        How many are drawn.
+        Number of rows to draw.
     window : int
-        How many of the last rows a model without a state sees; as many as it was trained with.
+        Number of last rows that a model without a state sees: its training window.
     temperature : float
         Below 1 likely tokens become more likely, above 1 less likely.
     seed : int
-        Of the draws: the same seed gives the same rows.
+        Random seed; the same seed gives the same rows.
     never : collection of int
         Rows that are not drawn.
 

@@ -30,16 +30,16 @@ class DataSettings:
         A file or a folder.
     unit : {"stream", "sentences"}, optional
     min_count, size : int, optional
-        How often a token occurs in the training split to have a row; how many rows at most.
+        Fewest occurrences in the training split for a token to have a row; most rows.
     tokenizer : str, optional
         A ``tokenizer.json``.
     bpe : int, optional
-        Rows of a byte-level tokenizer that is learned from the training split, in place of words.
+        Rows of a byte-level tokenizer to learn from the training split, in place of words.
     tokens : int, optional
         Number of tokens of the training split to use, from its start.
     shuffle : bool
-        Whether the training split of a text without splits is shuffled in pieces of some 1,000
-        tokens; with one seed for all runs.
+        Whether to shuffle the training split of a text without splits in pieces of about 1,000
+        tokens; all runs use the same seed.
     """
 
     path: str = ""
@@ -68,10 +68,9 @@ class ModelSettings:
     ----------
     name : str
     bias_init : {"zeros", "log-counts"}
-        What the output bias of any architecture starts at. "log-counts": the logarithm of each
-        token's share of the training split, which makes a unigram model of the start. From zeros,
-        a bias cannot get there in a short training, and the geometry of the embedding is mostly
-        the frequencies that the bias does not carry.
+        Initial output bias of any architecture. "log-counts": the logarithm of each token's share
+        of the training split, so that training starts as a unigram model. Starting at zeros, the
+        bias does not reach it in a short training, and the embedding carries the frequencies.
     """
 
     name: str = "awd-lstm"
@@ -87,34 +86,34 @@ class OptimizerSettings:
     ----------
     kind : {"adamw", "adam", "sgd"}
     lr : float
-        The highest of the schedule.
+        The highest learning rate of the schedule.
     weight_decay, betas, eps, momentum
-        Of the optimizer, as far as it has them.
+        Parameters of the optimizer, where it has them.
     embedding_lr : float, optional
-        The rate of the embeddings (input, output and positions) in terms of `lr`; by default 1.
+        Learning rate of the embeddings (input, output and positions) as a multiple of `lr`; by
+        default 1.
     decay : {"matrices", "weights", "all"}
-        What `weight_decay` holds for. "matrices": the weight matrices of layers, which leaves out
-        biases, gains of norms, and embeddings (input, output and positions, plain or factored).
-        "weights": these embeddings, too, where they are plain.
-        "all": everything that is trained, as AWD-LSTM was published.
+        Which parameters `weight_decay` applies to. "matrices": weight matrices of layers, but not
+        biases, gains of norms, or embeddings (input, output and positions, plain or factored).
+        "weights": plain embeddings, too. "all": every parameter, as in the published AWD-LSTM.
     schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"}
     warm_up, start, end : float
-        Of one-cycle: the share of the run in which the rate rises, and its factors at both ends;
-        `end` of linear and cosine, too.
+        one-cycle: the share of the run in which the rate rises, and its factors at both ends;
+        linear and cosine have `end`, too.
     after, rate : int, float
-        Of epoch-decay: epochs with the full rate, and the factor of each epoch from then on.
+        epoch-decay: epochs with the full rate, and the factor of each later epoch.
     warm_up_steps : int
-        Of inverse-sqrt and cosine: steps of the optimizer in which the rate rises.
+        inverse-sqrt and cosine: steps in which the rate rises.
     asgd : bool
-        Average from the moment on that the validation loss no longer falls (NT-ASGD).
+        Average the weights once the validation loss no longer falls (NT-ASGD).
     window : int
-        Evaluations, the last ones, that NT-ASGD does not compare with.
+        Number of latest evaluations that NT-ASGD does not compare with.
     finetune : int, optional
-        Epochs of a second stage at most, at the full rate, that begins from the averaged weights
-        and averages from its first step on; it ends once the validation loss no longer falls. 0
+        At most this many epochs of a second stage at the full rate, which starts from the averaged
+        weights, averages from its first step, and ends once the validation loss no longer falls; 0
         for none.
     average : float
-        Share of the run, at its end, whose weights are averaged for evaluation; 0 for none.
+        Share of the run, at its end, over which weights are averaged for evaluation; 0 for none.
     """
 
     kind: Literal["adamw", "adam", "sgd"] = "adamw"
@@ -152,45 +151,44 @@ class TrainingSettings:
     batch, bptt : int
         Streams side by side over all processes, and the steps back in time.
     windows : {"streams", "random"}, optional
-        "streams": each window of a stream follows on the one before, with its state; by default.
-        "random": each epoch cuts the text at other places, and takes the windows in an order that
-        is drawn, each from an empty state.
+        "streams", the default: each window continues the one before it, with its state. "random":
+        each epoch cuts the text at other places, and shuffles the windows, each without a state.
     random_lengths : bool
         Windows of random length, and a learning rate in proportion (AWD-LSTM).
     sum_over_steps : bool
-        The loss is summed over the steps of a window and averaged over streams, as learning rates
-        and clipping of older recipes expect; otherwise the mean over all positions.
+        Sum the loss over the steps of a window and average it over streams, as learning rates and
+        clipping of older recipes expect; otherwise average over all positions.
     clip : float
         Largest norm of the gradient; 0 for none.
     accumulate : int
-        Windows to one step of the optimizer.
+        Windows per step of the optimizer.
     precision : {"float32", "tf32", "bf16"}
         tf32 has an effect on CUDA only; bf16 is autocast.
     device : str
         auto, cpu, cuda, cuda:1, mps, …
     threads : int, optional
-        Of the CPU; by default as many as torch takes. Sums are rounded otherwise with others, so
-        that a run gives the same bytes only with as many.
+        CPU threads; by default torch decides. Another number rounds sums differently: runs are
+        equal bit for bit only with the same number.
     patience : int, optional
         Evaluations in a row without a lower validation loss after which the run ends; with
         ``keep = "best"``.
     keep : {"last", "best"}
-        Which weights the run ends with: the last ones, or those with the lowest validation loss.
+        Which weights the run keeps: the last ones, or the ones with the lowest validation loss.
     log_every : int
         Steps between two lines of training loss.
     log_updates : bool, optional
-        Whether these lines also say how long the gradient of each matrix is, before clipping, and
-        by which share of its length the step changes it.
+        Whether these lines also have, for each matrix, the norm of its gradient before clipping and
+        the relative size of its update.
     save_seconds : float
         Time between two saves of the state; the end of an epoch is always one.
     save_steps : int, optional
         Steps between two saves.
     budget : float, optional
-        Seconds that all runs of the comparison may take; `epochs` was fitted to them.
+        Seconds for all runs of the comparison, to which `epochs` was fitted.
     sinks : tuple of str
-        Where the numbers go besides ``metrics.jsonl``: tensorboard, wandb.
+        Loggers in addition to ``metrics.jsonl``: tensorboard, wandb.
     start : str, optional
-        A finished run whose weights a run begins with, or a folder with one of the same method and
+        A finished run with the initial weights, or a folder with such a run for each method and
         seed.
     """
 
@@ -227,19 +225,18 @@ class EvaluationSettings:
         Steps between two evaluations on the validation split; by default once an epoch.
     batch : int
     tokens : int, optional
-        Number of tokens of each split to evaluate, from its start. By default all of them; in a
-        run whose `steps` are given, as many as a quarter of the tokens that it trains on, and
-        20,000 at least.
+        Number of tokens of each split to evaluate, from its start. By default all; with
+        `TrainingSettings.steps`, a quarter of the tokens that the run trains on, at least 20,000.
     bptt : int, optional
-        Tokens of a window: 70 for recurrent models, for which it changes nothing. Others see their
-        window alone, or a memory next to it; for them it is `bptt` of the training, since they
-        have learned nothing of positions beyond.
+        Tokens of a window. By default 70 for recurrent models, whose scores do not depend on it.
+        Other models see only their window, and perhaps a memory: by default `bptt` of the training,
+        because they have not learned later positions.
     stride : int, optional
         Tokens from one window to the next, for models without a state: windows overlap, and each
         token is scored once, with as much context as its window has. By default `bptt`.
     memory, clamp : int, optional
-        For models with a memory: how many tokens it holds, and the distance that larger ones count
-        as; by default those of the training. A model trained with a memory of 0 keeps it.
+        For models with a memory: its number of tokens, and the distance to which longer ones are
+        clamped; by default as in training. A model trained with a memory of 0 has none.
     same_length : bool, optional
         For models with a memory: whether each token sees no more tokens than the memory holds.
     popular : float
@@ -247,9 +244,9 @@ class EvaluationSettings:
     test : bool
         Evaluate the test split at the end, if there is one.
     cache, dynamic : bool
-        At the end also with a continuous cache, and by dynamic evaluation.
+        Also evaluate with a continuous cache, and dynamically, at the end.
     logit_rank : bool, optional
-        At the end also the rank of the log-probabilities of 4·(d + 2) contexts.
+        Also compute the rank of the log-probabilities of 4·(d + 2) contexts at the end.
     """
 
     every: int | None = checked(None, whole)
@@ -281,8 +278,8 @@ class TuneSettings:
     Attributes
     ----------
     lr : tuple of float
-        Each is tried with the first seed; that with the lowest perplexity on the validation split
-        takes the place of `OptimizerSettings.lr` in all runs of the method.
+        Each is tried with the first seed. The one with the lowest validation perplexity replaces
+        `OptimizerSettings.lr` in all runs of the method.
     """
 
     lr: tuple[float, ...] = checked((), each_once(positive))

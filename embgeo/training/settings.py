@@ -33,7 +33,7 @@ from embgeo.training.sections import (
 #: The settings of a comparison, in its folder.
 STUDY_SETTINGS_NAME = "train.toml"
 
-#: Settings that come with the package, those for a CPU first.
+#: Settings that come with the package, for a CPU first.
 PRESETS = (
     "tiny-cpu",
     "overfit-cpu",
@@ -64,11 +64,11 @@ PRESETS = (
 #: Settings of [model] that do not depend on the architecture.
 SHARED_BY_MODELS = ("bias_init",)
 
-#: Of [optimizer], what goes to the optimizer and what to the schedule.
+#: Settings of [optimizer] for the optimizer and for the schedule.
 OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
 OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate", "warm_up_steps")
 
-#: A setting that chooses, and what belongs to the choice; None for all but what models share.
+#: A setting that chooses, and the settings that depend on it; None: all but the shared ones.
 CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("data", "tokenizer", ("size", "min_count", "bpe")),
     ("data", "bpe", ("size", "min_count", "tokenizer", "unit")),
@@ -81,7 +81,7 @@ CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """All settings of a study; with one method and one seed, those of a run.
+    """All settings of a study, or with one method and one seed of a run.
 
     Attributes
     ----------
@@ -89,11 +89,11 @@ class StudySettings:
         Names of methods.
     seeds : tuple of int
     method : dict
-        Settings of methods by name, where they are not the usual ones: ``[method.cosreg]``. With
-        ``base`` or ``parts`` they define a method; see `embgeo.training.methods.definitions`.
+        Settings of methods that differ from their defaults: ``[method.cosreg]``. With ``base`` or
+        ``parts`` they define a method; see `embgeo.training.methods.definitions`.
     plugins : dict of str to str
-        SHA-256 of each file of a plug-in, by its name, that was loaded when the study began.
-        Reading settings loads none.
+        SHA-256 of each plug-in file that the study was started with, by its name. Reading settings
+        loads none.
     """
 
     compare: tuple[str, ...] = ("mle",)
@@ -127,7 +127,7 @@ class StudySettings:
                 table = to_toml(section)
                 found[entry.name] = table | table.pop("settings", {})
         if self.task == TaskSettings():
-            del found["task"]  # as before there were others
+            del found["task"]  # the default, which earlier versions did not write
         if self.method:
             found["method"] = to_toml(self.method)
         if self.plugins:
@@ -217,10 +217,10 @@ def _require_table(name: str, value: Any, where: Where) -> None:
 
 
 def merge_tables(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with some of their values replaced; None takes a key away.
+    """Replace some values of settings; None removes a key.
 
-    Where another model, optimizer or schedule is chosen, the settings of the one before go; with a
-    tokenizer, which has a vocabulary of its own, those of the vocabulary.
+    A change of model, optimizer or schedule removes the settings of the earlier one. A tokenizer
+    removes the settings of the vocabulary, because it has its own.
     """
     merged = dict(tables)
     for name, key, belonging in CHOICES:

@@ -1,4 +1,4 @@
-"""How a new row is made: one module a method, in the order in which they are listed."""
+"""Methods that make new rows, one module each, in the order in which they are listed."""
 
 from __future__ import annotations
 

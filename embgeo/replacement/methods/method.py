@@ -1,4 +1,4 @@
-"""What a replacement method is, and what it may use."""
+"""The protocol of replacement methods, and their input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """What new rows can be made of."""
+    """The sources of new rows."""
 
     #: The matrix whose rows are replaced.
     input: RowSurvey

@@ -28,8 +28,8 @@ class Window(NamedTuple):
     inputs, targets : Tensor of int64
         Shape (T, B); `targets` is one token later.
     length_ratio : float
-        Factor of the learning rate: T/bptt where lengths are random, so that a token counts alike
-        in long and short windows; 1 where lengths are fixed.
+        Factor of the learning rate: T/bptt for random lengths, so that a token has the same weight
+        in long and short windows; 1 for fixed lengths.
     first : bool
         Whether the streams begin here, so that the model starts from its initial state.
     """
@@ -272,7 +272,7 @@ class RandomWindows(DrawnBatches):
 
 
 def split_batch(batch: int, unit: str, world: World) -> slice:
-    """The part of a batch that this process takes, as large as that of any other."""
+    """The part of a batch for this process; all processes get equal parts."""
     if batch % world.size:
         raise BadOption(
             f"a batch of {batch:,} {unit} cannot be split over {world.size} processes",

@@ -36,7 +36,7 @@ def learn_pairs(
 class BytePairs(Tokenizer):
     """Byte-pair encoding of characters, with spaces as characters of their own.
 
-    Characters that the text lacks are left out of what is encoded.
+    Characters that the learned text lacks are dropped.
 
     `sentences`: the text to learn from. `size`: pieces at most, `END` among them.
 

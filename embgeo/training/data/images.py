@@ -1,4 +1,4 @@
-"""Images with classes: IDX files like those of MNIST, and the digits of scikit-learn."""
+"""Images with classes: IDX files as of MNIST, and the digits of scikit-learn."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, ranked
 
 #: One document in this many is for validation, and for testing, where a corpus lacks that part.
 FOLDS = 10
-#: What the name of a training file adds to that of the corpus.
+#: The part of the name of a training file that follows the name of the corpus.
 _SUFFIX = re.compile(r"[._-]?train.*|\.[a-z]+$")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _HEADERS = re.compile(r"\A(?:[^\n]+\n)+\n")

@@ -28,8 +28,8 @@ _TEXT_COLUMN, _LABEL_COLUMN = "text", "label"
 def find_splits(path: Path) -> dict[str, Path]:
     """Find the files of the splits in a folder, or next to a training file.
 
-    Next to a file with "train" in its name, those with "test", "dev", "valid" or "val" in its place
-    are the other splits. A file without "train" in its name is cut.
+    Next to a file with "train" in its name, files with "test", "valid", "val" or "dev" instead are
+    the other splits. A file without "train" in its name is cut into splits.
     """
     train = path
     if is_folder(path):
@@ -56,7 +56,7 @@ def find_splits(path: Path) -> dict[str, Path]:
 
 
 def read_labeled(path: Path) -> list[LabeledText]:
-    """Read the documents of a file, whose format its name tells.
+    """Read the documents of a file, in the format of its suffix.
 
     ``.jsonl``: objects with ``label`` and ``text``. ``.csv`` and ``.tsv``: with a header, the
     columns of these names; without, the class comes first, and the text is the last column of a

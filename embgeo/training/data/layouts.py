@@ -12,7 +12,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
 from embgeo.training.data.text import is_folder
 
-#: What names of files call each split, in order of preference.
+#: Names of the splits in file names, in order of preference.
 SPLIT_NAMES = {"train": ("train",), "valid": ("valid", "val", "dev"), "test": ("test",)}
 SPLITS = tuple(SPLIT_NAMES)
 _MOST_FILES = 100_000

@@ -148,7 +148,7 @@ class NeighborBatches(DrawnBatches):
         super().__init__(self.blocks * self.per_block)
 
     def draw_order(self) -> None:
-        """Forget the block of another epoch; `draw_block` draws those of this one."""
+        """Forget the block of another epoch; `draw_block` draws the blocks of this one."""
         self.drawn: tuple[int, Tensor, Tensor] | None = None
 
     def take(self) -> NeighborBatch:

@@ -34,7 +34,7 @@ class PairBatch(NamedTuple):
     units : float
         Targets of all processes, divided by the number of processes.
     counts : bool
-        False where the pairs only keep busy a process without any of its own.
+        False if the process has no pairs of its own in this step, and these are a stand-in.
     """
 
     source: Tensor
@@ -68,7 +68,7 @@ class PairBatches(DrawnBatches):
                 f"{longer.max():,}",
                 way_out="make batch of [training] larger, or length of [task] smaller",
             )
-        # Sorted lengths, and so the cuts, are those of every epoch.
+        # Sorted lengths, and so the cuts, are the same in every epoch.
         self.cuts = cut_batches(longer[np.lexsort((source, target))], batch)
         super().__init__(len(self.cuts) - 1)
 

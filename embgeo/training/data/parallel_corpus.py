@@ -49,11 +49,11 @@ class ParallelCorpus:
     Attributes
     ----------
     vocabulary : Vocabulary
-        Counts are those of both sides if both languages share one matrix, else of the target.
+        Counts are over both sides if both languages share one matrix, else over the target.
     pieces : BytePairs
         The pieces of this vocabulary.
     source_vocabulary : Vocabulary, optional
-        That of the source, if it has a matrix of its own.
+        The vocabulary of the source, if it has a matrix of its own.
     """
 
     name: str

@@ -99,7 +99,7 @@ def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -
 
 
 def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:
-    """The pairs without an empty side, of which there has to be one."""
+    """The pairs without an empty side, at least one."""
     full = [pair for pair in pairs if all(pair)]
     if not full:
         raise UnreadableFile("it has no sentences", where=path, way_out="give sentences")

@@ -46,7 +46,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def find_ending(path: Path) -> str:
-    """The suffix of the name in lower case, before that of a compression."""
+    """The suffix of the name in lower case, without the suffix of a compression."""
     suffixes = [one.lower() for one in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()

@@ -16,7 +16,7 @@ from embgeo.training.data.vocabulary import Vocabulary
 
 #: Names of the token that ends a text, in order of preference.
 ENDS = ("<eos>", "</s>", "<|endoftext|>", "<|end_of_text|>", "[EOS]", "[SEP]")
-#: Lines that are encoded together: what the library returns takes kilobytes a line.
+#: Lines to encode together: the library returns kilobytes for each line.
 AT_ONCE = 10_000
 
 
@@ -33,11 +33,11 @@ def import_tokenizers(user: str, extra: str = "train") -> Any:
 class Tokenizer:
     """Pieces of words as the ids of a tokenizer.
 
-    Special tokens around the input, truncation and padding, which many ``tokenizer.json`` files ask
-    for, are left out.
+    Special tokens around the input, truncation and padding are turned off, although many
+    ``tokenizer.json`` files request them.
 
-    `path`: a ``tokenizer.json``, or what errors name instead. `text`: the content of a
-    ``tokenizer.json`` that was learned; names of special tokens in a line are then plain text.
+    `path`: a ``tokenizer.json``, which errors name. `text`: the content of a learned
+    ``tokenizer.json``; names of special tokens in a line are then plain text.
     """
 
     def __init__(self, path: Path | None, text: str | None = None) -> None:

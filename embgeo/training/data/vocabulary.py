@@ -165,7 +165,7 @@ def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Read what `write_vocabulary` wrote; special tokens are known by their names."""
+    """Read a file of `write_vocabulary`; special tokens are recognized by their names."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:

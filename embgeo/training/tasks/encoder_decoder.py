@@ -24,7 +24,7 @@ SOURCE_TENSOR = "source.weight"
 class EncoderDecoder(EmbeddingModel):
     """An encoder of the source, and a decoder that attends to it and to the target so far.
 
-    ``embedding`` is that of the target, with ``tied = "three-way"`` also that of the source.
+    ``embedding`` belongs to the target, and with ``tied = "three-way"`` also to the source.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class EncoderDecoder(EmbeddingModel):
     norm : {"before", "after"}
         Whether to normalize before each layer, or after each addition as published.
     tied : {"three-way", "decoder", "none"}
-        Which matrices are shared: all three, those of the target and the output, or none.
+        Which matrices are shared: all three, target and output, or none.
     bias : bool
         Whether the output layer has a bias.
 
@@ -101,7 +101,7 @@ class EncoderDecoder(EmbeddingModel):
         return torch.randn(n, self.d) / math.sqrt(self.d)
 
     def get_source_embeddings(self) -> nn.Embedding | None:
-        """The embedding of the source, if it is not that of the target."""
+        """The embedding of the source, if it has its own."""
         return self.source
 
     def embedding_parameters(self) -> list[Tensor]:

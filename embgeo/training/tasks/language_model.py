@@ -229,7 +229,7 @@ def limit_evaluation(config: StudySettings) -> EvaluationSettings:
 def resolve_windows(
     found: EvaluationSettings, trained: int, kind: type[LanguageModel]
 ) -> EvaluationSettings:
-    """Choose the windows of evaluation: those of training if they limit the context of tokens.
+    """Choose the windows of evaluation: as in training if they limit the context of tokens.
 
     `trained`: tokens of a training window.
     """

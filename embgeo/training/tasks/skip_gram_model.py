@@ -62,6 +62,6 @@ def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: in
     (S, d). `number`: k.
     """
     near = F.softplus(-(words * contexts).sum(dim=1)).mean()
-    # The gradient of a sum is one number, that of a mean a whole matrix.
+    # The gradient of a sum is one number, the gradient of a mean a whole matrix.
     far = F.softplus(words @ negatives.T).sum()
     return near + far * (number / (len(words) * len(negatives)))

@@ -68,7 +68,7 @@ class Batch(Protocol):
     length_ratio : float
         Factor of the learning rate of the step; usually 1.
     first : bool
-        Whether to start from an initial state instead of that of the batch before.
+        Whether to start from an initial state instead of the state after the batch before.
     """
 
     @property
@@ -128,12 +128,12 @@ class Losses:
 class Evaluator(Protocol):
     """Evaluates the model of a run on held-out data.
 
-    If evaluation takes long, it may have ``sample()`` for estimates of time: an evaluator of a part
-    of the data, and how much longer `valid` and `final` of all data take.
+    A slow evaluator may have ``sample()`` for estimates of time: an evaluator of a part of the
+    data, and how much longer `valid` and `final` take on all data.
     """
 
     def valid(self, model: Any) -> SplitScores:
-        """Scores of the validation split; the best weights are those with the lowest ``"loss"``."""
+        """Scores of the validation split; the lowest ``"loss"`` marks the best weights."""
 
     def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
         """Final scores of the validation and, if any, test split, and samples for bootstraps."""
@@ -182,7 +182,7 @@ class Task:
     QUALITY : str
         The score that decides a comparison.
     SCORES : tuple of str
-        The scores to log, of those from the `Evaluator`.
+        Scores of the `Evaluator` to log.
     QUANTITIES : tuple of Quantity
         Definitions of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` is the good direction.
     SPARSE : bool
@@ -219,7 +219,7 @@ class Task:
         return config
 
     def load(self, config: StudySettings) -> Any:
-        """Read the data, a `Dataset`; `BadOption` or `UnreadableFile` for what cannot be read."""
+        """Read the data, a `Dataset`; `BadOption` or `UnreadableFile` if that is impossible."""
         raise NotImplementedError
 
     def build(self, config: StudySettings, method: Method, dataset: Any) -> Any:

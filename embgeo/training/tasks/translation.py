@@ -282,8 +282,8 @@ class TranslationScores(SplitEvaluator):
     def sample(self) -> tuple[TranslationScores, float, float]:
         """An evaluator of a batch of each split, and how much longer `valid` and `final` take.
 
-        Translations have at most the length of their sources, as those of an untrained model would
-        not end before their limit.
+        Translations have at most the length of their sources, because an untrained model would
+        continue to the limit.
         """
         n, given = self.config.evaluation.batch, self.dataset
         valid, test = (one.select(np.arange(len(one))[:n]) for one in (given.valid, given.test))
