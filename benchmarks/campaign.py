@@ -30,11 +30,10 @@ from embgeo.training.settings import read_settings
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.deciding import (
     adjust_claims,
+    compare_with_control,
     describe_quality,
-    difference_text,
     quality_name,
 )
-from embgeo.training.study.effects import list_quality_effects
 from embgeo.training.study.run_result import is_finished
 from embgeo.training.study.training import Training
 from embgeo.workflows.train_monitor import RunMonitor
@@ -234,12 +233,13 @@ def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:
     yield "```text"
     yield from table(study)
     yield "```"
-    quality = describe_quality(quality_name(study.runs))
-    yield f"\n| method | compared with | seeds | {quality}, difference |"
+    quality = quality_name(study.runs)
+    yield f"\n| method | compared with | seeds | {describe_quality(quality)}, difference |"
     yield "|---|---|---|---|"
-    for effect in list_quality_effects(study):
-        difference = difference_text(effect.held, relative=effect.relative)
-        yield f"| `{effect.method}` | `{effect.reference}` | {effect.held.n} | {difference} |"
+    for method in study.methods:
+        held = compare_with_control(study, method, quality)
+        if held is not None:
+            yield f"| `{method.name}` | `{method.reference}` | {held.seeds} | {held.text} |"
     for source in dict.fromkeys(one.source.partition(",")[0] for one in study.outcomes):
         yield f"\n## {source}\n"
         yield f"| {' | '.join(HEADS)} |"

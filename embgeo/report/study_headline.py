@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
+from embgeo.core.quantities import isotropy
 from embgeo.core.visible import visible
 from embgeo.core.words import capital
 from embgeo.training.study.convergence import judge_all
-from embgeo.training.study.deciding import count_verdicts, describe_quality, quality_name, signed
-from embgeo.training.study.effects import (
-    Direction,
-    Effect,
-    list_isotropy_effects,
-    list_quality_effects,
+from embgeo.training.study.deciding import (
+    compare_with_control,
+    count_verdicts,
+    describe_quality,
+    has_same_size,
+    quality_name,
 )
-from embgeo.training.study.spread import LEAST_SEEDS, percent_text
+from embgeo.training.study.spread import LEAST_SEEDS, Direction, Paired
 from embgeo.training.study.training import Learning, Training
 
 #: Methods that a sentence names, at most; the table has the others.
@@ -36,40 +37,35 @@ UNFINISHED: dict[Learning, str] = {
 def headlines(training: Training) -> tuple[str, ...]:
     """The effects of the methods on perplexity and isotropy, and how many claims held."""
     name = quality_name(training.runs)
-    quality, isotropy = (
-        [one for one in effects if one.comparable]
-        for effects in (list_quality_effects(training), list_isotropy_effects(training))
-    )
+    quality, geometry = {}, {}
+    for method in training.methods:
+        if method.reference and has_same_size(training, method):
+            quality[method.name] = compare_with_control(training, method, name)
+            geometry[method.name] = compare_with_control(
+                training, method, isotropy.I1_UNIT.name, method.role
+            )
     said = (
-        sentence(describe_quality(name), quality, percent),
-        UNFINISHED[judge_all(training.runs)] if quality else "",
-        sentence("I1 at a mean norm of 1", isotropy, difference),
+        sentence(describe_quality(name), quality),
+        UNFINISHED[judge_all(training.runs)] if any(quality.values()) else "",
+        sentence("I1 at a mean norm of 1", geometry),
         claims_line(training),
     )
     alone = f"One method, {visible(training.baseline.name)}: nothing to compare it with."
     return tuple(part for part in said if part) or (alone,)
 
 
-def percent(effect: Effect) -> str:
-    return percent_text(effect.held.difference) if effect.relative else difference(effect)
-
-
-def difference(effect: Effect) -> str:
-    return signed(effect.held.difference)
-
-
-def sentence(what: str, effects: Sequence[Effect], show: Callable[[Effect], str]) -> str:
+def sentence(what: str, differences: Mapping[str, Paired | None]) -> str:
     """``"Test perplexity against each control: lower with cosreg (−1.4 %)."``."""
-    if not effects:
+    known = {visible(name): held for name, held in differences.items() if held is not None}
+    if not known:
         return ""
     head = f"{capital(what)} against each control"
-    if any(effect.held.interval is None for effect in effects):
-        named = [f"{visible(one.method)} {show(one)}" for one in effects]
+    if any(held.interval is None for held in known.values()):
+        named = [f"{name} {held.change}" for name, held in known.items()]
         return f"{head}, fewer than {LEAST_SEEDS} seeds: {join_names(named)}."
     parts = []
-    for direction, words in DIRECTIONS.items():
-        chosen = [one for one in effects if one.direction == direction]
-        named = [f"{visible(one.method)} ({show(one)})" for one in chosen]
+    for side, words in DIRECTIONS.items():
+        named = [f"{name} ({held.change})" for name, held in known.items() if held.side() == side]
         if named:
             parts.append(f"{words} {join_names(named)}")
     return f"{head}: {'; '.join(parts)}."

@@ -14,14 +14,13 @@ from embgeo.core.visible import visible
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import (
+    compare_with_control,
     describe_quality,
-    is_relative,
     quality_name,
-    signed,
     unigram_perplexity,
 )
 from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.spread import Paired, in_percent, paired, percent_text, spread
+from embgeo.training.study.spread import Paired, in_percent, percent_text, signed, spread
 from embgeo.training.study.training import (
     ClaimOutcome,
     Learning,
@@ -214,8 +213,7 @@ def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow
 
 
 def cell(training: Training, method: StudyMethod, name: str, role: Role | None = None) -> Cell:
-    own = training.values(method.name, name, role)
-    found = spread(list(own.values()))
+    found = spread(list(training.values(method.name, name, role).values()))
     if found is None:
         return Cell("–")
     quantity = training.quantity(name)
@@ -223,28 +221,24 @@ def cell(training: Training, method: StudyMethod, name: str, role: Role | None =
     text = f"{mean} {quantity.unit}" if quantity is not None and quantity.unit else mean
     if name in FIXED:
         deviation = ""
-    if not method.reference:
-        return Cell(text, deviation)
-    relative = is_relative(name)
-    held = paired(training.values(method.reference, name, role), own, relative=relative)
+    held = compare_with_control(training, method, name, role)
     if held is None:
         return Cell(text, deviation)
     ends = () if name in FIXED else (held.interval or ())
-    write = percent_text if relative else signed
-    interval = " … ".join(map(write, ends))
-    return Cell(text, deviation, write(held.difference), interval, word(held, quantity, name))
+    interval = " … ".join(map(percent_text if held.relative else signed, ends))
+    return Cell(text, deviation, held.change, interval, word(held, quantity, name))
 
 
 def word(held: Paired, quantity: Quantity | None, name: str) -> str:
     """What the interval of a difference over seeds says."""
     if name in FIXED or held.interval is None:
         return ""
-    low, high = held.interval
-    if low <= 0.0 <= high:
+    side = held.side()
+    if side == "open":
         return "within seeds"
     if quantity is None or quantity.better is None:
         return ""
-    return "better" if (high < 0.0) == (quantity.better == "lower") else "worse"
+    return "better" if side == quantity.better else "worse"
 
 
 @dataclass(frozen=True, slots=True)

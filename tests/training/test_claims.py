@@ -18,12 +18,11 @@ from embgeo.training.study.deciding import (
     decide_claims,
     put_first,
     quality_name,
-    signed,
 )
 from embgeo.training.study.document_outcomes import list_quantities
 from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
-from embgeo.training.study.spread import in_percent, paired, percent_text, spread, student
+from embgeo.training.study.spread import in_percent, paired, percent_text, signed, spread, student
 from embgeo.training.study.training import ClaimOutcome, Run, TrainingCurve
 from embgeo.training.study.translation_outcomes import QUANTITIES as TRANSLATION_QUANTITIES
 from embgeo.training.study.word_similarity import QUANTITIES as SIMILARITY_QUANTITIES
@@ -111,7 +110,7 @@ def test_the_interval_is_student_s() -> None:
 def test_only_seeds_that_both_have_are_held_against_each_other() -> None:
     found = paired({0: 1.0, 1: 2.0, 7: 50.0}, {0: 2.0, 1: 3.5, 3: 99.0})
     assert found is not None
-    assert (found.n, found.before, found.after, found.difference) == (2, 1.5, 2.75, 1.25)
+    assert (found.seeds, found.before, found.after, found.difference) == (2, 1.5, 2.75, 1.25)
 
 
 def test_relative_differences_are_those_of_logarithms() -> None:

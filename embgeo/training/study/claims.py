@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -80,6 +81,11 @@ class Claim:
     role: Role | None = None
     sanity: bool = False
     tasks: tuple[str, ...] = ("lm",)
+
+    @property
+    def limit(self) -> float:
+        """The difference that separates claims that hold from claims that do not."""
+        return math.log(self.factor) if self.relative else 0.0
 
 
 #: About language models, whose differences are of logarithms, and about translation.

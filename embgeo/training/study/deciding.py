@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
@@ -18,15 +17,12 @@ from embgeo.training.study.spread import (
     CONFIDENCE,
     LEAST_SEEDS,
     Paired,
-    in_percent,
     paired,
-    percent_text,
     spread,
 )
 from embgeo.training.study.training import (
     Cause,
     ClaimOutcome,
-    Learning,
     Role,
     Run,
     StudyMethod,
@@ -38,6 +34,9 @@ from embgeo.training.study.training import (
 SPELLED = {"macro_f1": "macro-F1", "bleu": "BLEU", "chrf": "chrF", BITS_PER_BYTE: "bits per byte"}
 #: Of the minimum detectable effect.
 POWER = 0.8
+#: The largest relative difference of the numbers of parameters of two models that a headline
+#: compares: factors and biases are within it, a second matrix is not.
+PARAMETER_TOLERANCE = 0.05
 
 
 def decide_claims(
@@ -95,22 +94,34 @@ def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
 def decide_claim(
     claim: Claim, method: str, runs: Sequence[Run], samples: SamplesByMethod
 ) -> ClaimOutcome:
-    """Decide one claim; not decidable if its reference was not trained."""
+    """Decide one claim; not decidable if its reference was not trained.
+
+    Of a perplexity all runs must have learned what they could: before that, a difference is one of
+    the speed of training.
+    """
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
-    number = claim.number
+    number, learning = claim.number, "converged"
     if number == PERPLEXITY:
-        number = score_name(runs, number)
+        number, learning = score_name(runs, number), judge_all(sides[0] + sides[1])
     held = paired(
         *(select_values(side, number, claim.role) for side in sides), relative=claim.relative
     )
-    learning: Learning = "converged"
-    if claim.number == PERPLEXITY:
-        learning = judge_all(run for side in sides for run in side)
-    text_interval = bootstrap_samples(
-        samples.get(claim.against, {}), samples.get(method, {}), number
-    )
-    cause = find_cause(claim, held, learning) if sides[0] else "no_reference"
-    p_value, detectable = test_difference(held, limit_of(claim))
+    cause: Cause | None = None
+    verdict: Verdict = "not decidable"
+    if not sides[0]:
+        cause = "no_reference"
+    elif held is None:
+        cause = "no_number"
+    elif held.interval is None:
+        cause = "few_seeds"
+    elif learning != "converged":
+        cause = "still_learning" if learning == "learning" else "unknown_learning"
+    elif (side := held.side(claim.limit)) == "open":
+        cause = "interval"
+    else:
+        verdict = "reproduced" if side == claim.change else "not reproduced"
+    p_value, detectable = test_difference(held, claim.limit)
+    difference = {"relative": claim.relative} if held is None else asdict(held)
     return ClaimOutcome(
         key=claim.key,
         text=claim.text,
@@ -119,20 +130,16 @@ def decide_claim(
         reference=claim.against,
         number=number,
         role=claim.role,
-        relative=claim.relative,
-        verdict=judge_side(claim, held) if cause is None else "not decidable",
-        before=None if held is None else held.before,
-        after=None if held is None else held.after,
-        difference=None if held is None else held.difference,
-        standard_error=None if held is None else held.standard_error,
-        interval=None if held is None else held.interval,
-        seeds=0 if held is None else held.n,
+        verdict=verdict,
+        **difference,
         reason=explain(claim, held, cause),
         published="; ".join(p.text for p in claim.published),
         cause=cause,
         sanity=claim.sanity,
         share=share_of_published(claim, held),
-        text_interval=text_interval,
+        text_interval=bootstrap_samples(
+            samples.get(claim.against, {}), samples.get(method, {}), number
+        ),
         p_value=p_value,
         detectable=detectable,
     )
@@ -151,11 +158,6 @@ def share_of_published(claim: Claim, held: Paired | None) -> float | None:
     return held.difference / claim.published[0].difference(relative=claim.relative)
 
 
-def limit_of(claim: Claim) -> float:
-    """The difference that separates claims that hold from claims that do not."""
-    return math.log(claim.factor) if claim.relative else 0.0
-
-
 def test_difference(held: Paired | None, limit: float) -> tuple[float | None, float | None]:
     """p-value of Student's t for a mean at the limit, and the minimum detectable effect.
 
@@ -166,7 +168,7 @@ def test_difference(held: Paired | None, limit: float) -> tuple[float | None, fl
         return None, None
     from scipy.special import stdtr, stdtrit
 
-    freedom, error = held.n - 1, held.standard_error
+    freedom, error = held.seeds - 1, held.standard_error
     distance = abs(held.difference - limit)
     if error == 0.0:
         return (0.0 if distance else 1.0), 0.0
@@ -215,30 +217,6 @@ def unigram_perplexity(runs: Sequence[Run], split: str) -> float | None:
     return next((run.numbers[name] for run in runs if name in run.numbers), None)
 
 
-def find_cause(claim: Claim, held: Paired | None, learning: Learning) -> Cause | None:
-    """Why a claim with a reference cannot be decided; None if it can.
-
-    It is decided if the whole 95 % interval of the paired difference lies on one side of its
-    limit. Of a perplexity all runs must have learned what they could: before that, a difference
-    is one of the speed of training.
-    """
-    if held is None:
-        return "no_number"
-    if held.interval is None:
-        return "few_seeds"
-    if learning != "converged":
-        return "still_learning" if learning == "learning" else "unknown_learning"
-    low, high = held.interval
-    return "interval" if low <= limit_of(claim) <= high else None
-
-
-def judge_side(claim: Claim, held: Paired | None) -> Verdict:
-    """The verdict of a decidable claim."""
-    assert held is not None
-    below = held.difference < limit_of(claim)
-    return "reproduced" if below == (claim.change == "lower") else "not reproduced"
-
-
 #: Why a claim is not decided, for readers; braces hold the numbers.
 CAUSES: dict[Cause, str] = {
     "no_reference": "it is about the difference from {against}, which was not trained",
@@ -255,32 +233,12 @@ def explain(claim: Claim, held: Paired | None, cause: Cause | None) -> str:
     """The evidence for a verdict, in words."""
     text = seeds = ""
     if held is not None:
-        seeds = f"{held.n} seed{'s' if held.n > 1 else ''}"
-        text = f"{difference_text(held, relative=claim.relative)} over {seeds}"
+        seeds = f"{held.seeds} seed{'s' if held.seeds > 1 else ''}"
+        text = f"{held.text} over {seeds}"
     if cause is None:
         return text
     edge = "0" if claim.factor == 1.0 else f"a factor of {claim.factor:g}"
     return CAUSES[cause].format(against=claim.against, seeds=seeds, text=text, edge=edge)
-
-
-def difference_text(held: Paired, *, relative: bool) -> str:
-    """``"−1.3 % (95 %: −1.9 to −0.7)"``."""
-    unit = " %" if relative else ""
-    values = [held.difference, *(held.interval or ())]
-    if relative:
-        values = [in_percent(value) for value in values]
-    first, *ends = (signed(value) for value in values)
-    return f"{first}{unit} (95 %: {ends[0]} to {ends[1]})" if ends else f"{first}{unit}"
-
-
-def signed(value: float) -> str:
-    """Three digits, with the sign; that a difference is nearly 1 has no meaning."""
-    rounded = f"{abs(value):.2f}"
-    near = rounded == "1.00" and abs(value) != 1.0
-    text = rounded if near else format_number(abs(value), 3)
-    if value < 0:
-        return f"−{text}"
-    return f"+{text}" if value else text
 
 
 #: Numbers of the geometry that a sentence reports, with their names in it.
@@ -299,47 +257,48 @@ def describe_methods(training: Training) -> tuple[str, ...]:
 
 def describe_method(training: Training, method: StudyMethod) -> str:
     """``"cosreg: perplexity 312.4 → 308.1 (−1.4 %), mean cosine 0.119 → 0.005, …"``."""
+    shown: list[tuple[str, str, Role | None]] = [
+        (quality_name(training.runs), find_quality(training.runs), None),
+        *((name, word, method.role) for name, word in IN_SENTENCES),
+    ]
     parts = []
-    name = quality_name(training.runs)
-    own = training.values(method.name, name)
-    if not method.reference:
-        shown = [(find_quality(training.runs), own)]
-        shown += [
-            (word, training.values(method.name, key, method.role)) for key, word in IN_SENTENCES
-        ]
-        parts = [f"{word} {format_values(values)}" for word, values in shown if values]
-        return f"{method.name}: {', '.join(parts)}"
-    before = training.values(method.reference, name)
-    parts.append(quality_part(training, name, before, own))
-    for key, word in IN_SENTENCES:
-        old, new = (
-            training.values(name, key, method.role) for name in (method.reference, method.name)
-        )
-        if old and new:
-            parts.append(f"{word} {format_values(old)} → {format_values(new)}")
-    return f"{method.name} against {method.reference}: {', '.join(part for part in parts if part)}"
+    for name, word, role in shown:
+        sides = [training.values(one, name, role) for one in (method.reference, method.name)]
+        old, new = (format_values(values) for values in sides)
+        if not method.reference and sides[1]:
+            parts.append(f"{word} {new}")
+        elif role is None and (held := compare_with_control(training, method, name)):
+            parts.append(f"{word} {old} → {new} ({describe_change(training, name, held)})")
+        elif role is not None and all(sides):
+            parts.append(f"{word} {old} → {new}")
+    against = f" against {method.reference}" if method.reference else ""
+    return f"{method.name}{against}: {', '.join(parts)}"
 
 
-def quality_part(
-    training: Training, name: str, before: Mapping[int, float], after: Mapping[int, float]
-) -> str:
-    relative = is_relative(name)
-    held = paired(before, after, relative=relative)
-    if held is None:
-        return ""
-    word = find_quality(training.runs)
-    text = f"{word} {format_values(before)} → {format_values(after)}"
-    change = percent_text(held.difference) if relative else signed(held.difference)
+def compare_with_control(
+    training: Training, method: StudyMethod, name: str, role: Role | None = None
+) -> Paired | None:
+    """The difference of a number between a method and its control; None if one of both lacks it."""
+    sides = (training.values(one, name, role) for one in (method.reference, method.name))
+    return paired(*sides, relative=is_relative(name))
+
+
+def describe_change(training: Training, name: str, held: Paired) -> str:
+    """``"−1.4 %, better"``: the change of a score, and what its interval says."""
     if held.interval is None:
-        seeds = "one seed" if held.n == 1 else f"{held.n} seeds"
-        return f"{text} ({change}, {seeds})"
-    low, high = held.interval
-    quantity = training.quantity(name)
-    higher = quantity is not None and quantity.better == "higher"
-    word = "within what seeds differ by"
-    if not low <= 0 <= high:
-        word = "better" if (low > 0) == higher else "worse"
-    return f"{text} ({change}, {word})"
+        return f"{held.change}, {'one seed' if held.seeds == 1 else f'{held.seeds} seeds'}"
+    quantity, side = training.quantity(name), held.side()
+    better = "higher" if quantity is not None and quantity.better == "higher" else "lower"
+    word = "better" if side == better else "worse"
+    return f"{held.change}, {'within what seeds differ by' if side == 'open' else word}"
+
+
+def has_same_size(training: Training, method: StudyMethod) -> bool:
+    """Whether a method and its control have as many parameters, within the tolerance."""
+    before, after = (training.runs_of(one)[0].parameters for one in (method.reference, method.name))
+    if before is None or after is None:
+        return True
+    return abs(after / before - 1.0) <= PARAMETER_TOLERANCE
 
 
 def format_values(values: Mapping[int, float]) -> str:

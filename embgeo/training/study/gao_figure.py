@@ -175,16 +175,14 @@ def decide_limit(claim: LimitClaim, matrices: Sequence[MatrixNumbers]) -> LimitO
     held = paired(limits, values)
     if held is None:
         return LimitOutcome(claim.text, claim.panel, claim.number, "not decidable", 0)
-    verdict: Verdict = "not decidable"
-    if held.interval is not None and (held.interval[0] > 0.0 or held.interval[1] < 0.0):
-        rises = held.interval[0] > 0.0
-        verdict = "reproduced" if rises == (claim.change == "higher") else "not reproduced"
+    side = held.side()
+    verdict: Verdict = "reproduced" if side == claim.change else "not reproduced"
     return LimitOutcome(
         claim.text,
         claim.panel,
         claim.number,
-        verdict,
-        held.n,
+        "not decidable" if side == "open" else verdict,
+        held.seeds,
         held.after,
         held.before,
         held.interval,

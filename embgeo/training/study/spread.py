@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,12 @@ from embgeo.core.values import format_number
 
 T = TypeVar("T")
 
-#: Of the intervals that decide.
+#: Where the whole 95 % interval of a difference lies; "open" where it holds the limit.
+Direction = Literal["lower", "higher", "open"]
+
+#: Level of the intervals that decide.
 CONFIDENCE = 0.95
-#: Seeds without which there is no interval: of two, it reaches 12.7 standard errors to either side.
+#: Fewer seeds have no interval: of two, it would reach 12.7 standard errors to either side.
 LEAST_SEEDS = 3
 
 
@@ -76,26 +79,49 @@ def spread(values: Sequence[float]) -> Spread | None:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Differences of two methods, seed by seed.
+    """Difference of two methods over the seeds that both have.
 
     Attributes
     ----------
+    before, after : float
+        Means over these seeds.
     difference : float
-        Mean over the seeds; of the logarithms where it was asked for.
+        Mean of after − before; of their logarithms if `relative`.
     standard_error : float or None
-        None for one seed.
+        Standard error of the difference; None for one seed.
     interval : tuple of two floats or None
         95 % interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
-    before, after : float
-        Means over the same seeds.
+    seeds : int
+        Number of seeds.
+    relative : bool
+        Whether differences are taken of logarithms.
     """
 
+    before: float
+    after: float
     difference: float
     standard_error: float | None
     interval: tuple[float, float] | None
-    before: float
-    after: float
-    n: int
+    seeds: int
+    relative: bool
+
+    def side(self, limit: float = 0.0) -> Direction:
+        """Where the interval lies in relation to a limit; "open" without an interval."""
+        low, high = self.interval or (limit, limit)
+        return "lower" if high < limit else "higher" if low > limit else "open"
+
+    @property
+    def change(self) -> str:
+        """The difference as text, in per cent if `relative`."""
+        return percent_text(self.difference) if self.relative else signed(self.difference)
+
+    @property
+    def text(self) -> str:
+        """``"−1.3 % (95 %: −1.9 to −0.7)"``."""
+        unit = " %" if self.relative else ""
+        values = [self.difference, *(self.interval or ())]
+        first, *ends = (signed(in_percent(v) if self.relative else v) for v in values)
+        return f"{first}{unit} (95 %: {ends[0]} to {ends[1]})" if ends else f"{first}{unit}"
 
 
 def paired(
@@ -112,13 +138,12 @@ def paired(
         return None
     steps = np.log(new) - np.log(old) if relative else new - old
     mean, n = float(steps.mean()), len(seeds)
-    error = interval = None
-    if n > 1:
-        error = float(steps.std(ddof=1)) / math.sqrt(n)
+    error = float(steps.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+    interval = None
     if n >= LEAST_SEEDS and error is not None:
         reach = student(n - 1) * error
         interval = (mean - reach, mean + reach)
-    return Paired(mean, error, interval, float(old.mean()), float(new.mean()), n)
+    return Paired(float(old.mean()), float(new.mean()), mean, error, interval, n, relative)
 
 
 def pair_seeds(before: Mapping[int, T], after: Mapping[int, T]) -> list[T]:
@@ -157,3 +182,13 @@ def percent_text(log_ratio: float) -> str:
         return "0 %"
     decimals = 1 if abs(change) >= 1.0 else max(2, last_decimal(change, 1))
     return f"{change:+,.{decimals}f} %".replace("-", "−")
+
+
+def signed(value: float) -> str:
+    """Three digits, with the sign; that a difference is nearly 1 has no meaning."""
+    rounded = f"{abs(value):.2f}"
+    near = rounded == "1.00" and abs(value) != 1.0
+    text = rounded if near else format_number(abs(value), 3)
+    if value < 0:
+        return f"−{text}"
+    return f"+{text}" if value else text

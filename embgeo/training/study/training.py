@@ -172,7 +172,7 @@ class StudyMethod:
     tried: tuple[TriedRate, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimOutcome:
     """A claim of a paper, and its outcome in these runs.
 
@@ -231,12 +231,12 @@ class ClaimOutcome:
     number: str
     relative: bool
     verdict: Verdict
-    before: float | None
-    after: float | None
-    difference: float | None
-    standard_error: float | None
-    interval: tuple[float, float] | None
-    seeds: int
+    before: float | None = None
+    after: float | None = None
+    difference: float | None = None
+    standard_error: float | None = None
+    interval: tuple[float, float] | None = None
+    seeds: int = 0
     reason: str
     published: str = ""
     role: Role | None = None
