@@ -13,7 +13,6 @@ from sklearn.metrics import accuracy_score, f1_score
 from embgeo.numerics.multiple_tests import mcnemar
 from embgeo.training.study.document_outcomes import (
     DocumentOutcomes,
-    bootstrap_documents,
     compare_documents,
     score_classes,
 )
@@ -42,7 +41,7 @@ def outcomes(share: float, seed: int = 0, n: int = 300) -> DocumentOutcomes:
 
 def test_the_interval_is_that_of_documents_drawn_one_by_one() -> None:
     before, after = outcomes(0.6), outcomes(0.75, 1)
-    found = bootstrap_documents({0: before}, {0: after}, "accuracy")
+    found = bootstrap_samples({0: before}, {0: after}, "test.accuracy")
     truth, old, new = (np.array(one) for one in (before.truth, before.given, after.given))
     generator = np.random.default_rng(5)
     steps = (new == truth).astype(float) - (old == truth)
@@ -54,14 +53,14 @@ def test_the_interval_is_that_of_documents_drawn_one_by_one() -> None:
 def test_only_the_same_documents_are_compared() -> None:
     before = {seed: outcomes(0.6, seed) for seed in range(2)}
     after = {seed: outcomes(0.9, seed + 5) for seed in range(2)}
-    interval = bootstrap_documents(before, after, "macro_f1", draws=100)
+    interval = bootstrap_samples(before, after, "test.macro_f1", draws=100)
     assert interval is not None
     assert 0.0 < interval[0] < interval[1]
-    assert bootstrap_documents(before, before, "accuracy", draws=20) == (0.0, 0.0)
-    assert bootstrap_documents(before, {7: after[0]}, "accuracy") is None
-    assert bootstrap_documents(before, {0: outcomes(0.9, n=299)}, "accuracy") is None
+    assert bootstrap_samples(before, before, "test.accuracy", draws=20) == (0.0, 0.0)
+    assert bootstrap_samples(before, {7: after[0]}, "test.accuracy") is None
+    assert bootstrap_samples(before, {0: outcomes(0.9, n=299)}, "test.accuracy") is None
     few = {0: outcomes(0.9, n=10)}
-    assert bootstrap_documents(few, few, "accuracy") is None
+    assert bootstrap_samples(few, few, "test.accuracy") is None
 
 
 def test_an_interval_is_for_the_number_that_it_is_about() -> None:

@@ -7,13 +7,18 @@ import math
 import numpy as np
 import pytest
 
+from embgeo.training.study.samples import bootstrap_samples
 from embgeo.training.study.text_losses import (
-    LEAST_BLOCKS,
     MOST_BLOCKS,
     TextLosses,
-    bootstrap_text,
     merge_blocks,
 )
+
+
+def bootstrap(
+    before: dict[int, TextLosses], after: dict[int, TextLosses]
+) -> tuple[float, float] | None:
+    return bootstrap_samples(before, after, "test.perplexity")
 
 
 def losses(seed: int, blocks: int = 60, shift: float = 0.0) -> TextLosses:
@@ -36,7 +41,7 @@ def test_blocks_hold_every_window_once_in_the_order_of_the_text() -> None:
 
 def test_the_interval_is_that_of_a_slow_bootstrap() -> None:
     before, after = {0: losses(1), 1: losses(2)}, {0: losses(3), 1: losses(4)}
-    found = bootstrap_text(before, after)
+    found = bootstrap(before, after)
     assert found is not None
     generator, tokens = np.random.default_rng(5), np.array(before[0].tokens)
     slow = []
@@ -61,16 +66,16 @@ def test_a_shift_of_every_block_has_an_interval_of_no_width() -> None:
         ),
         7: losses(9),
     }
-    found = bootstrap_text(before, after)
+    found = bootstrap(before, after)
     assert found == pytest.approx((0.1, 0.1))
 
 
 def test_what_cannot_be_paired_has_no_interval() -> None:
-    assert bootstrap_text({}, {0: losses(1)}) is None
-    assert bootstrap_text({0: losses(1)}, {1: losses(1)}) is None
-    assert bootstrap_text({0: losses(1, 59)}, {0: losses(1)}) is None
-    few = losses(1, LEAST_BLOCKS - 1)
-    assert bootstrap_text({0: few}, {0: few}) is None
-    enough = bootstrap_text({0: losses(1)}, {0: losses(1, shift=1.0)})
+    assert bootstrap({}, {0: losses(1)}) is None
+    assert bootstrap({0: losses(1)}, {1: losses(1)}) is None
+    assert bootstrap({0: losses(1, 59)}, {0: losses(1)}) is None
+    few = losses(1, TextLosses.LEAST_UNITS - 1)
+    assert bootstrap({0: few}, {0: few}) is None
+    enough = bootstrap({0: losses(1)}, {0: losses(1, shift=1.0)})
     assert enough is not None
     assert all(math.isfinite(end) for end in enough)

@@ -35,11 +35,11 @@ from embgeo.training.loop.run import train_run
 from embgeo.training.methods import Regularizer
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.study.samples import bootstrap_samples
 from embgeo.training.study.training import load_training
 from embgeo.training.study.translation_outcomes import (
     TRANSLATION_OUTCOMES,
     TranslationOutcomes,
-    bootstrap_translations,
     compute_bleu,
 )
 from embgeo.training.tasks import make_task
@@ -688,14 +688,14 @@ def test_the_bootstrap_pairs_sentences() -> None:
         )
 
     worse, better = outcomes(right), outcomes(right + 1)
-    low, high = bootstrap_translations({0: worse}, {0: better}) or (0.0, 0.0)
+    low, high = bootstrap_samples({0: worse}, {0: better}, "test.bleu") or (0.0, 0.0)
     difference = np.subtract(
         *(compute_bleu(np.sum(one.counts, axis=0).astype(float)) for one in (better, worse))
     )
     assert 0.0 < low < float(difference) < high
-    assert bootstrap_translations({0: worse}, {0: worse}) == (0.0, 0.0)
-    assert bootstrap_translations({0: worse}, {1: better}) is None
-    assert bootstrap_translations({0: worse}, {0: replace(better, references="b")}) is None
+    assert bootstrap_samples({0: worse}, {0: worse}, "test.bleu") == (0.0, 0.0)
+    assert bootstrap_samples({0: worse}, {1: better}, "test.bleu") is None
+    assert bootstrap_samples({0: worse}, {0: replace(better, references="b")}, "test.bleu") is None
 
 
 @pytest.mark.parametrize("name", ["multi30k-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"])

@@ -18,13 +18,13 @@ from embgeo.training.evaluation.word_similarity import (
     describe_intervals,
     measure_similarity,
 )
+from embgeo.training.study.samples import bootstrap_samples
 from embgeo.training.study.word_similarity import (
     QUANTITIES,
     SETS,
     SetCosines,
     WordSimilarity,
     bootstrap_correlation,
-    bootstrap_pairs,
     spearman,
 )
 from tests.support.documents import ROOT, blocks
@@ -123,14 +123,14 @@ def test_the_interval_over_pairs_holds_the_correlation_and_narrows() -> None:
 def test_a_difference_is_taken_over_the_same_pairs_of_every_seed() -> None:
     before = {seed: WordSimilarity((draw(200, 0.6, seed),)) for seed in range(3)}
     after = {seed: WordSimilarity((draw(200, 0.2, seed),)) for seed in range(3)}
-    interval = bootstrap_pairs(before, after, "ws353", draws=200)
+    interval = bootstrap_samples(before, after, "test.ws353", draws=200)
     assert interval is not None
     assert 0.0 < interval[0] < interval[1]
-    assert bootstrap_pairs(before, before, "ws353", draws=20) == (0.0, 0.0)
-    assert bootstrap_pairs(before, {7: after[0]}, "ws353") is None
-    assert bootstrap_pairs(before, after, "rg65") is None
+    assert bootstrap_samples(before, before, "test.ws353", draws=20) == (0.0, 0.0)
+    assert bootstrap_samples(before, {7: after[0]}, "test.ws353") is None
+    assert bootstrap_samples(before, after, "test.rg65") is None
     other = {0: WordSimilarity((draw(199, 0.2),))}
-    assert bootstrap_pairs(before, other, "ws353") is None
+    assert bootstrap_samples(before, other, "test.ws353") is None
 
 
 def test_every_set_has_its_facts() -> None:

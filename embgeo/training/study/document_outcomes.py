@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +13,10 @@ from embgeo.core.values import Quantity, format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.numerics.multiple_tests import mcnemar
 from embgeo.training.study.numbers import of_splits
-from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-#: Documents without which no interval is given.
-LEAST_DOCUMENTS = 20
-DRAWS = 1_000
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 
 
@@ -34,9 +32,32 @@ class DocumentOutcomes:
         One of each document.
     """
 
+    LEAST_UNITS: ClassVar = 20
+    DRAWS: ClassVar = 1_000
+
     split: str
     truth: tuple[int, ...]
     given: tuple[int, ...]
+
+    def units(self, score: str) -> tuple[object, int] | None:
+        """The true classes; accuracy and macro-F1 are about them."""
+        return (self.truth, len(self.truth)) if score in (ACCURACY, MACRO_F1) else None
+
+    @staticmethod
+    def differences(held: Sequence[DocumentOutcomes], score: str, draws: int) -> Floats:
+        """Mean difference of the score in each draw of documents."""
+        # Documents that all models treat alike are drawn as one group, which is much less to draw.
+        groups, sizes = np.unique(
+            np.array([held[0].truth, *(one.given for one in held)]), axis=1, return_counts=True
+        )
+        truth, given = groups[0], groups[1:]
+        generator, n = np.random.default_rng(0), int(sizes.sum())
+        differences = []
+        for _ in range(draws):
+            weights = generator.multinomial(n, sizes / n).astype(np.float64)
+            scores = [score_classes(truth, one, weights)[score] for one in given]
+            differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
+        return np.array(differences)
 
 
 DOCUMENT_OUTCOMES = RecordFormat(
@@ -78,9 +99,7 @@ def list_quantities(units: str) -> tuple[Quantity, ...]:
     )
 
 
-def score_classes(
-    truth: Ints, given: Ints, weights: npt.NDArray[np.float64] | None = None
-) -> dict[str, float]:
+def score_classes(truth: Ints, given: Ints, weights: Floats | None = None) -> dict[str, float]:
     """Accuracy and macro-F1 of documents with integer weights; at least one document.
 
     The mean of the F1 is over classes that documents have or are given, as in scikit-learn.
@@ -91,36 +110,6 @@ def score_classes(
     both = table.sum(axis=0) + table.sum(axis=1)
     f1 = 2.0 * right[both > 0] / both[both > 0]
     return {ACCURACY: float(right.sum() / table.sum()), MACRO_F1: float(f1.mean())}
-
-
-def bootstrap_documents(
-    before: Mapping[int, DocumentOutcomes],
-    after: Mapping[int, DocumentOutcomes],
-    score: str,
-    draws: int = DRAWS,
-) -> tuple[float, float] | None:
-    """95 % interval of a difference of scores over other documents; see :func:`pair_seeds`.
-
-    None without a common seed, with too few documents, or where these are not the same.
-    """
-    held = pair_seeds(before, after)
-    if not held or len({(one.split, one.truth) for one in held}) > 1:
-        return None
-    n = len(held[0].truth)
-    if n < LEAST_DOCUMENTS:
-        return None
-    # Documents that all models treat alike are drawn as one group, which is much less to draw.
-    groups, sizes = np.unique(
-        np.array([held[0].truth, *(one.given for one in held)]), axis=1, return_counts=True
-    )
-    truth, given = groups[0], groups[1:]
-    generator = np.random.default_rng(0)
-    differences = []
-    for _ in range(draws):
-        weights = generator.multinomial(n, sizes / n).astype(np.float64)
-        scores = [score_classes(truth, one, weights)[score] for one in given]
-        differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
-    return take_percentiles(differences)
 
 
 def compare_documents(

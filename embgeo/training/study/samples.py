@@ -1,4 +1,13 @@
-"""Samples of an evaluation, kept for bootstraps: one kind of record per kind of task."""
+"""Samples of an evaluation, kept for bootstraps: one kind of record per kind of task.
+
+A record has a ``split`` and
+
+- ``units(score)``: what has to be the same in all runs (texts, documents, sentences, pairs of
+  words), and how many units there are; None for a score that is not about them;
+- ``differences(held, score, draws)``: the mean difference of the score over records that alternate
+  between both methods, in each draw of a bootstrap over units;
+- ``LEAST_UNITS``, without which no interval is given, and ``DRAWS``.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.training.study.document_outcomes import (
-    ACCURACY,
-    DOCUMENT_OUTCOMES,
-    MACRO_F1,
-    DocumentOutcomes,
-    bootstrap_documents,
-)
-from embgeo.training.study.text_losses import TEXT_LOSSES, TextLosses, bootstrap_text
-from embgeo.training.study.translation_outcomes import (
-    BLEU,
-    TRANSLATION_OUTCOMES,
-    TranslationOutcomes,
-    bootstrap_translations,
-)
-from embgeo.training.study.word_similarity import (
-    ALL,
-    SETS,
-    WORD_SIMILARITY,
-    WordSimilarity,
-    bootstrap_pairs,
-)
+from embgeo.training.study.document_outcomes import DOCUMENT_OUTCOMES, DocumentOutcomes
+from embgeo.training.study.spread import take_percentiles
+from embgeo.training.study.text_losses import TEXT_LOSSES, TextLosses
+from embgeo.training.study.translation_outcomes import TRANSLATION_OUTCOMES, TranslationOutcomes
+from embgeo.training.study.word_similarity import WORD_SIMILARITY, WordSimilarity
 
 Samples = TextLosses | DocumentOutcomes | TranslationOutcomes | WordSimilarity
 #: By method, then by seed.
@@ -56,23 +49,29 @@ def load_samples(folder: Path) -> Samples | None:
 
 
 def bootstrap_samples(
-    before: Mapping[int, Samples], after: Mapping[int, Samples], number: str
+    before: Mapping[int, Samples],
+    after: Mapping[int, Samples],
+    number: str,
+    draws: int | None = None,
 ) -> tuple[float, float] | None:
     """95 % interval of the difference of a score over other texts, documents, sentences or pairs.
 
-    None of a number that is not about them, or of another split.
+    All runs have the same units in a draw, while the seeds, and so the models, stay as they are
+    (Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3).
+    None without a common seed, for another number or split, and with too few or different units.
     """
     split, _, score = number.partition(".")
-    sides = [{s: one for s, one in side.items() if one.split == split} for side in (before, after)]
-    kinds = {type(one) for side in sides for one in side.values()}
-    first: Any = sides[0]
-    second: Any = sides[1]
-    if kinds == {TextLosses} and score == "perplexity":
-        return bootstrap_text(first, second)
-    if kinds == {DocumentOutcomes} and score in (ACCURACY, MACRO_F1):
-        return bootstrap_documents(first, second, score)
-    if kinds == {TranslationOutcomes} and score == BLEU:
-        return bootstrap_translations(first, second)
-    if kinds == {WordSimilarity} and score.removesuffix(ALL) in SETS:
-        return bootstrap_pairs(first, second, score)
-    return None
+    held: list[Any] = [
+        side[seed]
+        for seed in sorted(before.keys() & after.keys())
+        for side in (before, after)
+        if before[seed].split == after[seed].split == split
+    ]
+    known = {(type(one), one.units(score)) for one in held}
+    if len(known) != 1:
+        return None
+    ((kind, units),) = known
+    if units is None or units[1] < kind.LEAST_UNITS:
+        return None
+    differences = kind.differences(held, score, draws or kind.DRAWS)
+    return take_percentiles(differences) if len(differences) else None

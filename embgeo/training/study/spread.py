@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.values import format_number
-
-T = TypeVar("T")
 
 #: Where the whole 95 % interval of a difference lies; "open" where it holds the limit.
 Direction = Literal["lower", "higher", "open"]
@@ -144,17 +142,6 @@ def paired(
         reach = student(n - 1) * error
         interval = (mean - reach, mean + reach)
     return Paired(float(old.mean()), float(new.mean()), mean, error, interval, n, relative)
-
-
-def pair_seeds(before: Mapping[int, T], after: Mapping[int, T]) -> list[T]:
-    """Values of both methods for each shared seed: before, after, before, ….
-
-    So that a bootstrap can draw the same blocks, documents or sentences for all of them: its 95 %
-    interval (percentiles) is over other texts of that kind, while the seeds, and so the models,
-    stay as they are (Koehn, "Statistical significance tests for machine translation evaluation",
-    EMNLP 2004, §3).
-    """
-    return [one for s in sorted(before.keys() & after.keys()) for one in (before[s], after[s])]
 
 
 def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:

@@ -6,20 +6,19 @@ the text what another text of the same kind would have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.training.study.spread import pair_seeds, take_percentiles
+
+Floats = npt.NDArray[np.float64]
 
 #: Blocks of a split; a split of fewer windows has as many blocks as windows.
 MOST_BLOCKS = 200
-#: Blocks without which no interval is given.
-LEAST_BLOCKS = 20
-DRAWS = 2_000
-LOSSES_NAME = "losses.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +35,35 @@ class TextLosses:
         How many tokens each block has.
     """
 
+    LEAST_UNITS: ClassVar = 20
+    DRAWS: ClassVar = 2_000
+
     split: str
     losses: tuple[float, ...]
     tokens: tuple[int, ...]
+
+    def units(self, score: str) -> tuple[object, int] | None:
+        """The numbers of tokens of the blocks; perplexity is about them."""
+        return (self.tokens, len(self.tokens)) if score == "perplexity" else None
+
+    @staticmethod
+    def differences(held: Sequence[TextLosses], _score: str, draws: int) -> Floats:
+        """Mean of ln(perplexity after / perplexity before) in each draw of blocks."""
+        tokens = np.array(held[0].tokens, dtype=np.float64)
+        n = len(tokens)
+        steps = np.mean(
+            [np.subtract(b.losses, a.losses) for a, b in zip(held[::2], held[1::2], strict=True)],
+            axis=0,
+        )
+        drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=draws)
+        return np.asarray(drawn @ steps / (drawn @ tokens))
 
 
 TEXT_LOSSES = RecordFormat(
     "embgeo.losses",
     1,
     TextLosses,
-    LOSSES_NAME,
+    "losses.json",
     what="the losses of a run",
     again="train it again with: embgeo train",
 )
@@ -57,26 +75,3 @@ def merge_blocks(split: str, windows: Sequence[tuple[float, int]]) -> TextLosses
     blocks = np.array_split(kept, min(MOST_BLOCKS, max(len(kept), 1)))
     sums = [block.sum(axis=0) for block in blocks]
     return TextLosses(split, tuple(float(s[0]) for s in sums), tuple(int(s[1]) for s in sums))
-
-
-def bootstrap_text(
-    before: Mapping[int, TextLosses], after: Mapping[int, TextLosses]
-) -> tuple[float, float] | None:
-    """95 % interval of ln(perplexity after / perplexity before) over other texts.
-
-    See :func:`pair_seeds`; None without a common seed, with too few blocks, or where the blocks are
-    not the same.
-    """
-    held = pair_seeds(before, after)
-    if not held or len({(one.split, one.tokens) for one in held}) > 1:
-        return None
-    tokens = np.array(held[0].tokens, dtype=np.float64)
-    n = len(tokens)
-    if n < LEAST_BLOCKS:
-        return None
-    steps = np.mean(
-        [np.subtract(b.losses, a.losses) for a, b in zip(held[::2], held[1::2], strict=True)],
-        axis=0,
-    )
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=DRAWS)
-    return take_percentiles(drawn @ steps / (drawn @ tokens))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,9 @@ import numpy.typing as npt
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.training.study.numbers import of_splits
-from embgeo.training.study.spread import pair_seeds, take_percentiles
 
 Floats = npt.NDArray[np.float64]
 
-#: Sentences without which no interval is given.
-LEAST_SENTENCES = 20
-DRAWS = 1_000
 BLEU, CHRF = "bleu", "chrf"
 #: While training, of translations that take the best token at each place.
 GREEDY_BLEU = "greedy_bleu"
@@ -42,10 +39,29 @@ class TranslationOutcomes:
         to 4; tokens of the translation and of the reference.
     """
 
+    LEAST_UNITS: ClassVar = 20
+    DRAWS: ClassVar = 1_000
+
     split: str
     references: str
     translations: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
+
+    def units(self, score: str) -> tuple[object, int] | None:
+        """The reference translations; BLEU is about them."""
+        return (self.references, len(self.counts)) if score == BLEU else None
+
+    @staticmethod
+    def differences(held: Sequence[TranslationOutcomes], _score: str, draws: int) -> Floats:
+        """Mean difference of BLEU in each draw of sentences."""
+        n = len(held[0].counts)
+        weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
+        scores = [
+            compute_bleu(weights.astype(np.float64) @ np.array(one.counts, dtype=np.float64))
+            for one in held
+        ]
+        pairs = zip(scores[::2], scores[1::2], strict=True)
+        return np.asarray(np.mean([b - a for a, b in pairs], axis=0))
 
 
 def _check(record: TranslationOutcomes) -> None:
@@ -114,27 +130,3 @@ def compute_bleu(counts: Floats) -> Floats:
         defined = (all_of_them > 0.0).all(axis=-1) & ~missing.all(axis=-1)
         exponent = np.where(defined, logs + brevity, -np.inf)
     return np.asarray(100.0 * np.exp(exponent))
-
-
-def bootstrap_translations(
-    before: Mapping[int, TranslationOutcomes],
-    after: Mapping[int, TranslationOutcomes],
-    draws: int = DRAWS,
-) -> tuple[float, float] | None:
-    """95 % interval of a difference of BLEU over other sentences; see :func:`pair_seeds`.
-
-    None without a common seed, with too few sentences, or where these are not the same.
-    """
-    held = pair_seeds(before, after)
-    if not held or len({(one.split, one.references) for one in held}) > 1:
-        return None
-    n = len(held[0].counts)
-    if n < LEAST_SENTENCES or any(len(one.counts) != n for one in held):
-        return None
-    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
-    scores = [
-        compute_bleu(weights.astype(np.float64) @ np.array(one.counts, dtype=np.float64))
-        for one in held
-    ]
-    differences = np.mean([b - a for a, b in zip(scores[::2], scores[1::2], strict=True)], axis=0)
-    return take_percentiles(differences)

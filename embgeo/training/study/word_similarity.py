@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.training.study.spread import pair_seeds, take_percentiles
+from embgeo.training.study.spread import take_percentiles
 
 #: The sets by the names of their scores, with their titles and publications.
 SETS = {
@@ -32,7 +33,6 @@ SETS = {
 ALL = "_all"
 #: The set that decides.
 DECIDING = "ws353"
-DRAWS = 1_000
 #: Pairs without which no correlation is given.
 LEAST_PAIRS = 10
 
@@ -111,12 +111,31 @@ class SetCosines:
 class WordSimilarity:
     """The cosines of a model for all sets."""
 
+    LEAST_UNITS: ClassVar = LEAST_PAIRS
+    DRAWS: ClassVar = 1_000
+
     sets: tuple[SetCosines, ...]
     split: str = "test"
 
-    def find(self, name: str) -> SetCosines | None:
-        """The set of that name."""
-        return next((one for one in self.sets if one.name == name), None)
+    def pairs(self, score: str) -> tuple[FloatArray, FloatArray] | None:
+        """Cosines and gold of a score: the name of a set, perhaps with `ALL`; None without it."""
+        name = score.removesuffix(ALL)
+        found = next((one for one in self.sets if one.name == name), None)
+        if found is None:
+            return None
+        return found.filled if score.endswith(ALL) else found.known
+
+    def units(self, score: str) -> tuple[object, int] | None:
+        """The human ratings of the pairs of a set."""
+        found = self.pairs(score)
+        return None if found is None else (tuple(found[1]), len(found[1]))
+
+    @staticmethod
+    def differences(held: Sequence[WordSimilarity], score: str, draws: int) -> FloatArray:
+        """Mean difference of ρ in each draw of pairs, without undefined draws."""
+        pairs = [pair for one in held if (pair := one.pairs(score)) is not None]
+        shares = np.resize([-2.0, 2.0], len(pairs)) / len(pairs)
+        return draw_correlations([cosines for cosines, _ in pairs], pairs[0][1], draws, shares)
 
 
 def _check(record: WordSimilarity) -> None:
@@ -155,45 +174,24 @@ def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def bootstrap_correlation(
-    cosines: FloatArray, gold: FloatArray, draws: int = DRAWS
+    cosines: FloatArray, gold: FloatArray, draws: int = WordSimilarity.DRAWS
 ) -> tuple[float, float] | None:
     """95 % interval of ρ over other pairs of words (percentiles of a bootstrap)."""
-    return _interval([cosines], gold, draws, [1.0])
-
-
-def bootstrap_pairs(
-    before: Mapping[int, WordSimilarity],
-    after: Mapping[int, WordSimilarity],
-    score: str,
-    draws: int = DRAWS,
-) -> tuple[float, float] | None:
-    """95 % interval of a difference of ρ over other pairs of words; see :func:`pair_seeds`.
-
-    `score` is the name of a set, perhaps with `ALL`. None without a common seed or the set, with
-    too few pairs, or where these are not the same.
-    """
-    found = [one.find(score.removesuffix(ALL)) for one in pair_seeds(before, after)]
-    sets = [one for one in found if one is not None]
-    pairs = [one.filled if score.endswith(ALL) else one.known for one in sets]
-    if not sets or len(sets) < len(found) or len({tuple(gold) for _, gold in pairs}) > 1:
+    if len(gold) < LEAST_PAIRS:
         return None
-    shares = np.resize([-2.0, 2.0], len(pairs)) / len(pairs)
-    return _interval([cosines for cosines, _ in pairs], pairs[0][1], draws, shares)
+    drawn = draw_correlations([cosines], gold, draws, [1.0])
+    return take_percentiles(drawn) if len(drawn) else None
 
 
-def _interval(
+def draw_correlations(
     sides: Sequence[FloatArray], gold: FloatArray, draws: int, shares: Sequence[float] | FloatArray
-) -> tuple[float, float] | None:
-    """Percentiles of a weighted sum of ρ; undefined draws are left out."""
+) -> FloatArray:
+    """A weighted sum of ρ in each draw of pairs, without undefined draws."""
     n = len(gold)
-    if n < LEAST_PAIRS:
-        return None
     chosen = np.random.default_rng(0).integers(0, n, (draws, n))
     found = sum(
         share * correlate_ranks(cosines[chosen], gold[chosen])
         for share, cosines in zip(shares, sides, strict=True)
     )
-    defined = np.asarray(found)[np.isfinite(found)]
-    if not len(defined):
-        return None
-    return take_percentiles(defined)
+    drawn = np.asarray(found, dtype=np.float64)
+    return np.asarray(drawn[np.isfinite(drawn)])
