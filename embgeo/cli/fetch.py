@@ -1,4 +1,4 @@
-"""``embgeo fetch``: what an analysis reads of a remote model, as a model folder."""
+"""``embgeo fetch``: the parts of a remote model that an analysis reads, as a model folder."""
 
 from __future__ import annotations
 

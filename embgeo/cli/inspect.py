@@ -1,4 +1,4 @@
-"""``embgeo inspect``: what a checkpoint holds, and which tensor would be analyzed."""
+"""``embgeo inspect``: the tensors of a checkpoint, and the one that would be analyzed."""
 
 from __future__ import annotations
 

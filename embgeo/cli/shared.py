@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: Exit code of any error; 1 is that of a failed gate.
+#: Exit code of any error; a failed gate has 1.
 FAILED = 2
 
 COLORS: dict[Tone | None, str] = {"good": "green", "warning": "yellow", "bad": "red"}

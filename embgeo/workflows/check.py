@@ -110,7 +110,7 @@ def plan_gate(
     elif is_path(baseline):
         baseline = Path(baseline)
     level = next(one for one in (level, settings.level, LEVEL) if one is not None)
-    deviations(level)  # refuses what is not a level
+    deviations(level)  # refuses a number that is no level
     request = merge_request(given, settings)
     opened = tuple(map(load_saved, items))
     measured = all(isinstance(one, Analysis | Comparison) for one in opened)
@@ -129,7 +129,7 @@ def plan_gate(
 
 
 def merge_request(given: Mapping[str, Any], settings: GateSettings) -> AnalysisRequest:
-    """The request of the named options over those of the settings."""
+    """The request of the settings, overridden by the given options."""
     table: dict[str, Any] = {}
     if settings.path is not None:
         table = read_table(settings.analyze, gate_options(), settings.path)
@@ -145,7 +145,7 @@ def gate_options() -> dict[str, OptionField]:
 
 
 def gate_settings(config: Path | None = None, search: bool = True) -> GateSettings:
-    """The settings of a file, or those of the current folder."""
+    """The settings of a file, or of the current folder."""
     if config is None:
         return find_gate(Path.cwd()) if search else GateSettings()
     if not search:

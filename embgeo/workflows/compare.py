@@ -166,7 +166,7 @@ def plan_comparison(
     queries: int | str | None = None,
     **asked: Any,
 ) -> ComparisonTask:
-    """Check the arguments of :func:`compare`; `asked` are those of `AnalysisRequest.of`."""
+    """Check the arguments of :func:`compare`; `asked` goes to `AnalysisRequest.of`."""
     request = AnalysisRequest.of(**asked)
     options = comparison_options(request, match, queries)
     taken = [Path(one) if is_path(one) else one for one in inputs]
@@ -287,7 +287,7 @@ def open_input(one: Any, request: AnalysisRequest, progress: Progress | None) ->
         if saved is None:
             loading = replace(request, source=replace(request.source, path=one))
             matrix = loading.load(progress)
-            request.options_for(matrix)  # refuses what does not fit this matrix
+            request.options_for(matrix)  # refuses options that do not fit this matrix
             return OpenedInput(default_name(one), matrix.origin.path, matrix)
         return reopen(load_analysis(saved), saved, result_name(one), str(one), request)
     if isinstance(one, Analysis):

@@ -37,7 +37,7 @@ DISTANCE = subspace.DISTANCE.name
 
 @dataclass(frozen=True, slots=True)
 class PointResult:
-    """A measured training; `folder` is relative to that of the experiment."""
+    """A measured training; `folder` is relative to the folder of the experiment."""
 
     sweep: str
     value: float
@@ -138,7 +138,7 @@ def prepare_sweep(
 ) -> SettingSweep:
     """Read the settings and the text of an experiment; nothing is written.
 
-    Arguments are those of :func:`embgeo.train`; `settings` are those of the experiment, such as
+    Arguments are as in :func:`embgeo.train`, but `settings` belong to the experiment, such as
     ``{"betas": [0, 0.5, 1]}``.
     """
     require_torch()

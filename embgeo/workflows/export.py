@@ -32,7 +32,7 @@ from embgeo.workflows.request import AnalysisRequest
 
 ELSEWHERE = f"choose another place with {argument('out')}"
 PROJECTOR, CARD = "projector", "model-card"
-#: Option → the target that it is about; those of loading are about the projector.
+#: Option → the target that it is about; options of loading are about the projector.
 ABOUT = {
     "checkpoint": PROJECTOR,
     "at_most": PROJECTOR,
@@ -150,7 +150,7 @@ def name_source(source: Analysis | Path) -> str:
 
 
 def check_free(target: Target, path: Path) -> None:
-    """Refuse, before anything is read, to replace what is not an earlier export."""
+    """Refuse, before anything is read, to replace anything but an earlier export."""
     with looking_at(path, ELSEWHERE):
         taken = path.exists() or path.is_symlink()
         empty = path.is_dir() and target.needs_vectors and not any(path.iterdir())

@@ -31,8 +31,8 @@ def load_subjects(
 ) -> list[Subject]:
     """One subject for each analysis or run, in the order of the results.
 
-    A comparison stands for its members, and for a run if it is a track; a study for its methods.
-    Paths are those of folders, or of the JSON files in them. Without `xs`, the values of
+    A comparison gives its members, and the run if it is a track; a study gives its methods. A path
+    names a folder, or the JSON file in it. Without `xs`, the values of
     `parameter` are parsed from the paths.
     """
     if isinstance(results, Analysis | Comparison | Path | str):

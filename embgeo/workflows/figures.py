@@ -241,7 +241,7 @@ def check_use(made: FigureSet, given: Sequence[str]) -> None:
 
 
 def choose_width(venue: str | None, text: bool | None, width: float | None) -> float:
-    """The width in inches: as given, or that of the venue's text or column."""
+    """The width in inches: as given, or of the venue's text or column."""
     if width is not None:
         require_number(width, "width")
         both = venue is not None or text is not None

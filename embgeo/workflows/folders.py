@@ -37,7 +37,7 @@ from embgeo.result.saved import JSON_NAME
 if TYPE_CHECKING:
     from embgeo.workflows.request import AnalysisRequest
 
-#: The folder of the analysis of the output matrix, inside that of the input embedding.
+#: The folder of the analysis of the output matrix, inside the folder of the input embedding.
 OUTPUT_FOLDER = "output"
 ELSEWHERE = f"choose another folder with {argument('out')}"
 
@@ -319,7 +319,7 @@ def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def default_name(path: Path) -> str:
-    """The name of a folder or an archive's member, or that of a file without its last suffix."""
+    """The name of a folder or an archive's member, or of a file without its last suffix."""
     if str(path) == "-":
         return "stdin"
     if is_remote(path):
@@ -330,7 +330,7 @@ def default_name(path: Path) -> str:
 
 
 def result_name(path: Path) -> str:
-    """The name of the folder of a saved analysis, or that of a checkpoint."""
+    """The name of the folder of a saved analysis, or of a checkpoint."""
     folder = saved_folder(path)
     if folder is None:
         return default_name(path)

@@ -60,7 +60,7 @@ class Gate:
             )
 
     def check(self, command: str = "", progress: Progress | None = None) -> Outcome:
-        """Measure what is needed, and check every rule."""
+        """Measure the sources, and check every rule."""
         require_sense(self.rules, self.baseline is not None)
         before = self._measured_baseline(command, progress) if self.compares else []
         named = self.baseline if isinstance(self.baseline, Path) else "the baseline"
@@ -180,7 +180,7 @@ class BaselineUpdate:
 def update_baseline(
     gate: Gate, command: str = "", progress: Progress | None = None
 ) -> BaselineUpdate:
-    """Measure what the rules are about, and write it to the baseline file."""
+    """Measure the scalars of the rules, and write them to the baseline file."""
     path = gate.baseline
     if not isinstance(path, Path):
         where, way_out = argument("update_baseline"), f"give {argument('baseline')}"

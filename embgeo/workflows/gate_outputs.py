@@ -1,4 +1,4 @@
-"""Where the outcome of a gate goes: stdout, files for CI servers, what GitHub shows."""
+"""Outputs of a gate: stdout, files for CI servers, annotations and summary of GitHub."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUMMARY_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class GateOutputs:
-    """What is written where."""
+    """The outputs that the options request."""
 
     #: Files by option, see `OUTPUTS`.
     files: Mapping[str, Path]
@@ -58,7 +58,7 @@ class GateOutputs:
         return Path(name) if name and self.github is not False else None
 
     def prepare(self, inputs: Sequence[Path]) -> None:
-        """Refuse to replace files that are not earlier outputs, and mark those as unfinished.
+        """Refuse to replace any file but earlier outputs, and mark those as unfinished.
 
         No earlier outcome may outlive a run that is killed.
         """
@@ -79,7 +79,7 @@ class GateOutputs:
                 path.unlink(missing_ok=True)
 
     def write(self, outcome: Outcome, say: Callable[[str], None]) -> None:
-        """Write the files, then what people and GitHub read; `say` prints a line on stdout."""
+        """Write the files, then the text for people and GitHub; `say` prints a line on stdout."""
         for name, path in self.files.items():
             write_file(path, OUTPUTS[name][0].render(outcome))
         shown: Iterable[str] = ()

@@ -115,7 +115,7 @@ class StateMerge:
 
     @property
     def name(self) -> str:
-        """The name of the result: that of the file, if all parts are of one."""
+        """The name of the result: of the file, if all parts are of one file."""
         parts = {part.file for part in self.plan.parts}
         return default_name(Path(parts.pop())) if len(parts) == 1 else "merged"
 
@@ -174,7 +174,7 @@ class StateMerge:
 
 
 def describe_plan(plan: MergePlan) -> str:
-    """What the parts have to do for a plan."""
+    """The work of the parts for a plan."""
     if plan.repeats_first:
         damaged = len(plan.census.small)
         return f"first pass again over {plan.matrix.n:,} rows, without {damaged:,} damaged ones"

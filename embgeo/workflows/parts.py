@@ -74,7 +74,7 @@ class PartRequest:
 
 
 def check_distributed(request: AnalysisRequest, device: str) -> None:
-    """Refuse what cannot be measured in parts."""
+    """Refuse options that need the whole matrix."""
     cause = "parts are measured on the processor"
     refuse_if(device != "cpu", argument("device"), cause, "leave it out")
     has_hidden, cause = request.source.hidden is not None, "hidden states are not measured in parts"
@@ -90,7 +90,7 @@ def check_distributed(request: AnalysisRequest, device: str) -> None:
 def measure_part(
     request: AnalysisRequest, chosen: PartRequest, progress: Progress | None = None
 ) -> str:
-    """Measure a part, in the first round or by a plan, and save its state; return what it holds."""
+    """Measure a part, in the first round or by a plan, and save its state; return a description."""
     from embgeo.distributed import files, first_round, second_round
     from embgeo.distributed.rounds import read_task
     from embgeo.distributed.states import save_first, save_second

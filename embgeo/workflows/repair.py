@@ -144,7 +144,7 @@ def repair(
     BadOption
         If the method has no source for a row, there are too many rows, or `out` exists.
     UnreadableFile
-        If the model cannot be read, is not stored as safetensors, or is not that of the patch.
+        If the model cannot be read, is not stored as safetensors, or does not fit the patch.
     EmbgeoError
         If there is no room for the copy, or the comparison of the finished copy is interrupted.
     """
@@ -168,7 +168,7 @@ def repair(
     notes = list_other_weights(target)
     if dry_run or out is None:
         return Repair(record, notes=notes)
-    # Files of a cache are not linked, lest an edit of the copy change them.
+    # Files of a cache are not linked: an edit of the copy would change them.
     record = write_repaired(target, out, record, link=not is_remote(given))
     try:
         compared = compare_models(model, out, source, damaged_below, progress) if diff else None

@@ -22,7 +22,7 @@ from embgeo.workflows.folders import ELSEWHERE, fresh_folder, is_occupied, renam
 
 #: Environment variables that name folders of the Hugging Face cache.
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
-#: Waits until this process ends, and removes the folder unless it is told that all went well.
+#: Waits until this process ends, and removes the folder unless it receives a message before.
 _GUARD = "import shutil, sys; sys.stdin.read() or shutil.rmtree(sys.argv[1], ignore_errors=True)"
 
 #: SHA-256 of a file before and after.

@@ -1,4 +1,4 @@
-"""Requests: plain arguments, checked and sorted into what to read and what to measure."""
+"""Requests: plain arguments, checked and sorted into options of loading and of measuring."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_MEMORY = 64 * 10**6
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRequest:
-    """A matrix to read, and what to measure of it."""
+    """A matrix to read, and options of measuring it."""
 
     source: Source
     #: The given fields of `Options`; the others have their defaults.
@@ -58,7 +58,7 @@ class AnalysisRequest:
         return Options.of(self.given, self.sections)
 
     def options_for(self, matrix: Matrix) -> Options:
-        """The options for a matrix; BadOption if it lacks what one of them needs."""
+        """The options for a matrix; BadOption if one of them needs frequencies that it lacks."""
         files = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
         way_out = f"give {files} or {argument('rank_order')}"
         for name in NEED_FREQUENCIES:
@@ -86,7 +86,7 @@ class AnalysisRequest:
 
 
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Sort arguments into those of loading and those of measuring."""
+    """Split arguments into fields of `Source` and of `Options`."""
     known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]
     for name in settings:
         if not any(name in names for names in known):

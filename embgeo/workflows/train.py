@@ -92,7 +92,7 @@ def train(
     Parameters
     ----------
     data : path, optional
-        A text file, or a folder with a training, validation and test split; by default that of
+        A text file, or a folder with a training, validation and test split; by default the text of
         `config`, or of the resumed runs.
     compare : sequence of str, optional
         Names of methods, or one text with commas, such as ``"mle,cosreg,frage"``;
@@ -113,7 +113,7 @@ def train(
         Learning rates, or "lr=1e-3,3e-3". Each method is trained with each rate and the first seed,
         and takes the rate with the lowest perplexity on the validation split.
     start : path, optional
-        A finished run with the initial weights of all runs, or a folder of runs with those of each
+        A finished run with the initial weights of all runs, or a folder with such a run for each
         method and seed. The text is read with its vocabulary.
     plugins : sequence of path
         Files of Python code to run, which register your own models, methods or tasks; see
@@ -121,8 +121,8 @@ def train(
     out : path, optional
         Folder of the runs; by default the name of the text with ``.runs``, in the current folder.
     resume : bool
-        Whether to resume the runs in `out`. Finished runs are kept, settings are those of the runs
-        unless given, and methods and seeds may be added.
+        Whether to resume the runs in `out`. Finished runs are kept, settings are taken from the
+        runs unless given, and methods and seeds may be added.
     command : str
         Recorded in the results.
     monitor : RunMonitor, optional
@@ -277,7 +277,7 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
 def train_runs(
     task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads: bool
 ) -> dict[tuple[str, int], Diverged]:
-    """Train and analyze every run, and return those that diverged; Diverged if all did."""
+    """Train and analyze every run, and return the diverged ones; Diverged if all did."""
     from embgeo.training.loop.run import train_run
     from embgeo.workflows.train_study import analyze_embedding
 

@@ -53,8 +53,8 @@ def geometry_measure(
 ) -> Callable[[Array, Array | None], dict[str, float]]:
     """A function that measures an embedding and, of an untied model, the output matrix.
 
-    It is called by :func:`embgeo.training.loop.run.train_run`; `counts` are those of the tokens in
-    the training split.
+    :func:`embgeo.training.loop.run.train_run` calls it; `counts` are token counts of the training
+    split.
     """
     from embgeo.core.options import Options
     from embgeo.metrics.skipping import skip_unneeded

@@ -160,7 +160,7 @@ def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def parse_assignment(text: str) -> tuple[list[str], Any]:
-    """``training.epochs=3`` as keys and a value; what is not TOML is text.
+    """``training.epochs=3`` as keys and a value; a value that is not TOML is text.
 
     >>> parse_assignment("model.width=96"), parse_assignment("model.name=vd-lstm")
     ((['model', 'width'], 96), (['model', 'name'], 'vd-lstm'))
@@ -208,7 +208,7 @@ def parse_rates(tune: Sequence[float] | str | None) -> list[float] | None:
 
 @dataclass(frozen=True, slots=True)
 class StudyTask:
-    """What is to be trained, and where."""
+    """The settings, data and folder of a study to train."""
 
     settings: StudySettings
     dataset: Dataset
@@ -275,7 +275,7 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") ->
 def begin_experiment(
     form: RecordFormat[Any], record: object, folder: Path, keys: Sequence[str], *, resume: bool
 ) -> None:
-    """Write the record of an experiment, or compare these keys with those of its folder."""
+    """Write the record of an experiment, or on resume compare these keys with the saved record."""
     check_runs_folder(folder, resume=resume, own=form.file)
     if not resume:
         form.save(record, folder)
@@ -287,7 +287,7 @@ def begin_experiment(
 
 
 def check_runs(task: StudyTask) -> None:
-    """Refuse settings other than those of existing runs, before anything is written."""
+    """Refuse settings that differ from existing runs, before anything is written."""
     from embgeo.training.loop.checkpoint import identity, require_same
     from embgeo.training.loop.run import RUN_NAME, read_identity
     from embgeo.training.settings import read_settings

@@ -82,7 +82,7 @@ def read_tried(task: StudyTask, method: str) -> tuple[TriedRate, ...]:
 def tune_rates(task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads: bool) -> StudyTask:
     """Choose a rate for each method; Diverged if a method diverged with every rate.
 
-    The run with the chosen rate becomes that of the first seed.
+    The run with the chosen rate becomes the run of the first seed.
     """
     if not task.settings.tune.lr:
         return task
