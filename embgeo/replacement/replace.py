@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,6 @@ from embgeo.replacement.methods.method import ReplacementMethod, RowSource, refu
 from embgeo.replacement.record import ReplacedRow, encode_row
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """New rows, all of the same norm but for rounding."""
-
-    method: ReplacementMethod
-    norm: float
-    rows: tuple[ReplacedRow, ...]
-
-
 def choose_method(name: str | None, source: RowSource) -> ReplacementMethod:
     """The named method; by default "output" for an untied model, else "mean"."""
     if name is None:
@@ -36,8 +26,10 @@ def choose_method(name: str | None, source: RowSource) -> ReplacementMethod:
     return found[name]
 
 
-def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -> Replacement:
-    """Replace one or more rows, in ascending order."""
+def replace_rows(
+    source: RowSource, rows: IntArray, method: ReplacementMethod
+) -> tuple[ReplacedRow, ...]:
+    """New rows for one or more rows in ascending order, with the norm that the method names."""
     survey = source.input
     cause, way_out = "every row is damaged: there is no norm to take", "take another checkpoint"
     refuse_if(not survey.healthy.any(), survey.matrix.name, cause, way_out)
@@ -46,7 +38,7 @@ def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -
     norms = np.linalg.norm(stored.astype(np.float64), axis=1)
     tokens = survey.matrix.tokens
     roles = {one.row: one.roles for one in survey.matrix.special}
-    made = tuple(
+    return tuple(
         ReplacedRow(
             row=row,
             token=None if tokens is None else tokens[row],
@@ -60,7 +52,6 @@ def replace_rows(source: RowSource, rows: IntArray, method: ReplacementMethod) -
             rows.tolist(), survey.norms[rows], norms, stored, strict=True
         )
     )
-    return Replacement(method, norm, made)
 
 
 def scale_rows(

@@ -133,7 +133,9 @@ def analyze(
     EmbgeoError
         If no row can be analyzed, or the entries are too large to be squared.
     """
-    request = AnalysisRequest.of(sections=sections, **settings)
+    request = AnalysisRequest.of(
+        sections=sections, reference=reference, resources=resources, **settings
+    )
     if not isinstance(options, Options | None):
         raise refuse_type(options, "options", "embgeo.Options(seed=1), or seed=1 alone")
     if not isinstance(resources, Resources | None):
@@ -162,15 +164,7 @@ def analyze(
                 way_out="give one entry for each row, or the path of the matrix too",
             )
     matrix = as_matrix(W, rank_order=rank_order, **labels)
-    return measure(
-        matrix,
-        request.options_for(matrix) if options is None else options,
-        sections=request.sections,
-        reference=reference,
-        command=command,
-        progress=progress,
-        resources=resources,
-    )
+    return measure_requested(matrix, request, command, progress, options)
 
 
 def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
@@ -179,12 +173,16 @@ def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
 
 
 def measure_requested(
-    matrix: Matrix, request: AnalysisRequest, command: str, progress: Progress | None
+    matrix: Matrix,
+    request: AnalysisRequest,
+    command: str,
+    progress: Progress | None,
+    options: Options | None = None,
 ) -> Analysis:
-    """Analyze an open matrix as requested."""
+    """Analyze an open matrix as requested, or with other `options`."""
     return measure(
         matrix,
-        request.options_for(matrix),
+        request.options_for(matrix) if options is None else options,
         sections=request.sections,
         reference=request.reference,
         command=command,

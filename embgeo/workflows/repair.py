@@ -229,8 +229,8 @@ def make_rows(
         len(target.checkpoint.tokens or ()),
         seed,
     )
-    made = replace_rows(source, chosen, choose_method(method, source))
-    place = target.places[0]
+    how, place = choose_method(method, source), target.places[0]
+    made = replace_rows(source, chosen, how)
     record = RepairRecord(
         source=str(target.model),
         tensor=place.name,
@@ -238,12 +238,12 @@ def make_rows(
         dtype=matrix.origin.dtype,
         sha256_before=place.hash_bytes(),
         sha256_after="",
-        method=made.method.NAME,
-        seed=seed if made.method.SEEDED else None,
-        length=made.method.LENGTH,
-        norm=made.norm,
+        method=how.NAME,
+        seed=seed if how.SEEDED else None,
+        length=how.LENGTH,
+        norm=found.lengths[how.LENGTH],
         version=VERSION,
-        rows=made.rows,
+        rows=made,
         files=(),
     )
     new = place.place_rows(record.places, record.read_values())

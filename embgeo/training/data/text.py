@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 from collections.abc import Iterable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, codec_of
 from embgeo.io.bounded.guard import cannot_read
+from embgeo.io.bounded.records import digest_of
 from embgeo.io.bounded.small_files import read_head
 
 #: Endings of compressed files.
@@ -72,8 +72,7 @@ def list_folder(folder: Path) -> list[Path]:
 def sha256(path: Path) -> str:
     """SHA-256 of a file as it is stored, compressed or not."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of(path)
     except OSError as error:
         raise cannot_read(path, error) from error
 
