@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -118,7 +119,7 @@ def folder_name(folder: Path) -> str:
 
 
 def parse_parameter(name: str, parameter: str) -> float | None:
-    """The number behind the last mention of `parameter`, or None.
+    """The finite number behind the last mention of `parameter`, or None.
 
     >>> parse_parameter("runs/beta=0.25.embgeo", "beta"), parse_parameter("tau2", "tau")
     (0.25, 2.0)
@@ -126,4 +127,5 @@ def parse_parameter(name: str, parameter: str) -> float | None:
     # "beta" does not mention "eta".
     pattern = rf"(?<![^\W\d_]){re.escape(parameter)}{NUMBER}"
     numbers = re.findall(pattern, name, re.IGNORECASE)
-    return float(numbers[-1]) if numbers else None
+    value = float(numbers[-1]) if numbers else math.nan
+    return value if math.isfinite(value) else None

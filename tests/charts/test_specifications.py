@@ -494,6 +494,7 @@ def test_why_a_sweep_lacks_a_value() -> None:
         ("model", "beta", None),
         ("beta", "beta", None),
         ("x+y3", "x+y", 3.0),
+        ("beta=1e999", "beta", None),
     ],
 )
 def test_values_of_parameters_in_names(name: str, parameter: str, value: float | None) -> None:
