@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field, fields
 from typing import Any
 
@@ -71,6 +71,13 @@ def choice(name: str, value: str, known: Collection[str]) -> str:
     """One of the known values."""
     require(name, value, value in known, f"give {' or '.join(known)}")
     return value
+
+
+def texts(name: str, value: Sequence[str], way_out: str) -> tuple[str, ...]:
+    """Texts in a list."""
+    listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    require(name, value, listed, way_out)
+    return tuple(value)
 
 
 def checked(default: Any, check: Callable[[str, Any], object]) -> Any:

@@ -81,7 +81,7 @@ def check(config: StudySettings) -> None:
     for seed in config.seeds:
         if not 0 <= seed < 2**31:
             raise BadOption(f"the seed is {seed}", way_out="give a whole number from 0")
-    for table in ("training", "evaluation", "geometry", "optimizer", "tune"):
+    for table in ("data", "training", "evaluation", "geometry", "optimizer", "tune"):
         check_fields(getattr(config, table), f" of [{table}]")
     if config.task.name != LanguageModeling.NAME:
         refuse_settings(config, {"tune": ("lr",), "training": ("start",)})

@@ -44,11 +44,11 @@ class DataSettings:
 
     path: str = ""
     unit: str | None = None
-    min_count: int | None = None
-    size: int | None = None
+    min_count: int | None = checked(None, whole)
+    size: int | None = checked(None, whole)
     tokenizer: str | None = None
     bpe: int | None = None
-    tokens: int | None = None
+    tokens: int | None = checked(None, whole)
     shuffle: bool = True
 
 

@@ -52,6 +52,13 @@ def text(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_hostile_id_takes_no_memory(text: Path) -> None:
+    pytest.importorskip("tokenizers")
+    model = {"type": "WordLevel", "vocab": {"the": 0, "<unk>": 2**31}, "unk_token": "<unk>"}
+    with pytest.raises(UnreadableFile, match="its largest id is 2,147,483,648"):
+        load_corpus(text, tokenizer=tokenizer_file(text / "tokenizer.json", model=model))
+
+
 def test_rows_are_ids_and_counts_are_of_the_training_split(text: Path) -> None:
     pytest.importorskip("tokenizers")
     corpus = load_corpus(text, tokenizer=tokenizer_file(text / "tokenizer.json"))

@@ -38,6 +38,10 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
         ({"seeds": [-1]}, "the seed is -1"),
         ({"training": {"epochs": 0}}, "epochs of [training] is 0; give a whole number from 1"),
         ({"training": {"clip": -1.0}}, "clip of [training] is -1.0"),
+        *(
+            ({"data": {name: -3}}, f"{name} of [data] is -3; give a whole number from 1")
+            for name in ("size", "min_count", "tokens")
+        ),
         ({"optimizer": {"average": 1.0}}, "average of [optimizer] is 1.0"),
         ({"optimizer": {"asgd": True}}, "asgd averages plain SGD"),
         ({"method": {"cosreg": {"gama": 1.0}}}, "no setting 'gama'; it has gamma, min_norm"),
@@ -67,6 +71,23 @@ def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], messag
         rehearse(resolve(settings().updated(changes)), corpus())
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "message"),
+    [
+        ("skipgram", {"wordsim": 3}, "wordsim is 3; give a folder"),
+        ("classification", {"merge": 3}, "merge is 3; give a list of patterns"),
+        ("translation", {"columns": 3}, "columns is 3; give a list of languages"),
+        ("translation", {"target": "x/y"}, "target is 'x/y'; give a name"),
+    ],
+)
+def test_settings_of_tasks_of_a_wrong_type_are_refused(
+    name: str, own: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadOption) as error:
+        make_task(settings().updated({"task": {"name": name, **own}}))
+    assert message in str(error.value)
 
 
 def test_a_sink_that_is_not_installed_is_named(

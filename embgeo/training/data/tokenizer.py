@@ -12,6 +12,7 @@ from typing import Any
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.bounded.guard import cannot_read
+from embgeo.training.data.encoding import MOST_TYPES
 from embgeo.training.data.vocabulary import Vocabulary
 
 #: Names of the token that ends a text, in order of preference.
@@ -64,6 +65,8 @@ class Tokenizer:
         self._unknown = self._ids.get(model.get("unk_token"), model.get("unk_id"))
         #: One more than the largest id.
         self.size = max(self._ids.values()) + 1
+        if self.size > MOST_TYPES:
+            raise self._refuse("is not understood", f"its largest id is {self.size - 1:,}")
 
     def end(self) -> int | None:
         """Id of the token that ends a text, if there is one."""

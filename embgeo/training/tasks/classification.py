@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, natural, require, whole
+from embgeo.training.checks import flag, natural, require, texts, whole
 from embgeo.training.data.document_batches import DocumentBatch, DocumentBatches, gather
 from embgeo.training.data.labeled_corpus import (
     FOLDS,
@@ -71,9 +71,7 @@ class ClassificationTask(Task):
         self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = (), fold: int = 0
     ) -> None:
         self.length, self.strip = whole("length", length), flag("strip", strip)
-        listed = not isinstance(merge, str) and all(isinstance(one, str) for one in merge)
-        require("merge", merge, listed, 'give a list of patterns: ["comp.*", "rec.*"]')
-        self.merge = tuple(merge)
+        self.merge = texts("merge", merge, 'give a list of patterns: ["comp.*", "rec.*"]')
         self.fold = natural("fold", fold)
         require("fold", fold, fold < FOLDS, f"give a whole number below {FOLDS}")
 

@@ -11,7 +11,7 @@ import torch
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import nonnegative, whole
+from embgeo.training.checks import nonnegative, require, whole
 from embgeo.training.data.analogies import FILE, read_analogies
 from embgeo.training.data.documents import DocumentCorpus, load_documents
 from embgeo.training.data.neighbor_batches import (
@@ -98,6 +98,7 @@ class SkipGramTask(Task):
         power: float = 0.75,
         subsample: float = 1e-3,
     ) -> None:
+        require("wordsim", wordsim, isinstance(wordsim, str), "give a folder")
         self.wordsim = wordsim
         self.window, self.negatives = whole("window", window), whole("negatives", negatives)
         self.shared = whole("shared", shared)

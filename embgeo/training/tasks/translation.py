@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, natural, nonnegative, require, share, whole
+from embgeo.training.checks import flag, natural, nonnegative, require, share, texts, whole
 from embgeo.training.data.pair_batches import PairBatch, PairBatches, gather_pairs
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams
@@ -101,12 +101,12 @@ class TranslationTask(Task):
         greedy: bool = False,
     ) -> None:
         for name, value in (("source", source), ("target", target), ("test", test)):
-            require(name, value, isinstance(value, str), "give a name")
+            # It becomes a part of names of files.
+            named = isinstance(value, str) and Path(value).name == value
+            require(name, value, named, "give a name")
         require("target", target, source != target, "give another language than that of source")
-        listed = not isinstance(columns, str) and all(isinstance(one, str) for one in columns)
-        require("columns", columns, listed, 'give a list of languages: ["en", "de"]')
         self.source, self.target, self.test = source, target, test
-        self.columns = tuple(columns)
+        self.columns = texts("columns", columns, 'give a list of languages: ["en", "de"]')
         self.length = whole("length", length)
         self.smoothing = share("smoothing", smoothing)
         self.search = BeamSettings(
