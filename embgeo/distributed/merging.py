@@ -30,7 +30,7 @@ from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
-from embgeo.io.selecting import count_named
+from embgeo.io.selecting import Labeling, count_named
 from embgeo.stats import Census
 
 
@@ -193,19 +193,16 @@ def label_plan(plan: MergePlan, source: Source) -> MergePlan:
         source = replace(source, tokens=None)
     n, d = plan.matrix.n, plan.matrix.d
     cut = RowCut(n, 0, n)
-    notes: tuple[str, ...] = ()
     labels = None
     if plan.matrix.tokens is not None:
-        labels = RowLabels(plan.matrix.tokens, np.zeros(0, dtype=np.int64))
+        labels = RowLabels(plan.matrix.tokens)
     elif source.tokens is not None:
         labels = lay_given(read_labels(source.tokens).tokens, cut, "auto", source.tokens, d)
-    frequency: Frequency | None = None
-    if (counting := count_named(source, labels, cut, d)) is not None:
-        labels, frequency, notes = counting.labels, counting.frequency, counting.notes
+    labeling = Labeling(labels)
+    labeling = count_named(source, labeling, cut, d) or labeling
     given = None
-    if labels is not None and (source.tokens is not None or plan.matrix.tokens is None):
-        given = tuple(map(safe_text, labels.tokens))
-        notes = (*labels.notes, *notes)
-    plan = add_labels(plan, given, frequency)
-    origin = replace(plan.matrix.origin, notes=(*plan.matrix.origin.notes, *notes))
+    if labeling.labels is not None and (source.tokens is not None or plan.matrix.tokens is None):
+        given = tuple(map(safe_text, labeling.labels.tokens))
+    plan = add_labels(plan, given, labeling.frequency)
+    origin = replace(plan.matrix.origin, notes=(*plan.matrix.origin.notes, *labeling.notes))
     return replace(plan, matrix=replace(plan.matrix, origin=origin))

@@ -23,27 +23,29 @@ from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.token_texts import find_unreachable
 from embgeo.io.parameter_names import output_rank
 from embgeo.io.rows_on_demand import RowsOnDemand
-from embgeo.io.selecting import Counting, Labeling, Selection, lay_counts
+from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096
 
 Rows = npt.NDArray[Any]
 
 
-def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -> Matrix:
-    """Map the selected rows and add labels, frequencies and origin."""
+def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = False) -> Matrix:
+    """Map the selected rows and add labels, frequencies and origin.
+
+    `on_demand` says whether rows that have to be decoded are read when they are needed.
+    """
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
     # Files that were unpacked and removed have no stamp.
     stamps = tuple(FileStamp.of(path) for path in checkpoint.files if path.is_file())
-    labels = counting.labels
-    data = _read_rows(choice.input, choice.input_transposed, selection)
+    labels = labeling.labels
+    on_demand = on_demand and choice.output is None
+    data = _read_rows(choice.input, choice.input_transposed, selection, on_demand=on_demand)
     projection, tied_by = _read_output(selection, data)
     notes = (
         *choice.notes,
         *checkpoint.notes,
         *labeling.notes,
-        *(labels.notes if labels else ()),
-        *counting.notes,
         *_shape_note(selection),
     )
     origin = Origin(
@@ -60,7 +62,7 @@ def build_matrix(selection: Selection, labeling: Labeling, counting: Counting) -
         data,
         name=checkpoint.path.name or checkpoint.path.resolve().name,
         tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
-        frequency=counting.frequency,
+        frequency=labeling.frequency,
         masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
         special=_place_special(selection),
         vocabulary_size=_count_vocabulary(selection, labeling),
@@ -125,13 +127,15 @@ def sha256_of(files: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-def _read_rows(tensor: Tensor, transposed: bool, selection: Selection) -> Rows:
+def _read_rows(
+    tensor: Tensor, transposed: bool, selection: Selection, *, on_demand: bool = False
+) -> Rows:
     """Read the selected rows of a tensor, mapped if its format allows it."""
     cut = selection.cut
     if tensor.ranges is not None and not transposed:
         if not cut.is_whole:
             return tensor.ranges.read(cut.start, cut.stop)
-        if selection.on_demand and selection.choice.output is None:
+        if on_demand:
             return cast(Rows, RowsOnDemand(tensor, tensor.ranges))
     array = tensor.open()
     if transposed:

@@ -120,10 +120,9 @@ def read_matrix(
     on_demand: bool = False,
 ) -> Matrix:
     """Read the matrix that a source selects; checks labels and counts before it reads a tensor."""
-    selection = replace(select(checkpoint, source, role), on_demand=on_demand)
-    labeling = label_rows(selection)
-    counting = count_rows(selection, labeling, progress)
-    return build_matrix(selection, labeling, counting)
+    selection = select(checkpoint, source, role)
+    labeling = count_rows(selection, label_rows(selection), progress)
+    return build_matrix(selection, labeling, on_demand=on_demand)
 
 
 def _with_hidden_states(matrix: Matrix, source: Source) -> Matrix:

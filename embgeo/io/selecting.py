@@ -34,8 +34,6 @@ class Selection:
     choice: Choice
     cut: RowCut
     d: int
-    #: Whether rows that have to be decoded are read when they are needed.
-    on_demand: bool = False
 
     def is_of_other_rows(self, length: int) -> bool:
         """Whether a list of this length belongs to another matrix, or to the columns."""
@@ -60,11 +58,16 @@ def select(checkpoint: Checkpoint, source: Source, role: TensorRole = EMBEDDING)
 
 @dataclass(frozen=True, slots=True)
 class Labeling:
-    """Labels of the rows, the vocabulary that they come from, and notes on its files."""
+    """Labels of the rows, the vocabulary that they come from, frequencies, and notes on files."""
 
     labels: RowLabels | None = None
     vocabulary: TokenizerVocabulary | None = None
     notes: tuple[str, ...] = ()
+    frequency: Frequency | None = None
+
+    def count(self, frequency: Frequency | None, notes: Sequence[str] = ()) -> Labeling:
+        """The same labels with frequencies."""
+        return replace(self, frequency=frequency, notes=(*self.notes, *notes))
 
 
 def label_rows(selection: Selection) -> Labeling:
@@ -85,7 +88,7 @@ def _from_named_file(selection: Selection) -> Labeling | None:
         return None
     vocabulary = fairseq.fit_to(read_labels(path), cut)
     labels = lay_given(vocabulary.tokens, cut, selection.source.padding, path, selection.d)
-    return Labeling(labels, vocabulary, vocabulary.notes)
+    return Labeling(labels, vocabulary, (*vocabulary.notes, *labels.notes))
 
 
 def _from_word_list(selection: Selection) -> Labeling | None:
@@ -96,7 +99,8 @@ def _from_word_list(selection: Selection) -> Labeling | None:
     )
     if words is None:
         return None
-    return Labeling(lay_found(words, cut, selection.source.padding, origin))
+    labels = lay_found(words, cut, selection.source.padding, origin)
+    return Labeling(labels, notes=labels.notes)
 
 
 def _from_checkpoint(selection: Selection) -> Labeling | None:
@@ -106,7 +110,7 @@ def _from_checkpoint(selection: Selection) -> Labeling | None:
         return None
     vocabulary = TokenizerVocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
     labels = lay_found(tokens, selection.cut, selection.source.padding, vocabulary.source)
-    return Labeling(labels, vocabulary)
+    return Labeling(labels, vocabulary, labels.notes)
 
 
 def _from_dictionary_beside(selection: Selection) -> Labeling:
@@ -117,36 +121,27 @@ def _from_dictionary_beside(selection: Selection) -> Labeling:
         notes += more
     if vocabulary is None:
         return Labeling(notes=notes)
-    labels = lay_found(
-        vocabulary.tokens, selection.cut, selection.source.padding, vocabulary.source
-    )
-    return Labeling(labels, vocabulary, (*notes, f"tokens from {vocabulary.source}"))
+    source = vocabulary.source
+    labels = lay_found(vocabulary.tokens, cut, selection.source.padding, source)
+    return Labeling(labels, vocabulary, (*notes, f"tokens from {source}", *labels.notes))
 
 
 _Counted = tuple[Frequency, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """Frequencies of the rows, labels, which a counts file may add, and notes."""
-
-    labels: RowLabels | None
-    frequency: Frequency | None
-    notes: tuple[str, ...] = ()
-
-
 def count_rows(
     selection: Selection, labeling: Labeling, progress: ByteProgress | None = None
-) -> Counting:
-    """Take frequencies from what the source names, else from the files of the checkpoint."""
-    source, labels, cut = selection.source, labeling.labels, selection.cut
-    named = count_named(source, labels, cut, selection.d)
+) -> Labeling:
+    """Take frequencies from the files of the source, else from the checkpoint."""
+    source, cut = selection.source, selection.cut
+    named = count_named(source, labeling, cut, selection.d)
     if named is not None:
         return named
-    if source.corpus is not None:
-        frequency, notes = _count_corpus(source.corpus, labeling, cut, progress)
-        return Counting(labels, frequency, (*notes, *_size_note(selection, labels, frequency)))
-    return Counting(labels, _own_frequency(selection, labeling))
+    if source.corpus is None:
+        return labeling.count(_own_frequency(selection, labeling))
+    frequency, notes = _count_corpus(source.corpus, labeling, cut, progress)
+    size_note = _size_note(selection, labeling.labels, frequency)
+    return labeling.count(frequency, (*notes, *size_note))
 
 
 def _size_note(
@@ -160,27 +155,28 @@ def _size_note(
     return (note,) if size else ()
 
 
-def count_named(source: Source, labels: RowLabels | None, cut: RowCut, d: int) -> Counting | None:
+def count_named(source: Source, labeling: Labeling, cut: RowCut, d: int) -> Labeling | None:
     """Take frequencies from the order of the rows or from a counts file, if either is requested.
 
     Counts are matched by token; without labels, the tokens of the file label the rows in order.
     """
     if source.rank_order:
-        return Counting(labels, from_rank(cut.size))
+        return labeling.count(from_rank(cut.size))
     if source.counts is None:
         return None
     path = source.counts
     counts = read_counts(path)
-    if labels is not None:
-        return Counting(labels, *_of_labeled(labels, lambda t: from_counts(t, counts)))
+    if labeling.labels is not None:
+        return labeling.count(*_of_labeled(labeling.labels, lambda t: from_counts(t, counts)))
     counts = fairseq.fit_to(counts, cut)
     fitting = cut.fit(len(counts.tokens))
     if fitting is None:
         raise mismatch("counts", len(counts.tokens) - counts.implied, cut, path, d)
     values = np.array(counts.counts[fitting], dtype=np.float64)
     note = f"{path.name} lists as many tokens as there are rows and labels them in its order"
-    found = RowLabels(counts.tokens[fitting], notes=(*counts.notes, note))
-    return Counting(found, Frequency("counts", values, f"counts file {path.name}"))
+    labeled = replace(labeling, labels=RowLabels(counts.tokens[fitting]))
+    frequency = Frequency("counts", values, f"counts file {path.name}")
+    return labeled.count(frequency, (*counts.notes, note))
 
 
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:
