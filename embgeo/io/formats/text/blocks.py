@@ -52,8 +52,23 @@ def bad_number(
     return Damaged("it holds something that is not a number", way_out)
 
 
-def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Blocks of lines without their ends, each with the number of its first line."""
+#: Lines without their ends, and the number of the first one.
+LineBlock = tuple[int, list[bytes]]
+
+
+def line_blocks(path: Path, *, headings: bool = False) -> Iterator[LineBlock]:
+    """Blocks of lines; with `headings` those after the first line that is not empty."""
+    blocks = _all_blocks(path)
+    while headings:
+        number, lines = next(blocks, (1, []))
+        place = next((k for k, line in enumerate(lines) if line not in (b"", b"\r")), len(lines))
+        headings = bool(lines) and place == len(lines)
+        if lines[place + 1 :]:
+            yield number + place + 1, lines[place + 1 :]
+    yield from blocks
+
+
+def _all_blocks(path: Path) -> Iterator[LineBlock]:
     number, rest = 1, b""
     with path.open("rb") as file:
         while chunk := file.read(_BLOCK_BYTES):
@@ -104,6 +119,21 @@ def read_vectors(
     tensor = Tensor("vectors", (n, d), "float32", partial(_fill, read, (n, d)))
     tokens_source = source if is_labeled else ""
     return Checkpoint(path, name, (tensor,), (path,), tokens, tokens_source, notes=notes)
+
+
+def tensor_of_lines(
+    path: Path,
+    headings: bool,
+    parse: Callable[[int, list[bytes]], npt.NDArray[np.float32]],
+    shape: tuple[int, int],
+) -> Tensor:
+    """The vectors in lines; `parse` reads those of a block."""
+
+    def read() -> npt.NDArray[np.float32]:
+        blocks = line_blocks(path, headings=headings)
+        return fill_rows((parse(start, lines) for start, lines in blocks), shape)
+
+    return Tensor("vectors", shape, "float32", read)
 
 
 def _fill(

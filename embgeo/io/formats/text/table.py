@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged
 from embgeo.io.bounded.maps import map_file
-from embgeo.io.bounded.scratch import fill_rows
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.text.blocks import (
     BYTE_ORDER_MARK,
     MAX_COLUMNS,
@@ -29,6 +28,7 @@ from embgeo.io.formats.text.blocks import (
     bad_number,
     line_blocks,
     numbers_in,
+    tensor_of_lines,
     too_wide,
 )
 from embgeo.io.labels.counts_file import whole_counts
@@ -251,7 +251,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     words = WordList(path)
     counts: list[int] | None = None if layout.counts is None else []
     n = 0
-    for start, lines in _blocks(path, layout):
+    for start, lines in line_blocks(path, headings=layout.has_headings):
         sides = _sides(start, lines, layout)
         n += len(sides)
         if layout.words is not None:
@@ -262,11 +262,12 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     if n == 0:
         raise Damaged("it holds no vectors", "write it again")
     tokens, notes = words.finish()
-    opened = partial(_numbers, path, layout, n)
+    parse = partial(_parse, layout)
+    tensor = tensor_of_lines(path, layout.has_headings, parse, (n, layout.columns))
     return Checkpoint(
         path,
         NAME,
-        (Tensor("vectors", (n, layout.columns), "float32", opened),),
+        (tensor,),
         (path,),
         None if layout.words is None else tokens,
         "" if layout.words is None else WORDS_OF_FILE,
@@ -274,17 +275,6 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
         counts=None if counts is None else np.array(counts, dtype=np.float64),
         counts_source="" if counts is None else "counts in the file",
     )
-
-
-def _blocks(path: Path, layout: TableLayout) -> Iterator[tuple[int, list[bytes]]]:
-    """Blocks of lines after the headings, some empty, with the number of the first line."""
-    above = layout.has_headings
-    for start, lines in line_blocks(path):
-        first = 0
-        while above and first < len(lines):
-            above = lines[first] in (b"", b"\r")
-            first += 1
-        yield start + first, lines[first:]
 
 
 def _drop_empty(lines: list[bytes]) -> list[bytes]:
@@ -338,12 +328,8 @@ def _add_counts(counts: list[int], cells: list[bytes]) -> list[int] | None:
     return counts
 
 
-def _numbers(path: Path, layout: TableLayout, n: int) -> npt.NDArray[np.float32]:
-    blocks = (_block(start, lines, layout) for start, lines in _blocks(path, layout))
-    return fill_rows(blocks, (n, layout.columns))
-
-
-def _block(start: int, lines: list[bytes], layout: TableLayout) -> npt.NDArray[np.float32]:
+def _parse(layout: TableLayout, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
+    """The numbers of a block of lines."""
     filled = _drop_empty(lines)
     place = (layout.separator, layout.before, layout.columns)
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.scratch import fill_rows
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.text.blocks import (
     BYTE_ORDER_MARK,
     MAX_COLUMNS,
@@ -28,6 +26,7 @@ from embgeo.io.formats.text.blocks import (
     is_plain_number,
     line_blocks,
     numbers_in,
+    tensor_of_lines,
     too_wide,
 )
 from embgeo.io.labels.side_tables import is_float
@@ -50,8 +49,8 @@ class _LineForm:
     promised: int | None  # vectors by the header; None without a header
 
     @property
-    def first_line(self) -> int:
-        return 1 if self.promised is None else 2
+    def has_header(self) -> bool:
+        return self.promised is not None
 
 
 def sniff(head: bytes) -> bool:
@@ -95,8 +94,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
     n, d = len(tokens), layout.columns
     if layout.promised is not None and n != layout.promised:
         notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
-    tensor = Tensor("vectors", (n, d), "float32", partial(_read_numbers, path, layout, n))
-    name = "GloVe text" if layout.promised is None else "word2vec text"
+    tensor = tensor_of_lines(path, layout.has_header, partial(_parse, d), (n, d))
+    name = "word2vec text" if layout.has_header else "GloVe text"
     return Checkpoint(path, name, (tensor,), (path,), tokens, WORDS_OF_FILE, notes=notes)
 
 
@@ -122,18 +121,10 @@ def _layout(path: Path) -> _LineForm:
     return _LineForm(columns, None)
 
 
-def _blocks(path: Path, layout: _LineForm) -> Iterator[tuple[int, list[bytes]]]:
-    """Blocks of lines after the header, some empty, with the number of the first line."""
-    for start, lines in line_blocks(path):
-        headings = max(0, layout.first_line - start)
-        if lines[headings:]:
-            yield start + headings, lines[headings:]
-
-
-def _rows(start: int, lines: list[bytes], layout: _LineForm) -> list[tuple[int, bytes, bytes]]:
+def _rows(start: int, lines: list[bytes], columns: int) -> list[tuple[int, bytes, bytes]]:
     """(line number, token, numbers between single spaces) of each line that is not empty."""
     return [
-        (number, *_split(line, number, layout.columns))
+        (number, *_split(line, number, columns))
         for number, line in enumerate(lines, start)
         if line.strip(b" \t\r")
     ]
@@ -172,12 +163,12 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     promised = layout.promised or 0
     way_out = "it is probably cut off; write or download it again"
     try:
-        for start, lines in _blocks(path, layout):
+        for start, lines in line_blocks(path, headings=layout.has_header):
             if are_plain(lines, layout.columns):
                 for line in lines:
                     words.add(line[: line.index(b" ")])
             else:
-                for _, word, _ in _rows(start, lines, layout):
+                for _, word, _ in _rows(start, lines, layout.columns):
                     words.add(word)
     except Damaged as error:
         if len(words) >= promised:
@@ -199,20 +190,16 @@ def _ends_with_a_line(path: Path) -> bool:
         return file.read() == b"\n"
 
 
-def _read_numbers(path: Path, layout: _LineForm, n: int) -> npt.NDArray[np.float32]:
-    blocks = (_block(start, lines, layout) for start, lines in _blocks(path, layout))
-    return fill_rows(blocks, (n, layout.columns))
-
-
-def _block(start: int, lines: list[bytes], layout: _LineForm) -> npt.NDArray[np.float32]:
-    if are_plain(lines, layout.columns):
+def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
+    """The numbers of a block of lines."""
+    if are_plain(lines, columns):
         try:
-            return numbers_in(lines, b" ", 1, layout.columns)
+            return numbers_in(lines, b" ", 1, columns)
         except ValueError:
             pass  # read again below to name the line
-    rows = _rows(start, lines, layout)
+    rows = _rows(start, lines, columns)
     try:
-        return numbers_in([numbers for _, _, numbers in rows], b" ", 0, layout.columns)
+        return numbers_in([numbers for _, _, numbers in rows], b" ", 0, columns)
     except ValueError:
         way_out = "every line has to be a token followed by numbers"
         cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)
