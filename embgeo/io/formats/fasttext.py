@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, map_file, view
+from embgeo.io.bounded.maps import SWAPPED, Bytes, map_file, view
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.fasttext_dictionary import (
@@ -68,22 +68,19 @@ class QuantizedMatrix:
     pieces: list[Floats]  # of shape (256, columns of the piece)
     lengths: tuple[Bytes, Floats] | None  # number of the length of each row, and the 256 lengths
 
-    def rows(self, numbers: Integers) -> Floats:
-        codes = self.codes[numbers]
+    def __getitem__(self, rows: slice | Integers) -> Floats:
+        """Decode rows; a range goes into memory or a temporary file."""
+        if isinstance(rows, slice):
+            starts = range(rows.start, rows.stop, _BLOCK_ROWS)
+            blocks = (self[np.arange(k, min(k + _BLOCK_ROWS, rows.stop))] for k in starts)
+            return fill_rows(blocks, (rows.stop - rows.start, self.shape[1]))
+        codes = self.codes[rows]
         out = np.concatenate([piece[codes[:, q]] for q, piece in enumerate(self.pieces)], axis=1)
         if self.lengths is not None:
             row_codes, lengths = self.lengths
             with np.errstate(over="ignore", invalid="ignore"):
-                out *= lengths[row_codes[numbers]][:, None]
+                out *= lengths[row_codes[rows]][:, None]
         return out
-
-    def dense(self, start: int, stop: int) -> Floats:
-        """Decode rows into memory or a temporary file."""
-        blocks = (
-            self.rows(np.arange(first, min(first + _BLOCK_ROWS, stop)))
-            for first in range(start, stop, _BLOCK_ROWS)
-        )
-        return fill_rows(blocks, (stop - start, self.shape[1]))
 
 
 def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
@@ -121,24 +118,8 @@ def _quantizer(data: Bytes, at: int, columns: int) -> tuple[list[Floats], int]:
     return pieces, at + 4 * columns * _CENTROIDS
 
 
-@dataclass(frozen=True, slots=True)
-class _Dense:
-    """A float32 matrix in the mapped file."""
-
-    values: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.values.shape[0], self.values.shape[1]
-
-    def rows(self, numbers: Integers) -> Floats:
-        return self.values[numbers]
-
-    def dense(self, start: int, stop: int) -> Floats:
-        return self.values[start:stop]
-
-
-_Stored = _Dense | QuantizedMatrix
+#: Indexed by ranges of rows and by row numbers.
+_Stored = Floats | QuantizedMatrix
 
 
 def sniff(head: bytes) -> bool:
@@ -200,7 +181,7 @@ def _read_matrix(
     if 4 * rows * columns > len(data) - at:
         raise Damaged(f"a matrix of {rows:,}×{columns:,} numbers is longer than the file")
     values = view(data[at:], np.dtype(np.float32), (rows, columns), swapped=SWAPPED)
-    return _Dense(values), at + 4 * rows * columns
+    return values, at + 4 * rows * columns
 
 
 def _check_shapes(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple[str, ...]:
@@ -228,8 +209,7 @@ def _tensors(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple
     words, d = len(dictionary.words), dictionary.d
 
     def tensor(name: str, stored: _Stored, start: int, stop: int, alias_of: str = "") -> Tensor:
-        opened = partial(stored.dense, start, stop)
-        return Tensor(name, (stop - start, d), "float32", opened, alias_of)
+        return Tensor(name, (stop - start, d), "float32", lambda: stored[start:stop], alias_of)
 
     if dictionary.subwords.is_none:
         found = [tensor("word_vectors", inputs, 0, words)]
@@ -239,8 +219,8 @@ def _tensors(dictionary: Dictionary, inputs: _Stored, outputs: _Stored) -> tuple
             mean_vectors,
             dictionary.words,
             dictionary.subwords,
-            inputs.rows,
-            lambda numbers: inputs.rows(words + numbers),
+            inputs.__getitem__,
+            lambda numbers: inputs[words + numbers],
             d,
         )
         found = [Tensor("word_vectors", (words, d), "float32", means)]
