@@ -32,6 +32,7 @@ from embgeo.training.study.run_result import (
     MOST_POINTS,
     RESULT_NAME,
     RUN_RESULT,
+    collect_numbers,
     read_run,
     thin_curves,
 )
@@ -366,7 +367,8 @@ def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: P
     losses = TextLosses("test", (30.5, 20.25), (6, 5))
     TEXT_LOSSES.save(losses, home)
     found = read_run(tmp_path, home)
-    assert found.others["output"].scalar("cosine.mean") != found.analysis.scalar("cosine.mean")
+    output, own = (found.analyses[role].scalar("cosine.mean") for role in ("output", "input"))
+    assert output != own
     assert found.samples == losses
     assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).samples is None
 
@@ -391,8 +393,9 @@ def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
     (home / RESULT_NAME).write_text(json.dumps({**content, "test": None}))
     found = read_run(tmp_path, home)
     assert found.curves == {}
-    assert "test.perplexity" not in found.numbers
-    assert found.numbers["valid.perplexity"] == 104.0
+    numbers = collect_numbers(found.result, found.curves)
+    assert "test.perplexity" not in numbers
+    assert numbers["valid.perplexity"] == 104.0
     del content["format_version"]
     (home / RESULT_NAME).write_text(json.dumps({**content, "format": 1}))  # of embgeo 0.1
     assert read_run(tmp_path, home).result.test is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from embgeo.training.study.run_result import (
     RUN_RESULT,
     FinishedRun,
     RunResult,
-    collect_numbers,
     thin_curves,
 )
 from embgeo.training.study.training import Role, Run, StudyMethod, Training
@@ -41,7 +40,6 @@ class Made:
     method: str
     seed: int
     perplexity: float
-    numbers: dict[str, float] = field(default_factory=dict)
 
 
 def result(made: Made, *, hostile: bool = False) -> RunResult:
@@ -144,12 +142,11 @@ def train_sample(made: Made, *, hostile: bool = False) -> FinishedRun:
         Log({n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()})
     )
     own = result(made, hostile=hostile)
-    numbers = {**collect_numbers(own, kept), **made.numbers}
     place = f"{made.method}/seed-{made.seed}"
-    others: dict[Role, Analysis] = {}
+    analyses: dict[Role, Analysis] = {"input": analysis_of(made, hostile=hostile)}
     if made.method in UNTIED:
-        others["output"] = analysis_of(Made("output", made.seed, 0.0))
-    return FinishedRun(place, own, kept, numbers, analysis_of(made, hostile=hostile), others)
+        analyses["output"] = analysis_of(Made("output", made.seed, 0.0))
+    return FinishedRun(place, own, kept, analyses)
 
 
 #: Perplexity of each method in the samples, and how far apart its seeds are.

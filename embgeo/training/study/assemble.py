@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from embgeo.core.quantities import spectrum
@@ -13,7 +14,7 @@ from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, describe_methods
 from embgeo.training.study.document_outcomes import DocumentOutcomes, compare_documents
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
-from embgeo.training.study.run_result import FinishedRun, RunResult
+from embgeo.training.study.run_result import FinishedRun, RunResult, collect_numbers
 from embgeo.training.study.samples import Samples, SamplesByMethod
 from embgeo.training.study.training import Run, StudyMethod, Training
 from embgeo.training.study.warnings import warn_of_methods
@@ -21,6 +22,8 @@ from embgeo.training.study.warnings import warn_of_methods
 #: The method whose prior spectra are compared with.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
 SINGULAR_VALUES = spectrum.SINGULAR_VALUES.name
+#: Settings of priors of spectrum control, by kind.
+Priors = Mapping[str, Mapping[str, Any]]
 
 
 def assemble_study(
@@ -29,17 +32,17 @@ def assemble_study(
     provenance: Mapping[str, Any],
     lost: Sequence[str] = (),
 ) -> Training:
-    """Methods side by side.
+    """Compare trained methods.
 
     `trained`: method by method, within one by seed; the baseline first. `methods`: name, title,
-    reference and role of each that was trained, in the same order; the rest is taken from the
-    results. `provenance`: command, settings, versions; what is known of the text is added. `lost`:
-    runs that did not come to their end, and why.
+    reference and role of each trained method, in the same order; the rest is taken from the
+    results. `provenance`: command and settings; corpus and versions are added. `lost`: the runs
+    that diverged, and why.
     """
     if not trained:
         raise ValueError("nothing was trained")
-    priors = prior_settings(trained)
-    runs = tuple(run_of(one, priors) for one in trained)
+    priors = list_priors(trained)
+    runs = tuple(make_run(one, priors) for one in trained)
     first = trained[0].result
     samples = group_samples(trained)
     training = Training(
@@ -48,7 +51,7 @@ def assemble_study(
             "corpus": dict(first.corpus),
             "versions": dict(first.versions),
         },
-        quantities=quantities(trained, runs),
+        quantities=list_quantities(trained, runs),
         methods=tuple(complete_method(method, trained) for method in methods),
         runs=runs,
         outcomes=decide_claims(runs, samples=samples, trained=name_trained(first)),
@@ -57,7 +60,7 @@ def assemble_study(
             *(f"{one}; no number here knows it" for one in lost),
             *(describe_tried(method) for method in methods if method.tried),
             *describe_documents(methods, samples),
-            *notes(trained, runs),
+            *list_notes(first.corpus, runs),
         ),
     )
     return replace(training, sentences=describe_methods(training))
@@ -70,10 +73,12 @@ def name_trained(result: RunResult) -> tuple[str, str]:
     return f"{model.get('name', '')}{mixture}", str(result.corpus.get("name", ""))
 
 
-def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
+def make_run(one: FinishedRun, priors: Priors) -> Run:
+    """The numbers of a finished run, with those of its analyses."""
     result = one.result
+    scalars = {str(role): collect_scalars(each, priors) for role, each in one.analyses.items()}
     return Run(
-        method=one.method,
+        method=result.method,
         seed=result.seed,
         folder=one.folder,
         steps=result.steps,
@@ -81,11 +86,11 @@ def run_of(one: FinishedRun, priors: Mapping[str, Mapping[str, Any]]) -> Run:
         tokens=result.tokens,
         seconds=result.seconds,
         parameters=result.parameters,
-        numbers={**one.numbers, **collect_scalars(one.analysis, priors)},
+        numbers=collect_numbers(result, one.curves) | scalars.pop("input"),
         curves=one.curves,
         initial=result.initial_sha256,
         notes=result.notes,
-        others={role: collect_scalars(each, priors) for role, each in one.others.items()},
+        others=scalars,
         stopped_early=result.stopped_early,
         task=result.task,
         quality=result.quality,
@@ -97,7 +102,7 @@ def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples
     found: dict[str, dict[int, Samples]] = {}
     for one in trained:
         if one.samples is not None:
-            found.setdefault(one.method, {})[one.result.seed] = one.samples
+            found.setdefault(one.result.method, {})[one.result.seed] = one.samples
     return found
 
 
@@ -116,45 +121,37 @@ def describe_documents(methods: Sequence[StudyMethod], samples: SamplesByMethod)
             )
 
 
-def collect_scalars(
-    analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]
-) -> dict[str, float]:
-    """Defined scalars by name, with the distances from priors."""
-    scalars = {s.name: s.value for s in analysis.scalars if s.value is not None}
-    return {**scalars, **from_priors(analysis, priors)}
+def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
+    """Defined scalars by name, with the distances of the spectrum from the priors in use."""
+    found = {s.name: s.value for s in analysis.scalars if s.value is not None}
+    if SINGULAR_VALUES not in analysis:
+        return found
+    curve = analysis[SINGULAR_VALUES]
+    if isinstance(curve, Series) and "uncentered" in curve.y:
+        sigma = curve.y["uncentered"]
+        for kind, settings in priors.items():
+            distance = prior_distance(sigma, prior(kind, len(sigma), settings))
+            if math.isfinite(distance):
+                found[PRIOR[kind].name] = distance
+    return found
 
 
-def prior_settings(trained: Iterable[FinishedRun]) -> dict[str, Mapping[str, Any]]:
+def list_priors(trained: Iterable[FinishedRun]) -> Priors:
     """Settings of the priors of the trained methods of spectrum control, by kind.
 
     A prior that was fitted to the start of a run (target "own") is in no settings.
     """
-    found: dict[str, Mapping[str, Any]] = {}
-    for one in trained:
-        for kind, name in PRIOR_OF.items():
-            if one.method == name and one.result.own_settings.get("target") != "own":
-                found[kind] = one.result.own_settings
-    return found
-
-
-def from_priors(analysis: Analysis, priors: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Distance of the spectrum from each prior in use."""
-    if SINGULAR_VALUES not in analysis:
-        return {}
-    curve = analysis[SINGULAR_VALUES]
-    if not isinstance(curve, Series) or "uncentered" not in curve.y:
-        return {}
-    sigma = curve.y["uncentered"]
-    found = {
-        PRIOR[kind].name: prior_distance(sigma, prior(kind, len(sigma), settings))
-        for kind, settings in priors.items()
+    return {
+        kind: one.result.own_settings
+        for one in trained
+        for kind, name in PRIOR_OF.items()
+        if one.result.method == name and one.result.own_settings.get("target") != "own"
     }
-    return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
 def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> StudyMethod:
     """Describe a method by the source, settings and deviations of its runs."""
-    result = next(one for one in trained if one.method == method.name).result
+    result = next(one.result for one in trained if one.result.method == method.name)
     return replace(
         method,
         source=result.source,
@@ -176,41 +173,40 @@ def describe_tried(method: StudyMethod) -> str:
     return f"{method.name}: learning rate {best:g}, by the validation perplexity ({found}){more}"
 
 
-def quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
+def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
     """Quantities of all numbers of the runs, those of training first."""
     held = {name for run in runs for own in (run.numbers, *run.others.values()) for name in own}
     found = {q.name: q for q in QUANTITIES if q.name in held}
     for one in trained:
         found |= {q.name: q for q in one.result.quantities if q.name in held}
-        analyses = (one.analysis, *one.others.values())
-        for scalar in (scalar for analysis in analyses for scalar in analysis.scalars):
+        for scalar in (scalar for each in one.analyses.values() for scalar in each.scalars):
             if scalar.name in held:
                 found.setdefault(scalar.name, scalar.quantity)
     return tuple(found.values())
 
 
-def notes(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[str, ...]:
+def list_notes(corpus: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
     """Notes for the reader: the text, a single seed, notes shared by all runs."""
-    corpus = trained[0].result.corpus
-    said = [f"text: {note}" for note in corpus.get("notes") or []]
-    if len({run.seed for run in runs}) == 1:
-        said.append(
+    found = [f"text: {note}" for note in corpus.get("notes") or []]
+    by_method: dict[str, list[Run]] = {}
+    for run in runs:
+        by_method.setdefault(run.method, []).append(run)
+    seeds = [{run.seed for run in own} for own in by_method.values()]
+    if len(set.union(*seeds)) == 1:
+        found.append(
             "one seed: differences between methods may be chance; --seeds 3 tells them apart"
         )
-    seeds = [{run.seed for run in runs if run.method == one} for one in {r.method for r in runs}]
     if not set.intersection(*seeds):
-        said.append("the methods have no seed in common: no embeddings are compared")
+        found.append("the methods have no seed in common: no embeddings are compared")
     untied = dict.fromkeys(run.method for run in runs if run.others)
     if untied:
-        said.append(
+        found.append(
             f"{', '.join(untied)}: more than one matrix, each with numbers of its own; a claim "
             "reads the one that its method acts on"
         )
-    by_method: dict[str, dict[str, None]] = {}
-    for run in runs:
-        by_method.setdefault(run.method, {}).update(dict.fromkeys(run.notes))
-    shared = [n for n in next(iter(by_method.values())) if all(n in m for m in by_method.values())]
-    said += shared if len(by_method) > 1 else []
-    for method, own in by_method.items():
-        said += [f"{method}: {note}" for note in own if len(by_method) == 1 or note not in shared]
-    return tuple(dict.fromkeys(said))
+    notes = {name: dict.fromkeys(chain(*(r.notes for r in own))) for name, own in by_method.items()}
+    shared = set.intersection(*map(set, notes.values())) if len(notes) > 1 else set()
+    found += [note for note in next(iter(notes.values())) if note in shared]
+    for method, own in notes.items():
+        found += [f"{method}: {note}" for note in own if note not in shared]
+    return tuple(dict.fromkeys(found))

@@ -9,7 +9,7 @@ Format history
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -139,7 +139,7 @@ SPEED = "train.tokens_per_second"
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A finished run as part of a study.
+    """The files of a finished run.
 
     Attributes
     ----------
@@ -147,12 +147,8 @@ class FinishedRun:
         Relative to the folder of the study.
     result : RunResult
     curves : dict of str to TrainingCurve
-    numbers : dict of str to float
-        Of the evaluation and of the speed.
-    analysis : Analysis
-        Of the input embedding.
-    others : dict of str to Analysis
-        Of the model's other matrices, by role.
+    analyses : dict of str to Analysis
+        By role; every model has an input embedding.
     samples : Samples or None
         What bootstraps need; None of runs of embgeo 0.1.
     """
@@ -160,14 +156,8 @@ class FinishedRun:
     folder: str
     result: RunResult
     curves: Mapping[str, TrainingCurve]
-    numbers: Mapping[str, float]
-    analysis: Analysis
-    others: Mapping[Role, Analysis] = field(default_factory=dict)
+    analyses: Mapping[Role, Analysis]
     samples: Samples | None = None
-
-    @property
-    def method(self) -> str:
-        return self.result.method
 
 
 def read_run(study: Path, home: Path) -> FinishedRun:
@@ -175,12 +165,10 @@ def read_run(study: Path, home: Path) -> FinishedRun:
     result = load_result(home)
     log = home / LOG_NAME
     curves = thin_curves(read_log(log)) if log.exists() else {}
-    numbers = collect_numbers(result, curves)
-    place = home.relative_to(study).as_posix()
     others = {role: load_analysis(home / role) for role in ROLES[1:] if (home / role).is_dir()}
-    return FinishedRun(
-        place, result, curves, numbers, load_analysis(home), others, load_samples(home)
-    )
+    analyses = {ROLES[0]: load_analysis(home), **others}
+    place = home.relative_to(study).as_posix()
+    return FinishedRun(place, result, curves, analyses, load_samples(home))
 
 
 def thin_curves(log: Log) -> dict[str, TrainingCurve]:
