@@ -22,9 +22,9 @@ RIGHT_FILE = "check that it is the right file"
 
 _LONGEST_TEXT = 80
 
-# Errors of the standard library and numpy on hostile bytes. MemoryError: a size that fits the file
-# may still exceed the machine's memory.
-_CAUSED_BY_BYTES = (
+#: Errors of the standard library and numpy on hostile bytes. MemoryError: a size that fits the file
+#: may still exceed the machine's memory.
+CAUSED_BY_BYTES = (
     struct.error,
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -82,7 +82,7 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
             f"this {what} needs more memory than there is",
             "use a machine with more memory, or save the matrix alone as .npy",
         ) from error
-    except _CAUSED_BY_BYTES as error:
+    except CAUSED_BY_BYTES as error:
         raise refuse(
             path, f"a damaged or cut off {what} ({type(error).__name__})", GET_AGAIN
         ) from error

@@ -17,7 +17,7 @@ from typing import Any, Generic, NoReturn, TypeVar, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import UnreadableFile, writing
 from embgeo.core.typed import WrongType, convert, key_of, schema
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.saved import DAMAGE, AtomicFile, write_text
@@ -95,7 +95,7 @@ class RecordFormat(Generic[T]):
         content = self.to_json(record, arrays)
         # Made before anything is written; the digest is inserted afterwards.
         text = as_text(content | {DIGEST: _NO_DIGEST} if arrays else content)
-        try:
+        with writing(folder, "choose another folder"):
             folder.mkdir(parents=True, exist_ok=True)
             if arrays:
                 with AtomicFile(folder / ARRAYS_NAME) as temporary:
@@ -104,12 +104,6 @@ class RecordFormat(Generic[T]):
                     before, _, after = text.rpartition(_NO_DIGEST)
                     text = f"{before}{digest_of(temporary)}{after}"
             write_text(folder / self.file, text)
-        except OSError as error:
-            raise EmbgeoError(
-                f"cannot be written: {error.strerror or error}",
-                where=folder,
-                way_out="choose another folder",
-            ) from error
         return folder / self.file
 
     def mark_unfinished(self, folder: Path, **kept: Any) -> None:

@@ -12,32 +12,19 @@ import shutil
 import sys
 import tempfile
 import time
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from embgeo.core.values import Cell
+from embgeo.io.bounded.guard import CAUSED_BY_BYTES
 
 #: Start of the names of temporary files and folders next to results.
 PREFIX = ".embgeo."
 #: Seconds between making a temporary file and locking it.
 GRACE = 60.0
 #: What reading damaged JSON or a damaged archive raises.
-DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    MemoryError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+DAMAGE = (OSError, RuntimeError, *CAUSED_BY_BYTES)
 
 
 @contextmanager
