@@ -96,7 +96,7 @@ class Checkpoint:
     tokens : tuple of str or None
         Labels from the file or folder, in row order.
     tokens_source : str
-        Where the tokens come from, in words.
+        Where the tokens come from, in words; has no meaning without tokens.
     tied : bool or None
         Whether the model's configuration says that it is tied; None if it says nothing.
     notes : tuple of str
@@ -105,7 +105,7 @@ class Checkpoint:
     counts : array of float64 or None
         How often the token of row 0, 1, … occurred in training, if the file says it.
     counts_source : str
-        Where the counts come from, in words.
+        Where the counts come from, in words; has no meaning without counts.
     encoder : TextEncoder or None
         Tokenizer next to the weights whose ids are the rows.
     special : tuple of SpecialToken

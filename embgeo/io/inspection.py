@@ -101,9 +101,9 @@ def inspect_checkpoint(
         reason=choice.reason if choice else "",
         problem=problem,
         tokens=len(checkpoint.tokens or ()),
-        tokens_source=checkpoint.tokens_source,
+        tokens_source=checkpoint.tokens_source if checkpoint.tokens else "",
         counts=0 if checkpoint.counts is None else len(checkpoint.counts),
-        counts_source=checkpoint.counts_source,
+        counts_source="" if checkpoint.counts is None else checkpoint.counts_source,
         notes=notes,
     )
 

@@ -105,10 +105,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
         tensors=tensors,
         files=(path,),
         tokens=tokens,
-        tokens_source=f"column {plain(answer['labels'])} of the file" if tokens else "",
+        tokens_source=f"column {plain(str(answer['labels']))} of the file",
         notes=tuple(plain(note) for note in (*answer["notes"], *why_no_counts)),
         counts=counts,
-        counts_source="" if counts is None else f"column {plain(answer['counts'])} of the file",
+        counts_source=f"column {plain(str(answer['counts']))} of the file",
     )
 
 

@@ -78,10 +78,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
         tensors=tuple(by_name.values()),
         files=tuple(files),
         tokens=tokens,
-        tokens_source="the words of the gensim model" if tokens else "",
+        tokens_source="the words of the gensim model",
         notes=(*notes, *left_out.notes(), *count_notes),
         counts=counts,
-        counts_source="" if counts is None else "counts of the gensim model",
+        counts_source="counts of the gensim model",
     )
 
 

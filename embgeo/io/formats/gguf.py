@@ -70,8 +70,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         left_out.add(name, "its type is not known")
     tokens, token_notes = _tokens(header)
     notes = (*left_out.notes(), *_quantized_note(header), *token_notes)
-    source = f"{TOKENS} in the file" if tokens else ""
-    return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=notes)
+    return Checkpoint(path, NAME, tensors, (path,), tokens, f"{TOKENS} in the file", notes=notes)
 
 
 def _tensor(data: Bytes, info: TensorInfo, big_endian: bool) -> Tensor:

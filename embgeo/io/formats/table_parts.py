@@ -45,13 +45,13 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
         tuple(map(_join_column, columns)),
         tuple(file for table in tables for file in table.files),
         tokens=tuple(one for own in tokens for one in own) if has_tokens else None,
-        tokens_source=filled[0].tokens_source if has_tokens else "",
+        tokens_source=filled[0].tokens_source,
         notes=(
             f"rows of {len(tables):,} files in the order of their names",
             *dict.fromkeys(note for table in tables for note in table.notes),
         ),
         counts=np.concatenate(counts) if has_counts else None,
-        counts_source=filled[0].counts_source if has_counts else "",
+        counts_source=filled[0].counts_source,
     )
 
 

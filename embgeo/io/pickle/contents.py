@@ -68,8 +68,8 @@ def _open_frame(frame: Frame, path: Path, name: str) -> Checkpoint:
     if matrix is None:
         raise Damaged("its columns hold no vectors of one length", SAVE_FRAME)
     _check_size(matrix, path)
-    source = "the words of the frame" if frame.words else ""
-    return Checkpoint(path, f"{name} of pandas", (matrix,), (path,), frame.words, source)
+    source, form = "the words of the frame", f"{name} of pandas"
+    return Checkpoint(path, form, (matrix,), (path,), frame.words, source)
 
 
 def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
@@ -85,7 +85,7 @@ def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
     words = None
     if keys is not None:
         words = word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
-    source = "the words under which the vectors stand" if words else ""
+    source = "the keys of the vectors"
     note = f"{len(values):,} vectors that the file holds one by one are the rows of a matrix"
     return Checkpoint(path, name, (vectors,), (path,), words, source, notes=(note,))
 

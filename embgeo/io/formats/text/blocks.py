@@ -117,8 +117,7 @@ def read_vectors(
         n += 1
     tokens, notes = words.finish() if is_labeled else (None, ())
     tensor = Tensor("vectors", (n, d), "float32", partial(_fill, read, (n, d)))
-    tokens_source = source if is_labeled else ""
-    return Checkpoint(path, name, (tensor,), (path,), tokens, tokens_source, notes=notes)
+    return Checkpoint(path, name, (tensor,), (path,), tokens, source, notes=notes)
 
 
 def tensor_of_lines(

@@ -227,5 +227,5 @@ def _with_metadata(checkpoint: Checkpoint, file: Path) -> Checkpoint:
         tokens=tuple(safe_text(token) for token in tokens),
         tokens_source=f"{source} the file",
         counts=None if counts is None else np.array(counts, dtype=np.float64),
-        counts_source="" if counts is None else f"counts in {source} the file",
+        counts_source=f"counts in {source} the file",
     )

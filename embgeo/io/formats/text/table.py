@@ -270,10 +270,10 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
         (tensor,),
         (path,),
         None if layout.words is None else tokens,
-        "" if layout.words is None else WORDS_OF_FILE,
+        WORDS_OF_FILE,
         notes=(*layout.notes, *notes),
         counts=None if counts is None else np.array(counts, dtype=np.float64),
-        counts_source="" if counts is None else "counts in the file",
+        counts_source="counts in the file",
     )
 
 
