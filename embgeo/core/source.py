@@ -59,7 +59,7 @@ class Source:
         None,
         "Name of the embedding tensor; see: embgeo inspect.",
         "tensor",
-        details="In place of the choice by name and shape.",
+        details="By default it is chosen by name and shape.",
     )
     output: str | None = declare(
         None, "Name of the output projection of an untied model; none leaves it out.", "tensor"
@@ -69,31 +69,29 @@ class Source:
         "Analyze rows A to B−1.",
         "rows",
         metavar="A:B",
-        details='``"A:B"`` or (A, B), counted from 0. The cut comes before labels are laid '
-        "along the rows.",
+        details='``"A:B"`` or (A, B), counted from 0. Rows are cut before they are labeled.',
     )
     transpose: bool = declare(False, "Tokens are columns in the file.", "rows")
     tokens: Path | None = declare(
         None,
         "Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: no labels.",
         "labels",
-        details="One for each row of the cut, or of the whole matrix; counts that a "
-        "tokenizer's file carries are used where no others are named.",
+        details="One label for each row of the range, or of the whole matrix. Counts in the file "
+        "are used unless other frequencies are given.",
     )
     counts: Path | None = declare(
         None,
         "Token counts (tsv, or json {token: count}).",
         "frequencies",
-        details="Matched by token; where the matrix has no labels and the file has one entry "
-        "for each row, it labels them in its order.",
+        details="Matched by token. If the rows have no labels and the file has an entry for each "
+        "row, its tokens label the rows in order.",
     )
     corpus: Path | None = declare(
         None,
         "Text, or a folder of texts, whose tokens are counted.",
         "frequencies",
-        details="By the model's own tokenizer where there is one and the package that runs it "
-        "is installed (``embgeo[hf]``), else by words between white space. "
-        ":attr:`Frequency.source` says which.",
+        details="Text is cut by the model's tokenizer if there is one and its package is "
+        "installed (``embgeo[hf]``), else at white space. :attr:`Frequency.source` says which.",
     )
     rank_order: bool = declare(
         False, "Rows are sorted by frequency, most frequent first.", "frequencies"
@@ -104,8 +102,8 @@ class Source:
         "model itself brings the vocabulary.",
         "labels",
         choices=PADDINGS,
-        details='"auto" refuses a `tokens` file of another length, "mask" masks the rows '
-        "beyond such a file too.",
+        details='"auto" refuses a `tokens` file of another length; "mask" masks the rows '
+        "that a shorter one does not label.",
     )
     round_trip: bool = declare(
         False,
@@ -117,13 +115,13 @@ class Source:
         None,
         "Hidden states of the model, one a row, in any format.",
         "hidden",
-        details="Of arrays with more axes, such as (batch, time, d), all but the last are rows.",
+        details="An array with more axes, such as (batch, time, d), is flattened to rows.",
     )
     hidden_tensor: str | None = declare(
         None,
         "Name of the tensor that holds them.",
         "hidden",
-        details="Needed where the file of hidden states holds several.",
+        details="Required if the file of hidden states holds several.",
     )
     max_download: str | None = declare(
         None,
