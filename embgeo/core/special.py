@@ -39,6 +39,13 @@ class SpecialToken:
     roles: tuple[Role, ...]
 
 
+def place_special(special: Iterable[SpecialToken], n: int) -> tuple[SpecialToken, ...]:
+    """The special tokens of a matrix of `n` rows; those with a row beyond the last have none."""
+    return tuple(
+        one if one.row is None or one.row < n else replace(one, row=None) for one in special
+    )
+
+
 def cut_special(special: Iterable[SpecialToken], start: int, stop: int) -> tuple[SpecialToken, ...]:
     """The special tokens of a range of rows, with row numbers counted from its start."""
     return tuple(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from embgeo.core.file_stamp import FileStamp
 from embgeo.core.matrix import Matrix, Origin
-from embgeo.core.special import SpecialToken, cut_special
+from embgeo.core.special import cut_special, place_special
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
@@ -42,6 +42,9 @@ def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = 
     on_demand = on_demand and choice.output is None
     data = _read_rows(choice.input, choice.input_transposed, selection, on_demand=on_demand)
     projection, tied_by = _read_output(selection, data)
+    cut, special = selection.cut, place_special(checkpoint.special, selection.cut.total)
+    if not cut.is_whole:
+        special = cut_special(special, cut.start, cut.stop)
     notes = (
         *choice.notes,
         *checkpoint.notes,
@@ -52,7 +55,7 @@ def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = 
         path=str(source.path),
         format=checkpoint.format,
         sha256=sha256_of(checkpoint.files) if source.hash_file else "",
-        rows=None if source.rows is None else (selection.cut.start, selection.cut.stop),
+        rows=None if source.rows is None else (cut.start, cut.stop),
         tied_by=choice.tied_by or tied_by,
         notes=notes,
         stamps=stamps,
@@ -64,7 +67,7 @@ def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = 
         tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
         frequency=labeling.frequency,
         masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
-        special=_place_special(selection),
+        special=special,
         vocabulary_size=_count_vocabulary(selection, labeling),
         unreachable=_find_unreachable_rows(selection, labeling),
         tied_as_configured=_is_tied_as_configured(selection, data, projection, origin.tied),
@@ -150,17 +153,6 @@ def _has_same_values(one: Rows, other: Rows) -> bool:
     return all(
         np.array_equal(one[start : start + _COMPARED_ROWS], other[start : start + _COMPARED_ROWS])
         for start in range(0, len(one), _COMPARED_ROWS)
-    )
-
-
-def _place_special(selection: Selection) -> tuple[SpecialToken, ...]:
-    """Special tokens with their rows in the cut; for the whole matrix also those without a row."""
-    cut = selection.cut
-    if not cut.is_whole:
-        return cut_special(selection.checkpoint.special, cut.start, cut.stop)
-    return tuple(
-        one if one.row is None or one.row < cut.total else replace(one, row=None)
-        for one in selection.checkpoint.special
     )
 
 

@@ -18,7 +18,6 @@ from embgeo.io.bounded.zip_members import MAGICS, open_archive
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.safetensors import LENGTH_BYTES, LONGEST_HEADER, METADATA
 from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.objects import Stub
 
 #: The last layer before the output projection.
 _FINAL = re.compile(
@@ -103,8 +102,7 @@ def _read_pickle(path: Path) -> object:
         pickles = [name for name in archive.members if name.rpartition("/")[2] == "data.pkl"]
         if len(pickles) != 1:
             return None
-        program = archive.bytes_of(pickles[0], whole=True)
-        return load(program.data, persistent=lambda pid: Stub("(persistent id)", (pid,)))
+        return load(archive.bytes_of(pickles[0], whole=True).data)
 
 
 def _metadata(path: Path, head: bytes) -> object:

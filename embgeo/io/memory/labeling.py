@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.special import place_special
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, from_counts
 from embgeo.io.labels.rows import PADDING_REASON, RowCut, RowLabels, lay_found
@@ -96,10 +97,7 @@ def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Mat
     vocabulary = TokenizerVocabulary(tokens, "tokenizer", added=find_added(tokenizer))
     template = "\n".join(list_templates(getattr(tokenizer, "chat_template", None)))
     special = collect_special(vocabulary, [find_roles(tokenizer)], template, {})
-    placed = tuple(
-        one if one.row is None or one.row < matrix.n else replace(one, row=None) for one in special
-    )
-    return replace(matrix, special=placed, vocabulary_size=size)
+    return replace(matrix, special=place_special(special, matrix.n), vocabulary_size=size)
 
 
 def find_added(tokenizer: Any) -> dict[str, int]:
