@@ -143,6 +143,8 @@ def test_quotation_marks_of_pandas_and_spreadsheets_are_removed(tmp_path: Path) 
         ('"a"b"', '""""'),
         ('""', "the"),
         ('"so"', '"a, b"', "the"),
+        ('"a, b"', "the", '"so"'),
+        ("", '""', "the"),
         ('"the', 'a"', '"a""'),
     ],
 )

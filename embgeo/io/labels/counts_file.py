@@ -109,12 +109,13 @@ def from_rank(n: int) -> Frequency:
 def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     notes: tuple[str, ...] = ()
     token_column, count_column = 0, 1
-    raw, counts = [], []
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line]
-    rows = side_tables.split_cells([line for _, line in numbered])
-    for (number, _), row in zip(numbered, rows, strict=True):
+    raw: list[str] = []
+    counts: list[int] = []
+    for number, row in enumerate(side_tables.split_cells(lines), 1):
+        if row == [""]:
+            continue
         cells = row if len(row) > 1 else row[0].rsplit(" ", 1)
-        columns = side_tables.find_columns(cells) if number == numbered[0][0] else None
+        columns = None if raw or notes else side_tables.find_columns(cells)
         if columns is not None:
             token_column, count_column = columns[0], 1 if columns[1] is None else columns[1]
             notes = (side_tables.header_note(path),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -96,24 +97,28 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
 
 def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     notes: tuple[str, ...] = ()
-    counts: list[int] | None = None
     raw = lines
-    may_be_table = any("\t" in line or '"' in line for line in lines)
-    cells = list(side_tables.split_cells(lines)) if may_be_table else []
-    if len(set(map(len, cells))) == 1:
-        column, count_column = 0, None
-        if (columns := side_tables.find_columns(cells[0])) is not None:
-            column, count_column = columns
-            cells = cells[1:]
+    counts: list[str] = []
+    if len(set(map(len, side_tables.split_cells(lines)))) == 1:
+        rows = side_tables.split_cells(lines)
+        first = next(rows)
+        columns = side_tables.find_columns(first)
+        if columns is None:
+            rows = itertools.chain([first], rows)
+        else:
             notes = (side_tables.header_note(path),)
-        raw = [row[column] for row in cells]
-        if count_column is not None:
-            counts = whole_counts(row[count_column] for row in cells)
+        column, count_column = columns or (0, None)
+        raw = []
+        for row in rows:
+            raw.append(row[column])
+            if count_column is not None:
+                counts.append(row[count_column])
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no tokens", "write one token per line")
     notes += escape_notes
-    return TokenizerVocabulary(tuple(tokens), _source(path), notes, tuple(counts or ()))
+    numbers = tuple(whole_counts(counts) or ())
+    return TokenizerVocabulary(tuple(tokens), _source(path), notes, numbers)
 
 
 def _source(path: Path) -> str:

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 #: A cell with or without quotation marks, which are doubled inside of them.
-_CELL = r'("(?:[^"]++|"")*+"|[^"\t]*+)'
-_ROW = re.compile(rf"{_CELL}(?:\t{_CELL})*+")
+_CELL = r'("(?:[^"\n]++|"")*+"|[^"\t\n]*+)'
 _NEXT_CELL = re.compile(rf"(?:^|\t){_CELL}")
-#: What cells hold that csv, pandas and spreadsheets put between quotation marks.
-_NEEDS_MARKS = re.compile(r'[",\t]')
+_TABLE = re.compile(rf"{_CELL}(?:[\t\n]{_CELL})*+")
+#: A cell in quotation marks, and one that csv, pandas and spreadsheets would write without.
+_MARKED = re.compile(r'(?:^|\t)"(?!"(?:\t|$))', re.MULTILINE)
+_NEEDLESSLY_MARKED = re.compile(r'(?:^|\t)"[^",\t\n]++"(?:\t|$)', re.MULTILINE)
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
@@ -36,22 +37,23 @@ def split_cells(lines: Sequence[str]) -> Iterator[list[str]]:
     """
     are_quoted = _are_quoted(lines)
     for line in lines:
-        if are_quoted and '"' in line:
-            cells = _NEXT_CELL.findall(line)
-            yield [c[1:-1].replace('""', '"') if c.startswith('"') else c for c in cells]
-        else:
+        if not are_quoted or '"' not in line:
             yield line.split("\t")
+            continue
+        cells = _NEXT_CELL.findall(line)
+        for place, cell in enumerate(cells):
+            if cell.startswith('"'):
+                cells[place] = cell[1:-1].replace('""', '"')
+        yield cells
 
 
 def _are_quoted(lines: Sequence[str]) -> bool:
-    marked = [line for line in lines if '"' in line]
-    if not marked or not all(map(_ROW.fullmatch, marked)):
+    text = "\n".join(lines)
+    if '"' not in text or not _TABLE.fullmatch(text):
         return False
-    if len(marked) == sum(map(bool, lines)):
+    if _MARKED.search(text) and not _NEEDLESSLY_MARKED.search(text):
         return True
-    cells = (cell for line in marked for cell in _NEXT_CELL.findall(line))
-    quoted = [cell[1:-1] for cell in cells if cell.startswith('"') and cell != '""']
-    return bool(quoted) and all(map(_NEEDS_MARKS.search, quoted))
+    return all('"' in line for line in lines if line)
 
 
 def unescape(texts: list[str], path: Path) -> tuple[list[str], tuple[str, ...]]:
