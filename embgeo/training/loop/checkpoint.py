@@ -1,4 +1,4 @@
-"""Files of a run: ``state.pt`` to resume from, and the model of a finished run."""
+"""Files of a run: the state to resume from (``state.pt``), and the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embgeo.core.errors import BadOption, UnreadableFile, writing
 
 MODEL_NAME = "model.safetensors"
 VOCABULARY_NAME = "vocabulary.tsv"
-#: Of the source of translations, where it has a vocabulary of its own.
+#: The vocabulary of the source language of translations, if it has its own.
 SOURCE_NAME = "vocabulary.source.tsv"
 
 
@@ -45,15 +45,15 @@ def model_bytes(model: nn.Module) -> bytes:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all."""
+    """Write a file, whole or not at all."""
     with write_whole(path, "make room, and go on with --resume") as file:
         file.write(content)
 
 
 @contextmanager
 def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
-    """A file that replaces `path` once it is written completely."""
-    # Always the same name: what a killed process leaves, the next one writes over.
+    """Open a file that replaces `path` once it is written completely."""
+    # Always the same name, so that the next process overwrites what a killed one left.
     fresh = path.with_name(f".{path.name}.new")
     with writing(path, way_out):
         try:
@@ -76,7 +76,7 @@ STATE_NAME = "state.pt"
 FORMAT = 1
 _PLAIN = (bool, int, float, str, bytes, NoneType)
 
-#: Settings that may be others when a run is resumed: they change no number on the same device.
+#: Settings that may change when a run is resumed: on the same device they change no number.
 FREE = {
     "data": ("path",),
     "task": ("wordsim",),
@@ -85,7 +85,7 @@ FREE = {
 
 
 def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
-    """What has to match to resume a state: settings, and hashes of the text."""
+    """What must be the same to resume a run: settings, and hashes of the text."""
     kept = {
         name: (
             {key: v for key, v in table.items() if key not in FREE.get(name, ())}
@@ -98,7 +98,7 @@ def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
 
 
 def describe_difference(before: Any, now: Any, name: str = "") -> str:
-    """A setting in which two identities differ, with both values."""
+    """Name a setting in which two identities differ, with both values."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             if before.get(key) != now.get(key):

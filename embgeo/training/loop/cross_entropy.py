@@ -10,16 +10,16 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-#: Logits of a batch that are made at once: 1 GiB in float32, and their gradient as much.
+#: Maximum number of logits computed at once: 1 GiB in float32, and as much for their gradient.
 AT_ONCE = 2**28
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean of −log softmax(logits)[target] over all positions.
 
-    As `torch.nn.functional.cross_entropy`, in float32 at least, in half the time on a CPU and with
-    two matrices of the size of the logits less at the peak: softmax − one-hot is made where the
-    log-probabilities were, and scaled in place in the backward pass, which so can be had once.
+    Like `torch.nn.functional.cross_entropy`, in float32 or wider, but on a CPU in half the time and
+    with two matrices of the size of the logits less at the peak: softmax − one-hot overwrites the
+    log-probabilities, and is scaled in place in a single backward pass.
 
     `logits` have shape (…, N), `targets` shape (…), each from 0 to N − 1.
     """
@@ -32,12 +32,12 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 def cross_entropy_in_parts(
     head: Callable[[Tensor], Tensor], hidden: Tensor, targets: Tensor, positions: int
 ) -> Tensor:
-    """Mean cross-entropy of ``head(hidden)``, with the logits of some positions at a time.
+    """Mean cross-entropy of ``head(hidden)``, with logits of `positions` positions at a time.
 
-    They are made again in the backward pass, which takes a third more time of the output layer.
+    The backward pass computes the logits again, so that the output layer takes a third longer.
 
-    `head`: from states of shape (…, d) to logits of shape (…, N). `hidden`: shape (…, d).
-    `targets`: shape (…). `positions`: how many at a time.
+    `head` maps states of shape (…, d) to logits of shape (…, N); `hidden` has shape (…, d),
+    `targets` (…).
     """
 
     def add(states: Tensor, expected: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""``metrics.jsonl``, the numbers of a run with one JSON object per line, and further sinks."""
+"""The log of a run: ``metrics.jsonl``, one JSON object per line, and further sinks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from typing import Any
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile
 
-#: Takes numbers by name, and their step.
+#: Receives numbers by name, and their step.
 Sink = Callable[[Mapping[str, float], int], None]
 
 
-#: What each sink is imported from.
-MODULES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb"}
-
-
-def tensorboard(folder: Path, _settings: Mapping[str, Any], closing: ExitStack) -> Sink:
+def open_tensorboard(
+    module: Any, folder: Path, _settings: Mapping[str, Any], closing: ExitStack
+) -> Sink:
     """Event files in the folder of the run."""
-    writer = package(MODULES["tensorboard"], "tensorboard").SummaryWriter(str(folder))
+    writer = module.SummaryWriter(str(folder))
     closing.callback(writer.close)
 
     def write(values: Mapping[str, float], step: int) -> None:
@@ -33,60 +31,52 @@ def tensorboard(folder: Path, _settings: Mapping[str, Any], closing: ExitStack) 
     return write
 
 
-def wandb(folder: Path, settings: Mapping[str, Any], closing: ExitStack) -> Sink:
+def open_wandb(module: Any, folder: Path, settings: Mapping[str, Any], closing: ExitStack) -> Sink:
     """A run of Weights & Biases, configured by its environment variables."""
     method, seed = settings["compare"][0], settings["seeds"][0]
-    run = package(MODULES["wandb"], "wandb").init(
+    run = module.init(
         project="embgeo", name=f"{method}-{seed}", dir=str(folder), config=dict(settings)
     )
     closing.callback(run.finish)
     return lambda values, step: run.log(dict(values), step=step)
 
 
-SINKS: dict[str, Callable[[Path, Mapping[str, Any], ExitStack], Sink]] = {
-    "tensorboard": tensorboard,
-    "wandb": wandb,
+#: The module that each sink needs, and what opens it.
+SINKS: dict[str, tuple[str, Callable[[Any, Path, Mapping[str, Any], ExitStack], Sink]]] = {
+    "tensorboard": ("torch.utils.tensorboard", open_tensorboard),
+    "wandb": ("wandb", open_wandb),
 }
 
 
 def open_sinks(
     names: tuple[str, ...], folder: Path, settings: Mapping[str, Any], closing: ExitStack
 ) -> list[Sink]:
-    """The sinks of a run; `closing` closes them.
-
-    Raises
-    ------
-    BadOption
-        There is none of this name, or what it needs is not installed.
-    """
-    check_sinks(names)
-    return [SINKS[name](folder, settings, closing) for name in names]
+    """Open the sinks of a run, which `closing` closes."""
+    modules = import_sinks(names)
+    return [SINKS[name][1](modules[name], folder, settings, closing) for name in names]
 
 
-def check_sinks(names: tuple[str, ...]) -> None:
-    """Refuse sinks that cannot be opened."""
+def import_sinks(names: tuple[str, ...]) -> dict[str, Any]:
+    """The module of each sink; BadOption for an unknown sink or a missing package."""
+    found = {}
     for name in names:
         if name not in SINKS:
             raise refuse_name("sink", name, SINKS)
-        package(MODULES[name], name)
-
-
-def package(module: str, name: str) -> Any:
-    """Import a module of an optional package."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise BadOption(
-            f"numbers go to {name}, which is not installed",
-            way_out=f"pip install {name}, or take it out of sinks",
-        ) from error
+        try:
+            found[name] = import_module(SINKS[name][0])
+        except ImportError as error:
+            raise BadOption(
+                f"numbers go to {name}, which is not installed",
+                way_out=f"pip install {name}, or take it out of sinks",
+            ) from error
+    return found
 
 
 class RunLog:
-    """The file of a run, written line by line; a resumed run continues at its saved state.
+    """The log of a run, written line by line.
 
-    `path`: None in processes that write nothing. `length`: bytes that count: what a killed run
-    wrote after its last state is cut off, and written again. `sinks`: get each line, too.
+    `path`: None in processes that write nothing. `length`: number of bytes to keep. What a killed
+    run wrote after its last saved state is removed and written again. `sinks`: receive each line.
     """
 
     def __init__(self, path: Path | None, length: int = 0, sinks: Sequence[Sink] = ()) -> None:
@@ -108,7 +98,7 @@ class RunLog:
         self.file.seek(length)
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
-        """Write one line, without non-finite values, which JSON lacks."""
+        """Write one line, without values that are not finite, which JSON lacks."""
         known = {name: value for name, value in values.items() if math.isfinite(value)}
         if self.file is None or not known:
             return

@@ -31,7 +31,7 @@ from embgeo.training.resolve import set_fields
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.tasks import Batch, Dataset, Losses, make_task
 
-#: Between the seeds of the initialization, of dropout, and of the processes.
+#: Offsets of the seeds of dropout and of processes from the seed of the initialization.
 _DROPOUT = 1_000_003
 _RANK = 7_919
 
@@ -43,11 +43,11 @@ class StepReport:
     Attributes
     ----------
     loss : Tensor
-        Mean loss of a unit, without penalties, over all processes; on the device.
+        Mean loss of a unit over all processes, without penalties; on the device.
     tokens : int
-        Units of all processes: targets, pairs, documents.
+        Number of units of all processes: targets, pairs, documents.
     flags : list of float
-        Sums over the processes.
+        Sums of the flags over the processes.
     """
 
     loss: Tensor
@@ -58,22 +58,22 @@ class StepReport:
 class Loop:
     """A run in progress.
 
-    The initial weights are drawn from the seed alone, and dropout from a seed of its own that is
-    set once the method is attached: all methods start from the same weights, see the same windows,
-    and the same masks as far as they draw the same things.
+    The initial weights depend on the seed alone; dropout has its own seed, set after the method is
+    attached. So all methods start from the same weights and see the same windows, and the same
+    masks if they draw the same things.
 
     `config` has one method and one seed.
 
     Attributes
     ----------
     step_number : int
-        Steps of the optimizer so far.
+        Number of optimizer steps so far.
     tokens : int
-        Units so far, of all processes.
+        Number of units of all processes so far.
     step_sizes : dict of str to float
-        Of the last step, where it was to be measured; see :func:`measure_step`.
+        Sizes of the last step if it was measured; see :func:`measure_step`.
     initial_sha256 : str
-        Of the weights before the method was attached; see :func:`fingerprint`.
+        Hash of the weights before the method was attached; see :func:`fingerprint`.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Loop:
             ),
             config.method.get(self.method.name, {}),
         ).to(device)
-        # A method that looks at weights alone may do so once a step, if these are not products.
+        # A method that depends on weights alone can act once a step, unless these are products.
         leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
         self.in_loss = bool(self.regularizer.NEEDS) or not leaves
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
@@ -139,7 +139,7 @@ class Loop:
         self._make_optimizer()
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Trained parameters by weight decay; one rule for plain and factored embeddings."""
+        """Group trained parameters by weight decay, plain and factored embeddings alike."""
         chosen, rows = self.config.optimizer, self.model.embedding_parameters()
         groups: list[dict[str, Any]] = [{"params": self.parameters}]
         if chosen.decay != "all":
@@ -155,7 +155,7 @@ class Loop:
 
     @property
     def steps(self) -> int:
-        """Steps of the whole run; an estimate where lengths of windows are random."""
+        """Number of steps of the first stage; an estimate if lengths of windows are random."""
         training = self.config.training
         windows = training.epochs * self.batches.windows_per_epoch
         found = -(-windows // training.accumulate)
@@ -163,7 +163,7 @@ class Loop:
 
     @property
     def all_steps(self) -> int:
-        """Steps with those of finetuning, which may end earlier."""
+        """Number of steps, including those of finetuning, which may end earlier."""
         training, epochs = self.config.training, self.config.optimizer.finetune or 0
         return self.steps + -(-epochs * self.batches.windows_per_epoch // training.accumulate)
 
@@ -253,9 +253,9 @@ class Loop:
     def update(self, factor: float, scale: float, weight: float) -> None:
         """Apply the optimizer to the gradients of all processes.
 
-        What looks at weights alone adds its gradient here: once, however many windows and
-        processes there are. It has the same `weight` next to the mean loss as anything else that
-        is added to it; a step that a method takes itself is longer by as much.
+        A method that depends on weights alone adds its gradient here, once for all windows and
+        processes. The `weight` of a batch applies to it as to every other penalty, and scales the
+        steps that a method takes itself.
         """
         if scale != 1.0:
             for p in self.parameters:
@@ -294,7 +294,7 @@ class Loop:
             self.model.train()
 
     def matrices(self) -> tuple[Tensor, Tensor | None]:
-        """Copies of the embedding, and of the output layer's matrix if it is another one."""
+        """Copies of the embedding, and of the output matrix of an untied model."""
         found = methods.list_embeddings(self.model)
         weights = [w.detach().to("cpu", torch.float32, copy=True) for w in found]
         return weights[0], weights[1] if len(weights) > 1 else None
@@ -302,7 +302,7 @@ class Loop:
     # --- To go on later -----------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """State on which the next steps depend; all processes have to call it."""
+        """The state on which the next steps depend; all processes must call it."""
         own = {"hidden": self.hidden, "random": get_random_state(self.device)}
         return {
             "model": self.model.state_dict(),
@@ -322,7 +322,7 @@ class Loop:
         Raises
         ------
         EmbgeoError
-            It was taken by another number of processes.
+            If the state is of another number of processes.
         """
         if len(state["processes"]) != self.world.size:
             raise EmbgeoError(
@@ -345,9 +345,9 @@ class Loop:
 
 
 def fingerprint(model: Any) -> str:
-    """SHA-256 of all weights but those of an output layer of its own.
+    """SHA-256 of all weights except those of an untied output layer and its bias.
 
-    Tied or not, with a bias or without: what two models have in common has one fingerprint.
+    So tied and untied models, with or without a bias, have the same fingerprint.
     """
     output = {id(p) for p in model.get_output_embeddings().parameters()}
     output -= {id(p) for p in model.get_input_embeddings().parameters()}
@@ -360,7 +360,7 @@ def fingerprint(model: Any) -> str:
 
 
 def move_to(device: torch.device | str, value: Any) -> Any:
-    """Tensors in dicts, tuples and lists, on another device."""
+    """Move tensors in dicts, tuples and lists to a device."""
     if isinstance(value, Tensor):
         return value.to(device)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Plan of a training: whether every run can be made, its time and memory."""
+"""Plan a training: the time and memory of every run, and the epochs of a budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embgeo.training.loop.checkpoint import count_parameters, identity
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World, find_device, join_processes, numerics
 from embgeo.training.loop.scores import Scores
-from embgeo.training.loop.session import Measure
+from embgeo.training.loop.session import Measure, measure_matrices
 from embgeo.training.methods import catalog as methods
 from embgeo.training.methods import make_plain
 from embgeo.training.resolve import resolve
@@ -28,14 +28,13 @@ from embgeo.training.settings import (
 )
 from embgeo.training.tasks import Dataset
 
-#: Steps that are run to time them; the first ones, which find memory and kernels, do not count.
+#: Number of warm-up steps, and of steps that are timed.
 WARM, TIMED = 3, 8
-#: Seconds that these may take; where they would take longer, a part of the window is timed.
+#: If these would take more seconds, a part of the window is timed.
 PATIENCE = 3.0
-#: Of the budget, for what cannot be foreseen: a machine that does something else, longer windows.
+#: Share of the budget for the unforeseen: other work of the machine, longer windows.
 RESERVE = 0.1
-#: Tokens of the validation split that are evaluated to time it: twice as many until they take so
-#: many seconds.
+#: An evaluation is timed on twice this many tokens, doubled until it takes this many seconds.
 SAMPLED, SHORTEST = 500, 0.5
 
 
@@ -46,18 +45,18 @@ class RunBudget:
     Attributes
     ----------
     parameters : int
-        Of the model as it is saved, tied ones once.
+        Number of parameters of the saved model; tied ones count once.
     memory : int
-        Bytes: weights, gradients, optimizer, averages, and logits with their gradient. What layers
-        keep for the backward pass comes on top.
+        Bytes of weights, gradients, optimizer, averages, and logits with their gradient, without
+        what layers keep for the backward pass.
     steps : int
-        Of the optimizer; an estimate where lengths of windows are random.
+        Number of optimizer steps; an estimate if lengths of windows are random.
     evaluation : float
-        Seconds of one evaluation on the validation split.
+        Seconds of an evaluation on the validation split.
     geometry : float
-        Seconds of one measurement of the embedding while training; 0 without.
+        Seconds of a measurement of the embedding during training; 0 without one.
     start, end : float
-        Seconds before the first step, and of evaluation after the last.
+        Seconds before the first step, and after the last.
     """
 
     method: str
@@ -72,7 +71,7 @@ class RunBudget:
     end: float
 
     def seconds(self, config: StudySettings, steps: int | None = None) -> float:
-        """Seconds of the whole run, or of a run of this many steps."""
+        """Seconds of the run, or of a run of `steps` steps."""
         steps = self.steps if steps is None else steps
         every = config.evaluation.every or self.steps_per_epoch
         found = self.start + self.end + steps * self.seconds_per_step
@@ -88,14 +87,9 @@ def plan_runs(
     measure: Measure | None = None,
     report: Callable[[list[RunBudget]], None] | None = None,
 ) -> list[RunBudget]:
-    """Plan each method of a comparison; a few steps of each are run and discarded.
+    """Plan each method of a comparison by running a few steps; BadOption for invalid settings.
 
-    `report`: ``report(budgets)`` after each method, with those that are known so far.
-
-    Raises
-    ------
-    BadOption
-        Settings that make no sense.
+    `report`: called after each method with all budgets so far.
     """
     config = resolve(config)
     device = find_device(config.training.device)
@@ -116,15 +110,16 @@ def plan_run(
     measure: Measure | None,
     first: RunBudget | None,
 ) -> RunBudget:
-    """The plan of one run.
+    """Plan one run.
 
-    What costs every method about the same, evaluation and measurements, is timed with the first.
+    Evaluation and measurements cost about the same for all methods: they are taken from the `first`
+    budget if there is one.
     """
     began = time.perf_counter()
     loop = Loop(config, dataset, device, World())
     start = read_clock(device) - began
     if first is None:
-        # Before the steps: whether a method diverges is not for a plan to find out.
+        # Before the steps, after which the model of a method may have diverged.
         geometry = time_geometry(loop, measure if config.geometry.every else None)
         valid, end = time_evaluation(config, dataset, device, loop)
     else:
@@ -162,7 +157,7 @@ def time_step(loop: Loop, device: torch.device) -> float:
 
 
 def time_windows(loop: Loop, batches: Batches, device: torch.device) -> float | None:
-    """Seconds of a step by the line through those of two shorter windows; None of short ones."""
+    """Seconds of a step, extrapolated from two shorter windows; None if the window is short."""
     whole = batches.bptt
     short, long = max(2, whole // 16), max(4, whole // 5)
     if whole <= long:
@@ -176,7 +171,7 @@ def time_windows(loop: Loop, batches: Batches, device: torch.device) -> float | 
     batches.bptt, batches.random_lengths = whole, lengths
     _, less, more = times
     slope = (more - less) / (long - short)
-    # Noise may not make a whole window cheaper than a part, or dearer than all of its parts.
+    # Bounds against noise: at least the time of a part, at most that of all parts.
     return min(max(more + slope * (whole - long), more), more * whole / long)
 
 
@@ -229,15 +224,13 @@ def time_perplexity(scores: Scores, loop: Loop) -> tuple[float, float]:
 
 
 def time_geometry(loop: Loop, measure: Measure | None) -> float:
-    """Seconds of a measurement, without a short first one that imports modules."""
+    """Seconds of a measurement; a short first one, which imports modules, does not count."""
     if measure is None:
         return 0.0
-    W, output = loop.matrices()
-    given = (W.numpy(), None if output is None else output.numpy())
-    seconds = 0.0
+    matrices, seconds = loop.matrices(), 0.0
     for _ in range(2):
         before = time.perf_counter()
-        measure(*given)
+        measure_matrices(measure, *matrices)
         seconds = time.perf_counter() - before
         if seconds > SHORTEST:
             break
@@ -256,10 +249,7 @@ def read_clock(device: torch.device) -> float:
 def fit_epochs(
     config: StudySettings, dataset: Dataset, seconds: float, measure: Measure | None
 ) -> StudySettings:
-    """Fit the number of epochs to a time for all runs together.
-
-    Every run has the same number. Less than an epoch is given in steps.
-    """
+    """Fit the epochs, or the steps of less than one epoch, to the time of all runs together."""
     if not seconds > 0.0:
         raise BadOption(f"a budget of {seconds:g} seconds is none", way_out="give one such as 5m")
     found = plan_runs(config, dataset, measure)
@@ -281,7 +271,7 @@ def fit_epochs(
 
 
 def find_most_steps(total: Callable[[int], float], limit: float, epoch: int) -> int:
-    """Largest number of steps within a time, in whole epochs from one epoch on."""
+    """Largest number of steps within a time; whole epochs if it is enough for one."""
     unit = epoch if total(epoch) <= limit else 1
     return unit * bisect_right(range(1, 2**40), limit, key=lambda n: total(n * unit))
 
@@ -289,9 +279,10 @@ def find_most_steps(total: Callable[[int], float], limit: float, epoch: int) -> 
 def settle(
     config: StudySettings, dataset: Dataset, folder: Path, measure: Measure | None
 ) -> StudySettings:
-    """All settings of a comparison; with a budget, the epochs of its folder.
+    """Complete the settings of a comparison; a budget determines the epochs.
 
-    Timed again, a comparison that is resumed would get others, and its states would not fit.
+    A resumed comparison keeps its epochs: new timings would give others, which its states do not
+    fit.
     """
     config = resolve(config)
     budget = config.training.budget
@@ -311,7 +302,7 @@ def settle(
 
 
 def fits_states(one: StudySettings, other: StudySettings) -> bool:
-    """Whether states of one comparison fit the other, which may have other methods and seeds."""
+    """Whether two comparisons have the same settings except for methods and seeds."""
     mine, theirs = (
         {k: v for k, v in c.tables().items() if k not in ("compare", "seeds", "method")}
         for c in (one, resolve(other))

@@ -49,10 +49,7 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 
 @contextmanager
 def numerics(precision: str, device: torch.device, threads: int | None = None) -> Iterator[None]:
-    """Set TF32 if requested; on a CPU the number of threads and deterministic algorithms.
-
-    What was set before is set again afterwards.
-    """
+    """Set TF32, threads and, on a CPU, deterministic algorithms; restore them at the end."""
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     deterministic = torch.are_deterministic_algorithms_enabled()
     memory: Any = torch.utils.deterministic
@@ -63,7 +60,7 @@ def numerics(precision: str, device: torch.device, threads: int | None = None) -
     torch.backends.cudnn.allow_tf32 = short
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
-        # Memory that is written anyway need not be filled first.
+        # Do not fill new memory first: it is written anyway.
         memory.fill_uninitialized_memory = False
     if threads is not None:
         torch.set_num_threads(threads)
@@ -100,14 +97,14 @@ def set_random_state(state: dict[str, Any], device: torch.device) -> None:
 class World:
     """The processes of a run: one, or those of torchrun.
 
-    Gradients are averaged by hand rather than by `DistributedDataParallel`: tied, factored and
-    accumulated gradients need no special care then, and whoever looks at weights alone adds its
-    gradient afterwards, once.
+    Gradients are averaged here rather than by `DistributedDataParallel`: tied, factored and
+    accumulated gradients then need no special care, and penalties of weights add their gradient
+    once, afterwards.
 
     Attributes
     ----------
     talk : object, optional
-        The group that small messages go through, by way of the CPU; None for that of all.
+        Process group for small messages on the CPU; None is the default group.
     """
 
     rank: int = 0
@@ -120,7 +117,7 @@ class World:
         return self.rank == 0
 
     def part(self, columns: Tensor) -> Tensor:
-        """Streams of this process; all have equally many, so that means can be averaged."""
+        """The streams of this process; all have the same number, so that means average to means."""
         batch = columns.shape[1]
         if batch % self.size:
             raise BadOption(
@@ -135,15 +132,7 @@ class World:
     def average(
         self, parameters: Sequence[Tensor], loss: Tensor, flags: Sequence[float] = ()
     ) -> tuple[Tensor, list[float]]:
-        """Replace gradients by their means over the processes.
-
-        Returns
-        -------
-        loss : Tensor
-            Its mean.
-        flags : list of float
-            Their sums.
-        """
+        """Replace gradients by their means over the processes; return mean loss and flag sums."""
         if self.size == 1:
             return loss, list(flags)
         for p in parameters:
@@ -160,7 +149,7 @@ class World:
         return loss[0] / self.size, [float(value) for value in flag_sums.tolist()]
 
     def gather(self, value: Any) -> list[Any]:
-        """Gather the values of all processes, in the order of ranks, on all of them."""
+        """The values of all processes, in the order of ranks."""
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size
@@ -168,7 +157,7 @@ class World:
         return found
 
     def broadcast(self, value: Any) -> Any:
-        """Broadcast the value of the leading process."""
+        """The value of the leading process."""
         if self.size == 1:
             return value
         said = [value]
@@ -178,24 +167,21 @@ class World:
 
 @contextmanager
 def join_processes(device: str) -> Iterator[World]:
-    """The processes that torchrun started with this one.
-
-    `device`: as in the settings: the kind of device decides between NCCL and Gloo.
-    """
+    """Join the processes of torchrun; the `device` setting decides between NCCL and Gloo."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1 and not dist.is_initialized():
         yield World()
         return
     started = not dist.is_initialized()
     if started:
-        # Imported later, as optimizers do, its functions would have the group of all as a default
-        # value and keep it alive; its threads then abort the process at its end.
+        # Imported later, as by optimizers, its functions would keep the default group alive as a
+        # default value, and the group's threads would abort the process at its end.
         import_module("torch.distributed.nn")
         on_gpu = device != "cpu" and torch.cuda.is_available()
         if on_gpu:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         dist.init_process_group("nccl" if on_gpu else "gloo")
-    # None is the group of all.
+    # None is the default group.
     talk = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
     world = World(dist.get_rank(), dist.get_world_size(), talk)
     try:
@@ -207,7 +193,7 @@ def join_processes(device: str) -> Iterator[World]:
 
 
 class Interrupts:
-    """Whether a signal requested to stop."""
+    """Whether a signal asked to stop."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -223,7 +209,7 @@ class Interrupts:
 def note_interrupts() -> Iterator[Interrupts]:
     """Record signals inside the block, and restore the earlier handlers afterwards.
 
-    Outside of the main thread, where Python allows nobody to listen, nothing is noted.
+    Python allows handlers in the main thread only; in others, nothing is recorded.
     """
     interrupts = Interrupts()
     before = {}

@@ -9,7 +9,7 @@ import torch
 from embgeo.core.errors import BadOption
 from embgeo.training.data import read_vocabulary
 from embgeo.training.loop.checkpoint import VOCABULARY_NAME
-from embgeo.training.loop.log import check_sinks
+from embgeo.training.loop.log import import_sinks
 from embgeo.training.loop.process import World, find_device
 from embgeo.training.loop.start import find_start
 from embgeo.training.methods import Factorization, Setup
@@ -20,7 +20,7 @@ from embgeo.training.models import build
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import Dataset, Task, make_task
 
-#: For methods, whose own settings do not depend on how large a model is.
+#: A small model for checks of methods, whose settings do not depend on its size.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
 _TOKENS = 10
 
@@ -28,12 +28,11 @@ _TOKENS = 10
 def rehearse(config: StudySettings, dataset: Dataset) -> None:
     """Build each method of a comparison on the meta device, and discard it.
 
-    In a comparison, the last method is made when the others have been trained.
-
+    Otherwise errors in the settings of the last method would appear after the others are trained.
     `config` is resolved.
     """
     find_device(config.training.device)
-    check_sinks(config.training.sinks)
+    import_sinks(config.training.sinks)
     task = make_task(config)
     task.feed(config, dataset, World(), torch.device("cpu"))
     task.rehearse(config, dataset)
@@ -59,7 +58,7 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
 
 
 def check_start(task: Task, chosen: Method, config: StudySettings, dataset: Dataset) -> None:
-    """Refuse weights to start from that do not fit the model or the vocabulary."""
+    """Refuse initial weights that do not fit the model or the vocabulary."""
     if config.training.start is None:
         return
     for seed in config.seeds:
@@ -75,7 +74,7 @@ def check_start(task: Task, chosen: Method, config: StudySettings, dataset: Data
 
 
 def check_method(chosen: Method, config: StudySettings) -> None:
-    """Refuse settings of a method that make no sense; the random state is left as it was."""
+    """Refuse invalid settings of a method; the random state does not change."""
     with torch.random.fork_rng(devices=[]):
         tied = True if chosen.tied is None else chosen.tied
         small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})

@@ -51,13 +51,11 @@ def train_run(
     progress: Progress,
     command: str,
 ) -> RunResult:
-    """Train one method with one seed, resuming from the state of the folder.
+    """Train one method with one seed, or resume it; return the saved result of a finished run.
 
-    Ctrl-C and SIGTERM save the state first, and then raise KeyboardInterrupt.
-
-    `config`: with one method and one seed; see `StudySettings.one`. `folder`: of the run; made if
-    need be. `measure`: gives numbers of the embedding every `geometry.every` steps, and at the end.
-    `command`: as it was typed. If the run is finished already, its result is that of the folder.
+    Ctrl-C and SIGTERM save the state, then raise KeyboardInterrupt. `config` has one method and one
+    seed; see `StudySettings.one`. `measure` gives numbers of the embedding every `geometry.every`
+    steps and at the end. `command` is recorded in the result.
     """
     config = resolve(config)
     if len(config.compare) != 1 or len(config.seeds) != 1:
@@ -67,7 +65,7 @@ def train_run(
     identity = checkpoint.identity(config.tables(), dict(dataset.files))
     if is_finished(folder):
         checkpoint.require_same(read_identity(folder), identity, folder)
-        # A process that is killed between the result and the end leaves it.
+        # Left by a process that was killed after it wrote the result.
         (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
         return load_result(folder)
     with ExitStack() as stack:
@@ -89,13 +87,7 @@ def train_run(
 
 
 def read_identity(folder: Path) -> dict[str, Any] | None:
-    """Saved settings and text of the run in a folder; None without any.
-
-    Raises
-    ------
-    UnreadableFile
-        A damaged file.
-    """
+    """Saved settings and text of the run in a folder; None without any."""
     if is_finished(folder):
         result = load_result(folder)
         return checkpoint.identity(dict(result.settings), dict(result.corpus["files"]))
@@ -104,7 +96,7 @@ def read_identity(folder: Path) -> dict[str, Any] | None:
 
 
 def begin(config: StudySettings, dataset: Dataset, folder: Path) -> None:
-    """The files that are known before the first step."""
+    """Write the files that are known before the first step."""
     with prepare_folder(folder):
         if not (folder / checkpoint.STATE_NAME).exists():
             write(folder / RUN_NAME, config.text().encode())
@@ -117,7 +109,7 @@ def begin(config: StudySettings, dataset: Dataset, folder: Path) -> None:
 
 @contextmanager
 def prepare_folder(folder: Path) -> Iterator[None]:
-    """Make a folder; `BadOption` if it cannot be made, or not be written to inside of the block."""
+    """Make a folder; `BadOption` if that, or writing to it inside the block, fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -130,7 +122,7 @@ def prepare_folder(folder: Path) -> Iterator[None]:
 
 
 def finish(session: Session, command: str) -> RunResult:
-    """Measure and write the trained model, the result last; then remove the state."""
+    """Evaluate and write the trained model, then the result, and remove the state."""
     loop, folder = session.loop, session.folder
     with session.final() as model:
         valid, test, samples = session.final_scores()
@@ -169,7 +161,7 @@ def finish(session: Session, command: str) -> RunResult:
     return result
 
 
-#: What no publication says of the output bias.
+#: No publication states how the output bias starts.
 BIAS_DEVIATION = (
     "the output bias starts at the log frequencies of the training split; the papers start it "
     "at zero or do not say"
@@ -186,7 +178,7 @@ def list_deviations(loop: Loop) -> tuple[str, ...]:
 
 
 def write_study_settings(config: StudySettings, folder: Path) -> None:
-    """The settings of a study, in its folder."""
+    """Write the settings of a study into its folder."""
     with prepare_folder(folder):
         write(folder / STUDY_SETTINGS_NAME, config.text().encode())
 
@@ -204,7 +196,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def list_versions() -> dict[str, str]:
-    """Versions on which the numbers depend."""
+    """Versions of the packages that numbers depend on."""
     found = {"python": platform.python_version()}
     for name in ("embgeo", "torch", "numpy", "safetensors"):
         try:

@@ -66,51 +66,44 @@ class Scores:
 
     def valid(self, model: LanguageModel) -> Found:
         """Evaluate the validation split."""
-        return self.of(model, "valid")
+        return self.describe("valid", self.evaluate(model, "valid"))
 
     def final(self, model: LanguageModel) -> tuple[Found, Found | None, TextLosses]:
         """Evaluate both splits, with cache, dynamic evaluation and rank if requested.
 
-        Their settings are those published for the corpus, or else for WikiText-2. Last come the
-        losses by blocks of the text: of the test split, or else of the validation split.
+        Last come the losses by blocks of the text: of the test split, or else of the validation
+        split.
         """
-        split, found = "valid", self.evaluate(model, "valid")
-        valid = self.describe("valid", found) | self.adapted(model, "valid")
-        test = None
-        if self.has_test:
-            split, found = "test", self.evaluate(model, "test")
-            test = self.describe("test", found) | self.adapted(model, "test")
+        scores: dict[str, Found] = {}
+        for split in ("valid", "test") if self.has_test else ("valid",):
+            found = self.evaluate(model, split)
+            scores[split] = self.describe(split, found) | self.adapted(model, split)
         windows = [(window.total, window.tokens) for window in found.windows]
-        return valid, test, merge_blocks(split, windows)
+        return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
-        """Scores of a split at the end of a run only: cache, dynamic evaluation, rank."""
-        with self.reading(model):
-            return self._adapted(model, split)
+        """Scores of a split at the end of a run only: cache, dynamic evaluation, rank.
 
-    def _adapted(self, model: LanguageModel, split: str) -> Found:
+        Their settings are those published for the corpus, or else for WikiText-2.
+        """
         rows, name = self.rows(split), self.corpus.name
         found: Found = {}
-        if self.settings.cache:
-            cache = PUBLISHED_CACHES.get(name, CacheSettings())
-            cached = continuous_cache(
-                model, rows, settings=cache, bptt=self.bptt, device=self.device
-            )
-            found["cache"] = cached.all.perplexity
-        if self.settings.dynamic:
-            mixed = getattr(model, "mixture", None) is not None
-            known = PUBLISHED_DYNAMIC_OF_MIXTURES if mixed else PUBLISHED_DYNAMIC
-            dynamic = known.get(name, DynamicSettings())
-            found["dynamic"] = dynamic_evaluation(
-                model, rows, self.corpus.train, settings=dynamic, device=self.device
-            ).all.perplexity
-        if self.settings.logit_rank:
-            found["logit_rank"] = rank_log_probabilities(model, rows, bptt=self.bptt)
+        with self.reading(model):
+            if self.settings.cache:
+                cache = PUBLISHED_CACHES.get(name, CacheSettings())
+                found["cache"] = continuous_cache(
+                    model, rows, settings=cache, bptt=self.bptt, device=self.device
+                ).all.perplexity
+            if self.settings.dynamic:
+                mixed = getattr(model, "mixture", None) is not None
+                known = PUBLISHED_DYNAMIC_OF_MIXTURES if mixed else PUBLISHED_DYNAMIC
+                dynamic = known.get(name, DynamicSettings())
+                found["dynamic"] = dynamic_evaluation(
+                    model, rows, self.corpus.train, settings=dynamic, device=self.device
+                ).all.perplexity
+            if self.settings.logit_rank:
+                found["logit_rank"] = rank_log_probabilities(model, rows, bptt=self.bptt)
         return found
-
-    def of(self, model: LanguageModel, split: str) -> Found:
-        """Perplexities on a split."""
-        return self.describe(split, self.evaluate(model, split))
 
     def evaluate(self, model: LanguageModel, split: str) -> Perplexity:
         """Losses on a split, of all tokens, of rare and of popular ones, and of each window."""
@@ -126,7 +119,7 @@ class Scores:
             )
 
     def reading(self, model: LanguageModel) -> AbstractContextManager[None]:
-        """The memory of the settings, for models that have one."""
+        """Set the memory of models that have one."""
         if not isinstance(model, TransformerXL):
             return nullcontext()
         own = self.settings

@@ -28,26 +28,20 @@ from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.samples import Samples
 from embgeo.training.tasks import Dataset, SplitScores
 
-#: Numbers by name from the embedding W, and the output matrix where that is another one.
+#: Computes numbers of the embedding and, of an untied model, of the output matrix.
 Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
 
 
-#: A state is saved at the end of an epoch unless that took more than this share of the time since
-#: the last one.
+#: The state is saved at the end of an epoch unless the last save took more than this share of the
+#: time since then.
 _SAVING = 0.1
 
-#: What helps where a training diverges; a folder keeps the settings that it was begun with.
+#: Way out if a training diverges; the settings of a folder cannot change.
 CALMER = "lower lr, or set clip in [training], and give another folder"
 
 
 class Session:
-    """The work of one process for a run.
-
-    Attributes
-    ----------
-    notes : list of str
-        What happened on the way, for the result.
-    """
+    """The work of one process for a run; `notes` are for the result."""
 
     def __init__(
         self,
@@ -85,7 +79,7 @@ class Session:
 
     @property
     def seconds(self) -> float:
-        """Time of all sessions of the run."""
+        """Seconds of all sessions of the run."""
         return self.before + time.perf_counter() - self.started
 
     @property
@@ -141,9 +135,7 @@ class Session:
         values = self.interval.take()
         if not math.isfinite(values["train.loss"]):
             raise self.diverged("the loss became NaN or infinite")
-        method = self.loop.regularizer
-        values |= self.penalties()
-        values |= method.numbers() | self.loop.step_sizes
+        values |= self.penalties() | self.loop.regularizer.numbers() | self.loop.step_sizes
         self.log.write(self.loop.step_number, {**values, "train.seconds": round(self.seconds, 3)})
 
     def penalties(self) -> dict[str, float]:
@@ -157,10 +149,8 @@ class Session:
         every = self.config.evaluation.every
         keeps = self.config.training.keep == "best"
         due = ended if every is None else self.loop.step_number % every == 0
-        if not due and not (keeps and self.loop.finished):
-            return
-        if self.loop.finished and not keeps:
-            return  # measured at the end
+        if not (keeps if self.loop.finished else due):
+            return  # without best weights the last evaluation is that of the end
         with self.loop.evaluated() as model:
             found = self.world.broadcast(self.scores.valid(model) if self.world.leads else None)
             loss = float(found["loss"])
@@ -180,7 +170,7 @@ class Session:
             self.notes.append(f"{what} at step {self.loop.step_number:,} (NT-ASGD)")
 
     def measure_geometry(self) -> None:
-        """Geometry of the weights that an evaluation would take."""
+        """Log the geometry of the weights that an evaluation would use."""
         if self.measure is None:
             return
         with self.loop.evaluated():
@@ -213,11 +203,11 @@ class Session:
     # --- States -------------------------------------------------------------------------------
 
     def due(self) -> bool:
-        """Whether the leading process asks for the state to be saved after the next step."""
-        every = self.config.training.save_steps
-        if every and (self.loop.step_number + 1) % every == 0:
-            return self.world.leads
-        late = time.perf_counter() - self.saved > self.config.training.save_seconds
+        """Whether this process leads and the state is to be saved after the next step."""
+        training = self.config.training
+        late = time.perf_counter() - self.saved > training.save_seconds
+        if training.save_steps and (self.loop.step_number + 1) % training.save_steps == 0:
+            late = True
         return self.world.leads and late
 
     def cheap(self) -> bool:
@@ -225,7 +215,7 @@ class Session:
         return self.saving < _SAVING * (time.perf_counter() - self.saved)
 
     def save(self) -> None:
-        """Write the state; all processes have to call it."""
+        """Write the state; all processes must call it."""
         began = time.perf_counter()
         state = {
             "identity": self.identity,
@@ -263,7 +253,7 @@ class Session:
             yield model
 
     def final_scores(self) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        """Collect samples for bootstraps on both splits, and the final geometry."""
+        """Evaluate both splits, with samples for bootstraps, and log the final numbers."""
         found = None
         if self.world.leads:
             found = self.scores.final(self.loop.model)
@@ -289,8 +279,8 @@ class Session:
 class LossInterval:
     """The steps since the last line of training loss.
 
-    Losses stay where they were computed until they are wanted, so that a GPU need not wait; they
-    are added one by one, so that a run that was resumed in between finds the same sum.
+    Losses stay on the device until they are needed, so that a GPU need not wait. They are added one
+    by one, so that a resumed run gets the same sum.
     """
 
     def __init__(self, loss: float = 0.0, tokens: int = 0, seconds: float = 0.0) -> None:
@@ -314,7 +304,7 @@ class LossInterval:
             self.waiting = []
 
     def take(self) -> dict[str, float]:
-        """Numbers of a line of the log; starts the next interval."""
+        """The numbers for a line of the log; starts the next interval."""
         self.settle()
         loss = self.loss / self.tokens
         values = {

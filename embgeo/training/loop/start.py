@@ -19,7 +19,7 @@ from embgeo.training.study.run_result import load_result
 
 
 def find_start(start: Path, method: str, seed: int) -> Path:
-    """The run to start from: `start`, or the run of method and seed in a folder of runs."""
+    """Find the run to start from: `start` itself, or the run of method and seed in it."""
     for folder in (start, run_folder(start, method, seed)):
         if (folder / MODEL_NAME).is_file():
             return folder
@@ -38,9 +38,9 @@ def read_start_vocabulary(start: Path, method: str, seed: int) -> Vocabulary:
 def start_from(model: LanguageModel, folder: Path) -> None:
     """Load the weights of a finished run into a model.
 
-    An output matrix that the run did not have, as it was tied, starts as the embedding, and that of
-    an untied run is left out where the model is tied. A bias that the run did not have stays as it
-    is, and one that the model does not have is left out.
+    An untied model starts its output matrix at the embedding of a tied run; a tied model omits the
+    output matrix of an untied run. A bias that only the model has keeps its initial value; one that
+    only the run has is omitted.
     """
     weights = read_weights(folder / MODEL_NAME)
     before, output = names_of(model, "input"), names_of(model, "output")

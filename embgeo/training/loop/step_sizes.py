@@ -16,9 +16,9 @@ from embgeo.training.methods.catalog import list_embeddings
 def measure_step(model: Any, found: dict[str, float]) -> Iterator[None]:
     """Record the numbers of the step taken in the block; gradients must exist.
 
-    ``gradient.ROLE`` is the norm of the gradient of all parameters of the role, ``update.ROLE`` the
-    norm of the change over that of the weights before it. Roles are the input embedding, the output
-    matrix where it is another one (of factors the product changes), and the layers.
+    ``gradient.ROLE`` is the norm of the gradient of all parameters of a role, ``update.ROLE`` the
+    norm of their change over that of the weights before it. Roles are ``input``, ``output`` of an
+    untied model, and ``layers``; of factors the change of the product counts.
     """
     layers = {"input": model.get_input_embeddings(), "output": model.get_output_embeddings()}
     roles = {name: list(layer.parameters()) for name, layer in layers.items()}
@@ -37,7 +37,7 @@ def measure_step(model: Any, found: dict[str, float]) -> Iterator[None]:
 
 @torch.no_grad()
 def list_weights(model: Any, roles: dict[str, list[Tensor]]) -> dict[str, list[Tensor]]:
-    """The matrices of the model, and the other weights, by role."""
+    """The embedding matrices and the other weights, by role."""
     matrices = list_embeddings(model)
     found = {name: [w.detach()] for name, w in zip(("input", "output"), matrices, strict=False)}
     return {**found, "layers": [p.detach() for p in roles["layers"]]}

@@ -1,4 +1,4 @@
-"""Claims of the papers, in a form that runs can confirm or refute."""
+"""Claims of the papers that runs can confirm or refute."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.training import Role
 from embgeo.training.study.word_similarity import SETS
 
-#: Stands for the test perplexity where every run has one, else for that of the validation split.
+#: The test perplexity if every run has one, else the validation perplexity.
 PERPLEXITY = "perplexity"
 TRANSLATION = "translation"
-#: Not "untied": next to that, tying would count as the method's doing.
+#: Not "untied": then the effect of tying would count as the method's.
 BASELINE = "mle"
 
 TIME = "training.microseconds_per_token"
@@ -32,9 +32,9 @@ STOLLENWERK = "Stollenwerk & Stollenwerk 2025"
 
 SPECTRUM_CONTROL = ("sc-exp", "sc-poly")
 
-#: What spectrum control and its rivals are made of, without their penalty.
+#: The model of spectrum control and its rivals, without their penalty.
 FACTORED = "factored"
-#: The papers on tying hold their methods against a model with two matrices.
+#: The papers on tying compare with a model with two matrices.
 UNTIED = "untied"
 
 
@@ -47,25 +47,23 @@ class Claim:
     source : str
         Where the claim is published.
     methods : tuple of str
-        Of each of them that was trained, the claim is looked at.
+        The claim is decided for each of them that was trained.
     number : str
         Name of the number that decides, or `PERPLEXITY`.
     change : {"lower", "higher"}
-        The direction in which, by the claim, the method moves it.
+        The claimed direction of the change.
     against : str
-        The method that it is compared with; without that one the claim cannot be decided.
+        The reference; the claim cannot be decided without it.
     relative : bool
-        Differences are those of logarithms: for perplexities and times.
+        Whether differences are taken of logarithms: for perplexities and times.
     factor : float
-        Where `relative`: the claim puts the number below (above) this many times the other.
+        If `relative`: the claim puts the number below (above) this many times the other.
     role : Role or None
-        The matrix whose number it is, that which the methods act on; None for numbers of a model
-        as a whole.
+        The matrix that the number is measured on; None for numbers of the whole model.
     sanity : bool
-        Whether the method minimizes this very number: then the claim says that it works as built,
-        and is not counted among the tests.
+        Whether the method minimizes this number: then the claim only shows that the implementation
+        works, and is not counted as a test.
     tasks : tuple of str
-        The tasks that it is about.
     """
 
     key: str
@@ -92,7 +90,7 @@ class Claim:
 _of_perplexity = partial(Claim, number=PERPLEXITY, change="lower", relative=True)
 _of_bleu = partial(Claim, number="test.bleu", change="higher", tasks=(TRANSLATION,))
 
-#: Scores that FRAGE improves: name, what it is of, table, numbers, task.
+#: Scores that FRAGE improves: name, title, table, published numbers, task.
 _FRAGE = (
     ("accuracy", "text classification (accuracy)", 4, published.ACCURACY, CLASSIFICATION),
     ("macro_f1", "text classification (macro-F1)", 4, (published.NEWSGROUPS,), CLASSIFICATION),

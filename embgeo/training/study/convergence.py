@@ -6,20 +6,19 @@ from collections.abc import Iterable
 
 from embgeo.training.study.training import Learning, Run, TrainingCurve
 
-#: The last part of a training that is looked at, and the fall of the validation perplexity over it
-#: from which on a run counts as still learning.
+#: A run is still learning if its validation perplexity falls by this much over its last part.
 LAST_PART = 0.25
 LEAST_FALL = 0.01
 CURVE = "valid.perplexity"
-#: Of tasks without a perplexity.
+#: The curve of tasks without a perplexity.
 CURVE_OF_OTHERS = "valid.loss"
 
 
 def last_fall(curve: TrainingCurve, steps: int) -> float | None:
     """Relative fall of the lowest validation perplexity over the last quarter of the steps.
 
-    1 − min over all checks / min over the checks of the first three quarters; 0 where the lowest
-    one was before. None where a check is missing in either part.
+    1 − min over all evaluations / min over those of the first three quarters. None without an
+    evaluation in either part.
     """
     edge = (1.0 - LAST_PART) * steps
     points = list(zip(curve.steps, curve.values, strict=True))

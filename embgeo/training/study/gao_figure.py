@@ -20,9 +20,9 @@ DEVIATIONS = (
     "the models are small: captions in place of WMT14, millions of words in place of billions, and "
     "8 × 8 digits in place of MNIST, unless other runs are given",
 )
-#: What is shown, in the order of the figure, with its heading.
+#: Panels in the order of the figure, with their headings.
 PANELS = {"translation": "translation", "words": "word2vec", "classes": "classes of a CNN"}
-#: The numbers of the table, with their heads.
+#: Columns of the table, with their headings.
 NUMBERS = {
     cosine.MEAN.name: "mean cosine",
     cosine.POSITIVE_SHARE.name: "cosines above 0",
@@ -33,15 +33,7 @@ ALMOST_ALL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class MatrixNumbers:
-    """One matrix of the figure: its panel, and its numbers by name.
-
-    Attributes
-    ----------
-    panel : str
-        A key of `PANELS`.
-    folder : str
-        Of its analysis.
-    """
+    """One matrix of the figure: its panel (a key of `PANELS`), and its numbers by name."""
 
     panel: str
     seed: int

@@ -1,9 +1,8 @@
 """Numbers over training: the ``metrics.jsonl`` of a run.
 
-One JSON object a line, each with ``"step"`` (a number) and numbers under names such as
-``"cosine.mean"`` or ``"train.loss"``; a line need not hold every name. What is not a number is
-skipped. A step that comes twice (a run that was resumed) counts as it was written last. The last
-line may be cut off, as that of a run that is still being written.
+Each line is a JSON object with ``"step"`` and numbers under names such as ``"cosine.mean"``; other
+values are skipped. Of a step that occurs twice, as in resumed runs, the last line counts. The last
+line may be incomplete, as in a run that is still writing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from embgeo.io.bounded.settings import read_document
 
 LOG_NAME = "metrics.jsonl"
 
-#: What the name of a number of the output matrix of an untied model begins with.
+#: Prefix of the names of numbers of the output matrix of an untied model.
 OF_OUTPUT = "output."
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,9 +38,9 @@ class Log:
     Attributes
     ----------
     curves : dict of str to (FloatArray, FloatArray)
-        By name: rising steps, and the value at each; both of shape (m,), m ≥ 1.
+        Ascending steps and values by name; both of shape (m,), m ≥ 1.
     titles : dict of str to str
-        What an axis calls some of the names; others are called by their name.
+        Axis titles by name; other curves have their name as title.
     """
 
     curves: dict[str, tuple[FloatArray, FloatArray]]

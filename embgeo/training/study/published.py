@@ -13,15 +13,13 @@ class PaperClaim:
     Attributes
     ----------
     number : str
-        Which number.
+        Title of the number.
     model, corpus : str
-        Of which model on which text.
     table : str
-        Where it stands, with the two rows, or what it is read from.
+        The table with its two rows, or another source.
     task : str
-        What the model learned, by the name of the task.
     trained : pair of str
-        Model and corpus by the names that runs give them; empty where runs have no such model.
+        Names of model and corpus in the settings of runs; empty if there is no such model.
     """
 
     before: float
@@ -181,8 +179,7 @@ ADVERSARIAL = PaperClaim(
 )
 
 
-#: The tables of every HTML edition of the paper are empty, so these are quoted from a summary of it
-#: by others.
+#: Quoted from a summary by others: the tables of all HTML editions of the paper are empty.
 _QUOTED = "Table {}, as quoted in a summary by others"
 
 

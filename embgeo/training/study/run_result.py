@@ -2,7 +2,7 @@
 
 Format history
 --------------
-2 : what was learned, the score that decides, and the facts of scores.
+2 : task, deciding score, and definitions of scores.
 1 : first version; embgeo 0.1 wrote ``"format": 1`` and no name.
 """
 
@@ -25,10 +25,10 @@ from embgeo.training.study.samples import Samples, load_samples
 from embgeo.training.study.training import ROLES, Role, TrainingCurve
 
 RESULT_NAME = "result.json"
-#: Matrices of a run that are not the input embedding have their analyses in folders by role.
+#: Folders in a run with the analyses of matrices other than the input embedding.
 OUTPUT_FOLDER, SOURCE_FOLDER = ROLES[1:]
 
-#: Numbers of one split by name; None where one is not known.
+#: Scores of one split by name; None for an unknown one.
 SplitScores = Mapping[str, int | float | None]
 
 
@@ -39,36 +39,36 @@ class RunResult:
     Attributes
     ----------
     steps : int
-        Steps of the optimizer.
+        Number of optimizer steps.
     tokens : int
-        Targets that were trained on.
+        Number of targets that the run trained on.
     seconds : float
         Time of all sessions of the run, evaluation included.
     parameters : int
-        Of the model as it is saved, each once.
+        Number of parameters of the saved model; tied ones count once.
     valid, test : dict
-        ``perplexity``, ``loss``, ``tokens``, ``rare``, ``popular`` (perplexities), ``unigram``
-        (that of a unigram model on the same tokens), and where they were asked for ``cache`` and
-        ``dynamic`` (perplexities); test None without a split.
+        Scores of a split. Of language models ``perplexity``, ``loss``, ``tokens``, the perplexities
+        ``rare``, ``popular`` and ``unigram`` (a unigram model on the same tokens), and on request
+        ``cache`` and ``dynamic``. `test` is None without a test split.
     settings : dict
-        The tables of the run's settings.
+        Tables of the settings.
     source : str
-        The publication of the method.
+        Publication of the method.
     deviations : tuple of str
-        Each way in which this is not what was published.
+        Each way in which the run differs from the publication.
     corpus : dict
         ``name``, ``unit``, ``rows``, ``tokens`` by split, ``files`` (file to sha256), ``notes``.
     initial_sha256 : str
-        Of the plain weights before the first step: the same for all methods of a comparison that
-        have the same matrices.
+        Hash of the plain weights before the first step: the same for all methods of a study with
+        the same matrices.
     stopped_early : bool
-        Whether the validation loss had not fallen for `training.patience` evaluations.
+        Whether early stopping ended the run.
     task : str
-        What was learned, as of ``[task] name``.
+        ``name`` of ``[task]``.
     quality : str
         The score of ``valid`` and ``test`` that decides.
     quantities : tuple of Quantity
-        The facts of scores that are not those of language models.
+        Definitions of scores other than those of language models.
     """
 
     method: str
@@ -132,7 +132,7 @@ def load_result(folder: Path) -> RunResult:
     return RUN_RESULT.load(folder)
 
 
-#: Points of a curve that are kept; a page shows no more.
+#: Maximum number of points of a curve.
 MOST_POINTS = 300
 SPEED = "train.tokens_per_second"
 

@@ -1,6 +1,6 @@
-"""The result of a comparison of methods, and its file ``training.json``.
+"""The record of a study, and its file ``training.json``.
 
-A page or a figure needs nothing else. Next to the file are the runs (``METHOD/seed-S``), the
+Reports and figures need nothing else. Next to the file are the runs (``METHOD/seed-S``), the
 comparison of the embeddings of one seed (see :mod:`embgeo.comparison.comparison`) and, once
 rendered, ``report.html``.
 
@@ -8,8 +8,10 @@ Format history
 --------------
 1 : first version (embgeo 0.1).
 2 : p-values of claims.
-3 : warnings; numbers of the output matrix, the role of methods, and learning rates that were tried;
-    of claims the cause, the share of the published difference, and the interval over the text.
+3 : warnings, numbers of the output matrix, roles of methods, tried learning rates; of claims the
+    cause, the share of the published difference, and the interval over the text.
+4 : task and deciding score of runs.
+5 : numbers of all other matrices by role.
 """
 
 from __future__ import annotations
@@ -30,28 +32,25 @@ from embgeo.training.study.upgrades import UPGRADES
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
 
-#: What a reader has to know before any number of a method: its perplexity is not below that of a
-#: unigram model, or part of it is the price of a missing output bias.
+#: Why to doubt a method's numbers: perplexity not below that of a unigram model, an isotropy that a
+#: few long rows decide, or a missing output bias that costs perplexity.
 WarningCode = Literal["not_below_unigram", "long_rows", "no_output_bias"]
 
-#: Which of the two matrices of an untied model: the embedding of the input, or the weight of the
-#: output layer.
+#: A matrix of a model: the input embedding, the output matrix, or the source embedding of a
+#: translation model.
 Role = Literal["input", "output", "source"]
-#: What a model reads, predicts, and in translation reads of the source language.
 ROLES: tuple[Role, ...] = get_args(Role)
 
-#: What is known of the end of a run: whether its validation perplexity had stopped falling;
-#: "unknown" without a validation curve.
+#: Whether the validation perplexity of a run had stopped falling at its end; "unknown" without a
+#: validation curve.
 Learning = Literal["converged", "learning", "unknown"]
 
-#: Why a claim is not decided: its reference was not trained, no two runs of one seed hold the
-#: number, fewer than three do, a limit lies in the interval, some run was still learning when it
-#: ended, or nothing is known of that.
+#: Why a claim is not decided; docs/training.md explains each cause.
 Cause = Literal[
     "no_reference", "no_number", "few_seeds", "interval", "still_learning", "unknown_learning"
 ]
 
-#: What becomes of a claim.
+#: The outcome of a claim.
 Verdict = Literal["reproduced", "not reproduced", "not decidable"]
 
 
@@ -72,28 +71,26 @@ class Run:
     method : str
     seed : int
     folder : str
-        Relative to the folder of the comparison.
+        Folder of the run, relative to that of the study.
     steps : int
-        Of the optimizer.
+        Number of optimizer steps.
     epochs : float
     tokens : int
-        That were trained on.
+        Number of targets that the run trained on.
     seconds : float
     parameters : int or None
     numbers : dict of str to float
-        Of the evaluation (``valid.perplexity``, ``test.rare``, …), of the speed, and every scalar
-        of the analysis of the input embedding under its name; what has no value is not there.
+        Scores (``valid.perplexity``, ``test.rare``, …), speed, and every defined scalar of the
+        analysis of the input embedding, by name.
     others : dict of str to dict of str to float
-        By role (``output``, ``source``), every scalar of the analyses of the model's other
-        matrices.
+        Every defined scalar of the model's other matrices, by role (``output``, ``source``).
     stopped_early : bool
-        Whether the run ended because its validation loss no longer fell.
+        Whether early stopping ended the run.
     task : str
-        What was learned.
     quality : str
         The score that decides, on the test split or else on the validation split.
     curves : dict of str to TrainingCurve
-        By the names of ``metrics.jsonl``.
+        Numbers over the steps, by their names in ``metrics.jsonl``.
     initial : str
         Hash of the weights before the first step.
     notes : tuple of str
@@ -129,9 +126,9 @@ class TriedRate:
     ----------
     lr : float
     perplexity : float or None
-        On the validation split, with the first seed; None if the training diverged.
+        Perplexity on the validation split with the first seed; None if the run diverged.
     chosen : bool
-        Whether it is that of the method's runs.
+        Whether the runs of the method use this rate.
     """
 
     lr: float
@@ -141,25 +138,24 @@ class TriedRate:
 
 @dataclass(frozen=True, slots=True)
 class StudyMethod:
-    """What was compared.
+    """A method of a study.
 
     Attributes
     ----------
     name : str
     title : str
-        As people call it.
     reference : str
-        The method that this one is compared with; empty for the reference of all.
+        Name of the control; empty for a method without one.
     role : Role
-        The matrix of an untied model that the method acts on, and is judged by.
+        The matrix that the method acts on, and is judged by.
     source : str
-        The publication.
+        Publication of the method.
     settings : dict
-        What is particular to the method, JSON-ready.
+        Settings of the method, JSON-ready.
     deviations : tuple of str
-        Each way in which it is not what was published.
+        Each way in which it differs from the publication.
     tried : tuple of TriedRate
-        The rates of which the best was taken; empty where none was searched for.
+        The learning rates that were compared; empty without tuning.
     """
 
     name: str
@@ -182,45 +178,44 @@ class ClaimOutcome:
     text : str
         The claim.
     source : str
+        Where the claim is published.
     method, reference : str
         The two methods that are compared.
     number : str
         Name of the number that decides.
     role : Role or None
-        Whose number it is: of that matrix of an untied model, or, if None, of the whole model.
+        The matrix that the number is measured on; None for numbers of the whole model.
     relative : bool
         Whether differences are taken of logarithms, and shown in per cent.
     verdict : Verdict
     before, after : float or None
-        Mean over the seeds that both have; of the reference, and of the method.
+        Means of the reference and of the method over their common seeds.
     difference, standard_error : float or None
-        Mean over seeds, and its standard error; of logarithms where `relative`.
+        Mean difference over the seeds, and its standard error; of logarithms if `relative`.
     interval : tuple of two floats or None
         95 % interval of the difference, by Student's t.
     seeds : int
-        That both have.
+        Number of common seeds.
     reason : str
-        In words, how it was decided.
+        The evidence in words.
     published : str
-        What the paper reports, with where it stands.
+        The published numbers, with their tables.
     p_value : float or None
-        Chance of a difference at least as far from the limit of the claim, if it lay there:
-        two-sided, by Student's t over the seeds.
+        Two-sided p-value of Student's t over the seeds for a difference at the limit of the claim.
     p_adjusted : float or None
-        After Holm's correction over all claims of the comparison that have one, without those
-        that only check that a method works as built.
+        `p_value` after Holm's correction over all claims of the study but sanity checks.
     cause : Cause or None
-        Why it is not decided; None if it is.
+        Why the claim is not decided; None if it is.
     sanity : bool
-        Whether the method minimizes this very number; such claims are not counted among the tests.
+        Whether the method minimizes this number; such claims are not counted as tests.
     share : float or None
-        The difference as a share of the one that the paper reports; None without a number there.
+        The difference as a share of the first published one; None without one.
     text_interval : tuple of two floats or None
-        Of a perplexity: 95 % interval of the difference over blocks of the text, for the models of
-        these seeds, by a paired bootstrap.
+        95 % interval of the difference over other texts or documents, for the models of these
+        seeds, by a paired bootstrap.
     detectable : float or None
-        The distance from the limit that this many seeds would find at 5 % in about 80 % of studies;
-        of logarithms where `relative`.
+        Minimum detectable effect: the distance from the limit that this many seeds find at 5 % in
+        80 % of studies; of logarithms if `relative`.
     """
 
     key: str
@@ -258,7 +253,6 @@ class StudyWarning:
     code : WarningCode
     method : str
     text : str
-        In a sentence.
     """
 
     code: WarningCode
@@ -268,21 +262,21 @@ class StudyWarning:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Training:
-    """Methods side by side.
+    """A study: methods, their runs, and the outcomes of the papers' claims.
 
     Attributes
     ----------
     provenance : dict
-        JSON-ready: command, versions, corpus, settings.
+        Command, versions, corpus and settings, JSON-ready.
     quantities : tuple of Quantity
-        The facts of every number that the runs hold.
+        Definitions of all numbers of the runs.
     methods : tuple of StudyMethod
-        In the order of the comparison; the first is the baseline.
+        The baseline first.
     runs : tuple of Run
-        StudyMethod by method, within one by seed.
+        Ordered by method, then by seed.
     outcomes : tuple of ClaimOutcome
     sentences : tuple of str
-        What each method did, one each.
+        The effect of each method.
     warnings : tuple of StudyWarning
     notes : tuple of str
     """
@@ -340,14 +334,14 @@ class Training:
 
 
 TRAINING_NAME = "training.json"
-#: What the folder of a run may be called: nothing leads out of that of the comparison.
+#: Allowed folders of runs: none leads out of the folder of the study.
 RUN_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}/seed-\d{1,10}")
 #: The folder with the comparison of the embeddings.
 COMPARISON_FOLDER = "comparison"
 
 
 def check(training: Training) -> None:
-    """ValueError unless runs and methods belong together."""
+    """Raise ValueError unless runs and methods belong together."""
     names = {method.name for method in training.methods}
     if not training.runs or {run.method for run in training.runs} != names:
         raise ValueError("runs and methods do not belong together")
