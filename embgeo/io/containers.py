@@ -135,17 +135,19 @@ def _zip_entries(path: Path) -> list[_ArchivedFile]:
 def _tar_entries(path: Path) -> list[_ArchivedFile]:
     data = map_file(path)
 
-    def entry(member: tar_members.TarMember) -> _ArchivedFile:
-        content = data[member.start : member.start + member.size]
-        starts = range(0, member.size, _COPY_BYTES)
-        return _ArchivedFile(
-            member.name,
-            member.size,
-            lambda: content[:HEAD_BYTES],
-            lambda: (content[start : start + _COPY_BYTES].tobytes() for start in starts),
-        )
+    # A member may be as short as its header: nothing is made for one that is not read.
+    def head(member: tar_members.TarMember) -> Bytes:
+        return data[member.start : member.start + min(member.size, HEAD_BYTES)]
 
-    return [entry(member) for member in tar_members.members(data)]
+    def pieces(member: tar_members.TarMember) -> Iterator[bytes]:
+        content = data[member.start : member.start + member.size]
+        for start in range(0, member.size, _COPY_BYTES):
+            yield content[start : start + _COPY_BYTES].tobytes()
+
+    return [
+        _ArchivedFile(member.name, member.size, partial(head, member), partial(pieces, member))
+        for member in tar_members.members(data)
+    ]
 
 
 def _choose_entry(

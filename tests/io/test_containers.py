@@ -10,6 +10,7 @@ import json
 import lzma
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -427,6 +428,22 @@ def test_sparse_members_of_posix_archives_are_left_out() -> None:
 def test_tar_headers_that_lie(content: bytes, expected: str) -> None:
     with pytest.raises(Damaged, match=expected):
         listed(content)
+
+
+def test_members_that_are_not_read_take_little_memory(tmp_path: Path) -> None:
+    path, members = tmp_path / "a.tar", 1000
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for number in range(members):
+            archive.addfile(tarfile.TarInfo(f"m{number}"))
+    tracemalloc.start()
+    try:
+        entries = containers._tar_entries(path)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(entries) == members
+    # A header takes 512 bytes of the archive.
+    assert taken < 900 * members
 
 
 def test_tar_with_a_damaged_second_header(tmp_path: Path) -> None:
