@@ -93,7 +93,7 @@ def default_target(folder: Path) -> Path:
 
 def check_target(target: Path) -> None:
     """Refuse to replace a file that is not an HTML page."""
-    with looking_at(target):
+    with looking_at(target, _ELSEWHERE):
         if not target.exists():
             return
         with target.open("rb") as stream:
