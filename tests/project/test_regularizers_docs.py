@@ -211,7 +211,7 @@ def test_lightning_lets_methods_take_their_steps(lightning: Any, tmp_path: Path)
     assert int(taken) == 5
     again = LightningRegularizer(Frage(module.head, torch.arange(50) < 10))
     again.load_state_dict(callback.state_dict())
-    assert again.between.regularizers[0]().item() == reg().item()
+    assert again.regularizers[0]().item() == reg().item()
 
 
 @with_trainers

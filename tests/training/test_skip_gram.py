@@ -161,7 +161,7 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
     dataset = make_task(config).load(config)
     loop, twin = (Loop(config, dataset, CPU, World()) for _ in range(2))
     W, V = (p.detach().clone().requires_grad_() for p in twin.parameters)
-    twin.regularizer.weight.source = W
+    twin.regularizer._source = (W,)
     for number in range(3):
         loop.step()
         assert all(p.grad.is_sparse for p in loop.parameters)

@@ -4,8 +4,13 @@ from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax
 from embgeo.training.methods.augmented_loss import AugmentedLoss
 from embgeo.training.methods.cosreg import CosReg
 from embgeo.training.methods.coupled_adam import CoupledAdam
-from embgeo.training.methods.factored import FactoredEmbedding, FactoredHead, factorize, make_plain
-from embgeo.training.methods.factorization import Factorization
+from embgeo.training.methods.factored import (
+    FactoredEmbedding,
+    FactoredHead,
+    Factorization,
+    factorize,
+    make_plain,
+)
 from embgeo.training.methods.frage import Frage
 from embgeo.training.methods.moment_match import MomentMatch
 from embgeo.training.methods.popular import popular_rows

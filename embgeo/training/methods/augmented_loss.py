@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
-from embgeo.training.methods.weights import Source, follow, mask_rows, to_single
+from embgeo.training.methods.weights import Source, mask_rows, to_single
 
 #: Numbers in a matrix of some positions.
 AT_ONCE = 2**22
@@ -99,7 +99,6 @@ class AugmentedLoss(WeightRegularizer):
         L = self.weight()
         scores = to_single(F.linear(F.embedding(distinct, L) / self.tau, L))
         if self.kept is not None:
-            follow(self, scores)
             # Not −inf: 0·(−inf) in the divergence is not a number.
             scores = scores.masked_fill(~self.kept, -1e9)
         return F.log_softmax(scores, dim=-1), torch.where(counted, which, -1)

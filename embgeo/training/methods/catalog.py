@@ -30,40 +30,38 @@ from embgeo.training.methods import (
     Tying,
 )
 from embgeo.training.methods.popular import ClassRegularizer
-from embgeo.training.methods.regularizer import list_settings
-from embgeo.training.methods.weights import find_layer
+from embgeo.training.methods.regularizer import FROM_SETUP, list_settings
+from embgeo.training.methods.weights import find_layer, read_weight
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.study.training import Role
-
-#: Given by the run (`Setup`), not by settings.
-_BY_THE_RUN = ("ignore_rows", "seed")
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way to train a language model.
+    """A published way to train against degeneration, or a control.
 
     Attributes
     ----------
     name : str
-        As settings and folders name it.
+        The name in settings and folders.
     title : str
-        As tables and pages name it.
+        The name in tables and pages.
     parts : tuple
-        Regularizers that are attached to the model, in this order.
+        Classes of regularizers, attached to the model in this order.
     usual : dict
-        Settings that the parts have unless those of the run say otherwise.
+        Defaults of this method for settings of the parts.
     tied : bool, optional
-        Whether the output layer is the input embedding; None: as the model's settings have it.
+        Whether the output layer is the input embedding; by default, the model's settings decide.
     coupled : bool
         Whether `CoupledAdam` is the optimizer.
     reference : str
-        The only method that it is compared with: the same model trained by maximum likelihood, so
-        that a difference is due to the method. Empty for the model that is the reference of others.
+        Name of its control: the same model trained by maximum likelihood. Empty for a control.
     source : str
         The publication; by default that of the parts.
+    own_deviations : tuple of str
+        Deviations from the publication in addition to those of the parts.
     definition : dict
-        Of a method that settings define: what their table says to make it.
+        For a method that settings define, the keys of its table that define it.
     model : dict
         Settings of the model that the method changes.
     """
@@ -82,16 +80,15 @@ class Method:
 
     @property
     def model_settings(self) -> dict[str, Any]:
-        """Settings of the model that the method determines."""
+        """Settings of the model that the method changes, with `tied`."""
         return {**({} if self.tied is None else {"tied": self.tied}), **self.model}
 
     @property
     def role(self) -> Role:
         """The matrix of an untied model that the method acts on, and is judged by.
 
-        That of its last part; of a method without parts the input embedding, but for Coupled Adam,
-        whose derivation is about the gradients of the output matrix (Stollenwerk & Stollenwerk
-        2025, §2 and §3).
+        The role of the last part. Without parts it is the input embedding, except for Coupled Adam,
+        which is derived for gradients of the output matrix (Stollenwerk & Stollenwerk 2025, §2–3).
         """
         if self.parts:
             return self.parts[-1].ROLE
@@ -99,32 +96,26 @@ class Method:
 
     @property
     def publication(self) -> str:
-        """Source of the method."""
+        """The publication of the method or of its parts."""
         return self.source or "; ".join(part.SOURCE for part in self.parts)
 
     @property
     def deviations(self) -> tuple[str, ...]:
-        """Deviations from the publication."""
+        """All differences from the publication."""
         lines = [line for part in self.parts for line in part.DEVIATIONS]
         if self.coupled:
             lines += CoupledAdam.DEVIATIONS
         return tuple(dict.fromkeys((*lines, *self.own_deviations)))
 
     def own_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """A table of settings without the keys that define the method."""
+        """The settings without the keys that define the method."""
         return {name: value for name, value in given.items() if name not in self.definition}
 
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Settings of each part: defaults, and those in `given`.
-
-        Raises
-        ------
-        BadOption
-            A setting that no part has, or of the wrong type.
-        """
+        """All settings of each part; `BadOption` for unknown ones and wrong types."""
         given = self.own_settings(given)
         known = [
-            {k: v for k, v in list_settings(part).items() if k not in _BY_THE_RUN}
+            {k: v for k, v in list_settings(part).items() if k not in FROM_SETUP}
             for part in self.parts
         ]
         hints = {name: setting.hint for own in known for name, setting in own.items()}
@@ -140,7 +131,7 @@ class Method:
         ]
 
     def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
-        """All settings in one table, as a run records them."""
+        """All settings in one table, for the record of a run."""
         found: dict[str, Any] = to_toml(self.definition) | to_toml(
             {name: v for part in self.settings(given) for name, v in part.items()}
         )
@@ -149,15 +140,15 @@ class Method:
         return found
 
     def attach(self, model: nn.Module, setup: Setup, given: Mapping[str, Any]) -> Regularizer:
-        """Build the method for a model, which it may change.
+        """Make the regularizer of the method for a model; some replace layers of the model.
 
-        A method that tells rare rows from popular ones acts on a source embedding, too, where the
-        model has one of its own: for FRAGE with a discriminator of its own (Gong et al. 2018, §5).
+        Methods for rare and popular rows also act on a separate source embedding, FRAGE with a
+        second discriminator (Gong et al. 2018, §5).
 
         Raises
         ------
         BadOption
-            A setting that it has not, or of a value that makes no sense.
+            An unknown setting or an invalid value.
         """
         given = self.resolve(given, sgd=setup.sgd)
         made, prefixes = [], []
@@ -173,7 +164,7 @@ class Method:
         return made[0] if len(made) == 1 else Several(made, prefixes)
 
 
-#: Controls: the models with two matrices, and with factors, that methods on them start from.
+#: Controls of methods for models with two matrices, and with factors.
 UNTIED, FACTORED = "untied", "factored"
 
 #: Every method, in the order of reports.
@@ -217,7 +208,7 @@ METHODS: dict[str, Method] = {
 
 
 class SourceSide(nn.Module):
-    """A translation model for methods of the input embedding: its source embedding."""
+    """A view of a translation model whose input embedding is the source embedding."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -229,19 +220,17 @@ class SourceSide(nn.Module):
 
 @torch.no_grad()
 def list_embeddings(model: EmbeddingModel) -> list[Tensor]:
-    """The matrices with one row per token: input, and output if it is not tied."""
+    """The matrices with a row for each token: input, and output if it is not tied."""
     before, output = model.get_input_embeddings(), model.get_output_embeddings()
-    found = before.weight
-    assert isinstance(found, Tensor)
+    found = read_weight(before)
     if isinstance(output, FactoredHead) and output.factored is before:
         return [found]
-    other = output.weight
-    assert isinstance(other, Tensor)
+    other = read_weight(output)
     return [found] if other is found else [found, other]
 
 
 def refuse_sgd(method: Method) -> BadOption:
-    """The error for a method that is an Adam optimizer, in a training with SGD."""
+    """The error about Coupled Adam in a training with SGD."""
     return BadOption(
         f"{method.name} is an optimizer, and so is sgd",
         way_out='leave it out, or set kind = "adamw" in [optimizer]',

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from embgeo.training.checks import nonnegative
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
-from embgeo.training.methods.weights import Source, exact, follow, mask_rows, to_single
+from embgeo.training.methods.weights import Source, exact, mask_rows, to_single
 
 
 class CosReg(WeightRegularizer):
@@ -71,7 +71,6 @@ class CosReg(WeightRegularizer):
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
-        follow(self, W)
         value: Tensor = MeanCosine.apply(W, self.kept, self.min_norm)  # type: ignore[no-untyped-call]
         return self.gamma * value
 

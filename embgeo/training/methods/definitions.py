@@ -1,6 +1,6 @@
-"""Methods by name: those of the catalog, and those that settings define from its parts.
+"""Methods by name: of the catalog, of plug-ins, and defined in settings.
 
-``base`` makes a second one with other settings, ``parts`` makes one of several::
+In settings, ``base`` makes a variant of a method, and ``parts`` combines several::
 
     [method.cosreg-10]
     base = "cosreg"
@@ -45,13 +45,12 @@ class CombinedMethod(Method):
     Attributes
     ----------
     members : tuple of Method
-    order : tuple of (int, int)
-        For each of `parts`, in the order in which they are attached, which member it is of, and
-        which of its parts.
+    order : tuple of int
+        For each of `parts`, its index among the parts of all members.
     """
 
     members: tuple[Method, ...] = ()
-    order: tuple[tuple[int, int], ...] = ()
+    order: tuple[int, ...] = ()
 
     def tables(self, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The table of each member."""
@@ -66,10 +65,11 @@ class CombinedMethod(Method):
 
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         found = [
-            replace(member, name=f"{self.name}.{member.name}").settings(table)
+            settings
             for member, table in zip(self.members, self.tables(given), strict=True)
+            for settings in replace(member, name=f"{self.name}.{member.name}").settings(table)
         ]
-        return [found[member][part] for member, part in self.order]
+        return [found[place] for place in self.order]
 
     def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
         tables = zip(self.members, self.tables(given), strict=True)
@@ -78,18 +78,7 @@ class CombinedMethod(Method):
 
 
 def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
-    """Find a method by name.
-
-    Parameters
-    ----------
-    tables : mapping
-        The tables of the settings, which may define it.
-
-    Raises
-    ------
-    BadOption
-        There is none, or its definition makes no sense.
-    """
+    """Find a method by name, which `tables` may define; `BadOption` if it is unknown or invalid."""
     table = tables.get(name, {})
     defining = [key for key in (BASE, PARTS) if key in table]
     if not defining:
@@ -129,10 +118,11 @@ def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Met
 
 
 def check_method(method: Method) -> str:
-    """Name of a method that a plug-in adds; ValueError for other names."""
+    """The name of a method of a plug-in; ValueError if the method is not usable."""
     if not isinstance(method, Method):
         raise ValueError("it is not a Method")
-    if not (isinstance(method.parts, tuple) and all(map(is_regularizer, method.parts))):
+    parts = method.parts if isinstance(method.parts, tuple) else (None,)
+    if not all(isinstance(part, type) and issubclass(part, Regularizer) for part in parts):
         raise ValueError("its parts are not a tuple of classes of regularizers")
     if not (method.parts or method.source):
         raise ValueError("it has neither a source nor parts")
@@ -152,11 +142,6 @@ def check_method(method: Method) -> str:
 
 
 REGISTRY: Registry[Method] = Registry("method", METHODS.items(), check_method)
-
-
-def is_regularizer(kind: object) -> bool:
-    """Whether an object is a regularizer class."""
-    return isinstance(kind, type) and issubclass(kind, Regularizer)
 
 
 def combine(name: str, parts: object) -> CombinedMethod:
@@ -180,14 +165,11 @@ def combine(name: str, parts: object) -> CombinedMethod:
             f"parts of {where} are {names}, which change the same weights",
             way_out="take one of them",
         )
-    places = [
-        (member, part) for member, one in enumerate(members) for part in range(len(one.parts))
-    ]
-    order = tuple(sorted(places, key=lambda place: rank(members[place[0]].parts[place[1]])))
+    order = tuple(sorted(range(len(kinds)), key=lambda place: rank(kinds[place])))
     return CombinedMethod(
         name,
         " + ".join(member.title for member in members),
-        tuple(members[member].parts[part] for member, part in order),
+        tuple(kinds[place] for place in order),
         tied=next(iter(tied), None),
         coupled=coupled,
         reference=choose_control(members, bool(factoring)),
@@ -200,12 +182,12 @@ def combine(name: str, parts: object) -> CombinedMethod:
 
 
 def rank(kind: type[Regularizer]) -> int:
-    """Regularizers refer to layers, so that those which replace layers come first."""
+    """Place in the order of attachment: parts that replace layers come first."""
     return 0 if issubclass(kind, Tying) else 1 if issubclass(kind, Factorization) else 2
 
 
 def choose_control(members: tuple[Method, ...], factored: bool) -> str:
-    """Control of several methods together; empty if there is none."""
+    """The control of a combined method; empty if there is none."""
     untied = any(member.reference == UNTIED or member.name == UNTIED for member in members)
     if factored:
         return "" if untied else FACTORED
@@ -213,16 +195,13 @@ def choose_control(members: tuple[Method, ...], factored: bool) -> str:
 
 
 def choose_reference(name: str, among: tuple[str, ...], tables: MethodTables = NO_TABLES) -> str:
-    """Control of a method among the compared ones; empty without one."""
+    """The control of a method if it is among the compared ones; else empty."""
     reference = find_method(name, tables).reference
     return reference if reference in among else ""
 
 
 def add_controls(names: tuple[str, ...], tables: MethodTables = NO_TABLES) -> tuple[str, ...]:
-    """The methods with their controls, each control before the first method that needs it.
-
-    A missing "mle" is not added: who leaves it out compares other methods with each other.
-    """
+    """Insert missing controls, each before the first method that needs it, except "mle"."""
     found: dict[str, None] = {}
     for name in names:
         reference = find_method(name, tables).reference

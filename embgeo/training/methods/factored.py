@@ -1,15 +1,23 @@
-"""An embedding stored as its singular value decomposition, never multiplied out in training."""
+"""An embedding as the factors of its singular value decomposition, and the control with them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.weights import find_layer, to_single
+from embgeo.training.methods.regularizer import Regularizer, Setup
+from embgeo.training.methods.weights import (
+    find_layer,
+    follow,
+    make_embedding,
+    make_linear,
+    read_weight,
+    to_single,
+)
 
 #: The name of the plain matrix in state dicts.
 PLAIN = "weight"
@@ -18,13 +26,12 @@ PLAIN = "weight"
 class FactoredEmbedding(nn.Module):
     """W = U·Σ·Vᵀ as an embedding layer: rows (U[i]·Σ)Vᵀ, logits ((hV)·Σ)Uᵀ.
 
-    Kept are left = c·U, sigma = Σ/c and right = V, with c the mean singular value at the start: a
-    step of `left` then moves W as far as the same step of a plain W would, under Adam, under SGD
+    The parameters are left = c·U, sigma = Σ/c and right = V, with c the mean singular value at the
+    start. A step of `left` then moves W as far as the same step of a plain W, under Adam, under SGD
     and under a clipped gradient norm. Without c, the entries of U are 1/√N (0.005 for 33,000 rows),
     and a step of Adam at 1e-3 is a fifth of that.
 
-    Its state dict holds W itself next to the factors, as ``weight``, where a reader of a plain
-    embedding looks for it; loading takes the factors and leaves W out.
+    The state dict also holds W as ``weight``, for readers of a plain embedding; loading ignores it.
 
     Parameters
     ----------
@@ -40,15 +47,15 @@ class FactoredEmbedding(nn.Module):
     left : Parameter
         c·U, shape (N, d).
     sigma : Parameter
-        Σ/c, shape (d,). Their order is that of the start, and is not renewed; once U or V are not
-        quite orthonormal, they are not quite the singular values of W either.
+        Σ/c, shape (d,), in the order of the start. Σ holds the singular values of W only as long as
+        U and V are orthonormal.
     right : Parameter
         V, shape (d, d).
 
     Raises
     ------
     BadOption
-        Fewer rows than columns, a matrix of zeros, or numbers that are not finite.
+        Fewer rows than columns, a matrix of zeros, or non-finite numbers.
     """
 
     def __init__(
@@ -65,7 +72,7 @@ class FactoredEmbedding(nn.Module):
         c = (S.mean() if scale is None else torch.tensor(scale)).to(S.device, torch.float32)
         self.num_embeddings, self.embedding_dim = n, d
         self.padding_idx = None if padding_idx is None else padding_idx % n
-        # Contiguous, where LAPACK gives columns: rows are looked up, and products want them.
+        # LAPACK gives columns in sequence; look-ups and products are faster with rows.
         self.left = nn.Parameter((U * c).contiguous().to(weight.dtype))
         self.sigma = nn.Parameter((S / c).to(weight.dtype))
         self.right = nn.Parameter(Vh.T.contiguous().to(weight.dtype))
@@ -85,12 +92,12 @@ class FactoredEmbedding(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """W multiplied out: a new tensor each time, not used in training."""
+        """W, multiplied out at each access; training does not use it."""
         return F.linear(self.left * self.sigma, self.right)
 
     @torch.no_grad()
     def export(self) -> Tensor:
-        """W as a plain matrix, without a graph: what to save, and what to analyze."""
+        """W as a plain matrix without a graph, to save or to analyze."""
         return self.weight.detach().clone()
 
     def singular_values(self) -> Tensor:
@@ -118,9 +125,9 @@ class FactoredHead(nn.Module):
     bias : Tensor, optional
         Copied; shape (N,).
     tied : bool
-        The embedding is the model's input layer, too: this layer refers to it, and its parameters
-        appear once in a checkpoint. Otherwise it is a part of this layer, whose state dict has W
-        as its own ``weight``.
+        Whether the embedding is the model's input layer, too. If so, its parameters are in a
+        checkpoint once, under that layer. If not, it is a submodule of this layer, whose state
+        dict has W as its own ``weight``.
     """
 
     def __init__(
@@ -130,7 +137,7 @@ class FactoredHead(nn.Module):
         if not tied:
             self.embedding = embedding
             self.register_state_dict_post_hook(name_plain_weight)  # type: ignore[no-untyped-call]
-        # In a tuple, where the module does not see it as a part.
+        # In a tuple, so that the module does not register it as a submodule.
         self._embedding = (embedding,)
         self.bias = None if bias is None else nn.Parameter(bias.detach().clone())
 
@@ -169,52 +176,46 @@ def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedd
     Returns
     -------
     FactoredEmbedding
-        The new layer; one that is there already is returned as it is.
+        The new layer, or the present one if the model has factors already.
 
     Raises
     ------
     BadOption
-        The model does not let its layers be replaced, or W cannot be decomposed.
+        The model has no setters for its layers, or W cannot be decomposed.
     """
     before, output = find_layer(model, "input"), find_layer(model, "output")
     if isinstance(output, FactoredHead):
         return output.factored
     tied = before.weight is output.weight
     embedding = FactoredEmbedding(
-        weight_of(output), padding_idx=getattr(before, "padding_idx", None), scale=scale
+        read_weight(output), padding_idx=getattr(before, "padding_idx", None), scale=scale
     )
     bias = getattr(output, "bias", None)
     if tied:
-        replace(model, "set_input_embeddings", embedding)
-    replace(model, "set_output_embeddings", FactoredHead(embedding, bias, tied=tied))
+        set_layer(model, "input", embedding)
+    set_layer(model, "output", FactoredHead(embedding, bias, tied=tied))
     return embedding
 
 
 def make_plain(model: nn.Module) -> None:
     """Undo `factorize`: plain layers with the matrix multiplied out, tied as they were.
 
-    Call it before a model is saved for good: a state dict with factors holds the matrix, too, but
-    is twice as large.
+    Call it before the model is saved for good: a state dict with factors also holds the matrix,
+    but is twice as large.
     """
     output = find_layer(model, "output")
     if not isinstance(output, FactoredHead):
         return
     factored = output.factored
     weight = nn.Parameter(factored.export())
-    n, d = weight.shape
-    head = nn.Linear(d, n, bias=output.bias is not None, device="meta")
-    head.weight = weight
-    if output.bias is not None:
-        head.bias = output.bias
     if find_layer(model, "input") is factored:
-        # Not by its constructor, which would set the padding row to zero in place.
-        plain = nn.Embedding(n, d, padding_idx=factored.padding_idx, device="meta")
-        plain.weight = weight
-        replace(model, "set_input_embeddings", plain)
-    replace(model, "set_output_embeddings", head)
+        set_layer(model, "input", make_embedding(weight, factored.padding_idx))
+    set_layer(model, "output", make_linear(weight, output.bias))
 
 
-def replace(model: nn.Module, setter: str, layer: nn.Module) -> None:
+def set_layer(model: nn.Module, role: str, layer: nn.Module) -> None:
+    """Replace the input embedding or the output layer; `BadOption` if the model has no setter."""
+    setter = f"set_{role}_embeddings"
     change: Any = getattr(model, setter, None)
     if change is None:
         raise BadOption(
@@ -223,8 +224,52 @@ def replace(model: nn.Module, setter: str, layer: nn.Module) -> None:
     change(layer)
 
 
-def weight_of(layer: nn.Module) -> Tensor:
-    weight = getattr(layer, "weight", None)
-    if not isinstance(weight, Tensor) or weight.ndim != 2:
-        raise BadOption(f"{type(layer).__name__} has no weight of two dimensions")
-    return weight
+class Factorization(Regularizer):
+    """W = UΣVᵀ without any penalty: the effect of the factors alone.
+
+    Under an optimizer of Adam's kind, three factors move W faster than W itself would move. A
+    method that keeps the embedding as factors is therefore compared with this one; compared with a
+    plain model, it would be credited with the speed of its parametrization.
+
+    Parameters
+    ----------
+    embedding : FactoredEmbedding
+        The layer that is used as input embedding, output layer or both.
+
+    References
+    ----------
+    Wang et al., "Improving neural language generation with spectrum control", ICLR 2020, §4, which
+    has no such control.
+    """
+
+    NAME: ClassVar[str] = "factored"
+    SOURCE: ClassVar[str] = "the factors of Wang et al. 2020, §4, without its penalties: a control"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "U and Σ are kept as c·U and Σ/c, with c the mean singular value at the start, so that a "
+        "step moves W as far as it would move a plain W",
+    )
+
+    def __init__(self, embedding: FactoredEmbedding) -> None:
+        super().__init__()
+        # In a tuple, so that the module does not register it as a submodule.
+        self._embedding = (embedding,)
+
+    @classmethod
+    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
+        """Replace the output layer, and the input embedding if it is tied."""
+        return cls(factorize(model), **settings)
+
+    @property
+    def embedding(self) -> FactoredEmbedding:
+        """The layer of the model, to whose device the regularizer moves."""
+        (layer,) = self._embedding
+        follow(self, layer.sigma)
+        return layer
+
+    def factors(self) -> list[Tensor]:
+        """c·U, Σ/c and V."""
+        e = self.embedding
+        return [e.left, e.sigma, e.right]
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        return [{"params": self.factors(), "weight_decay": 0.0}]

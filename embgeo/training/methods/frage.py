@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +14,7 @@ from embgeo.numerics.scores import auc
 from embgeo.training.checks import nonnegative, positive, whole
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
-from embgeo.training.methods.weights import Source, exact, follow
+from embgeo.training.methods.weights import Source, exact, make_linear
 
 
 class Frage(ClassRegularizer):
@@ -100,7 +101,6 @@ class Frage(ClassRegularizer):
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
-        follow(self, W)
         W, sign, share = self.choose_rows(W)
         fixed = {name: p.detach() for name, p in self.discriminator.named_parameters()}
         with exact(W):
@@ -112,7 +112,6 @@ class Frage(ClassRegularizer):
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
         """Step of the discriminator, on the rows of the penalty after the step of the model."""
         W = self.weight().detach()
-        follow(self, W)
         W, sign, share = self.choose_rows(W)
         self.rows = None
         with torch.enable_grad(), exact(W):
@@ -141,7 +140,6 @@ class Frage(ClassRegularizer):
         fresh probe.
         """
         W = self.weight().detach()
-        follow(self, W)
         with exact(W):
             scores = self.discriminator(W.to(self.share.dtype)).squeeze(-1)
         counted = self.share > 0.0
@@ -185,19 +183,9 @@ def class_loss(scores: Tensor, sign: Tensor, share: Tensor) -> Tensor:
 
 def discriminator(d: int, hidden: int | None, generator: torch.Generator) -> nn.Module:
     """Logistic regression or one hidden layer, initialized from a generator of its own."""
-    layers: list[nn.Module] = [empty_layer(d, 1)]
-    if hidden is not None:
-        layers = [empty_layer(d, hidden), nn.ReLU(), empty_layer(hidden, 1)]
-    made = nn.Sequential(*layers)
-    with torch.no_grad():
-        for layer in made:
-            if isinstance(layer, nn.Linear):
-                bound = layer.in_features**-0.5
-                layer.weight.uniform_(-bound, bound, generator=generator)
-                layer.bias.zero_()
-    return made
-
-
-def empty_layer(inputs: int, outputs: int) -> nn.Linear:
-    """An uninitialized layer, so that the global generator is not used."""
-    return nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise((d, 1) if hidden is None else (d, hidden, 1)):
+        bound = inputs**-0.5
+        weight = torch.empty(outputs, inputs).uniform_(-bound, bound, generator=generator)
+        layers += [make_linear(weight, torch.zeros(outputs)), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])

@@ -11,7 +11,7 @@ from torch import Tensor
 from embgeo.training.checks import nonnegative, require
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
-from embgeo.training.methods.weights import Source, exact, follow, to_single
+from embgeo.training.methods.weights import Source, exact, to_single
 
 
 class MomentMatch(ClassRegularizer):
@@ -73,7 +73,6 @@ class MomentMatch(ClassRegularizer):
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
-        follow(self, W)
         with exact(W):
             rows = to_single(W)
             target = moments(rows.detach()[self.common], self.moments)

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, nonnegative, whole
-from embgeo.training.methods.factored import FactoredEmbedding
-from embgeo.training.methods.factorization import Factorization
+from embgeo.training.methods.factored import FactoredEmbedding, Factorization
 from embgeo.training.methods.regularizer import Setup, Step
-from embgeo.training.methods.weights import exact, follow, to_single
+from embgeo.training.methods.weights import exact, to_single
 
 
 class Orthogonality(nn.Module):
@@ -42,7 +41,6 @@ class Orthogonality(nn.Module):
 
     def forward(self, matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
         """The penalty of A = matrix/scale; with columns of U, scale 1."""
-        follow(self, matrix)
         gram = residual(matrix.detach(), scale)
         if self.training and self.spectral:
             self.direction = improved(gram, self.direction.to(gram.dtype), self.iterations)

@@ -1,6 +1,6 @@
-"""Regularizers: a term of the loss, a change of the logits, or work after a step.
+"""The base classes of regularizers, which act on the loss, the logits or the weights.
 
-A loop that uses everything a method may do reads::
+This loop serves every method::
 
     hidden = dropout(model(inputs))
     step = Step(hidden, head(hidden), targets, inputs)
@@ -11,16 +11,16 @@ A loop that uses everything a method may do reads::
     optimizer.step()
     reg.after_step(lr)
 
-A method whose `NEEDS` is empty looks at weights only: ``loss = cross_entropy + reg()`` is enough,
-or ``reg.add_gradient()`` between ``backward`` and the optimizer's step. Whatever a method does not
-do is a no-op, so that a loop can call all of it for every method, in this order.
+If `NEEDS` is empty, the penalty depends on weights only: ``reg()`` needs no step, and
+``reg.add_gradient()`` between ``backward`` and ``optimizer.step()`` can replace the term of the
+loss. What a method does not use is a no-op.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
 
@@ -29,19 +29,19 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults
-from embgeo.training.methods.weights import Source, Weight, find_layer
+from embgeo.training.methods.weights import Source, find_layer, follow, read_weight
 from embgeo.training.registry import file_of
 from embgeo.training.study.training import Role
 
 
 @dataclass(slots=True)
 class Step:
-    """Values of a training step; `NEEDS` of a method names those that it requires.
+    """Tensors of a training step; `NEEDS` of a method names those that it requires.
 
     Parameters
     ----------
     hidden : Tensor, optional
-        What the output layer is applied to, after dropout; shape (…, d).
+        Input of the output layer, after dropout; shape (…, d).
     logits : Tensor, optional
         Shape (…, N).
     targets : Tensor of int64, optional
@@ -58,21 +58,21 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Values for `Regularizer.attach` in addition to the model.
+    """Facts about a run for `Regularizer.attach`.
 
     Parameters
     ----------
     counts : Tensor, optional
-        How often each token occurs in the training split (never in the others); shape (N,).
+        Occurrences of each token in the training split alone; shape (N,).
     ignore_rows : sequence of int
-        Rows that stand for no token, such as padding.
+        Rows without a token, such as padding.
     sgd : bool
-        Whether plain (averaged) SGD trains the model rather than an optimizer of Adam's kind.
+        Whether the optimizer is SGD, averaged or not, rather than one of Adam's kind.
     seed : int
-        For what is drawn at random.
+        Random seed.
     source_counts : Tensor, optional
-        Of a model that has an embedding of its own for the source language: how often each of its
-        tokens occurs; shape of that embedding's rows.
+        The same counts for the source language, if it has an embedding of its own; one for each of
+        that embedding's rows.
     """
 
     counts: Tensor | None = None
@@ -82,29 +82,33 @@ class Setup:
     source_counts: Tensor | None = None
 
 
-class Regularizer(nn.Module):
-    """A method, as a training loop uses it.
+#: Keywords of constructors whose values `Setup` has, rather than settings.
+FROM_SETUP = ("ignore_rows", "seed")
 
-    A regularizer refers to the model's weights without owning them: they are not among its
-    `parameters()` nor in its `state_dict()`. What it does own (a discriminator, the state of a
-    power iteration, the state of an optimizer inside) is in its `state_dict()`, and is moved by
-    ``reg.to(device)``. Saved and loaded with the model, it continues to the same numbers.
+
+class Regularizer(nn.Module):
+    """The interface of a method to a training loop; by itself, a method that does nothing.
+
+    A regularizer refers to the model's weights without owning them: they are neither in its
+    `parameters()` nor in its `state_dict()`. Its own state (a discriminator with its optimizer, the
+    vector of a power iteration) is in its `state_dict()`, and ``reg.to(device)`` moves it. A run
+    resumed from the state dicts of model and regularizer continues with the same numbers.
 
     Attributes
     ----------
     NAME : str
-        As recipes and reports name the method.
+        The name of the method in reports.
     SOURCE : str
         The publication and the equation.
     DEVIATIONS : tuple of str
-        Each way in which this is not what was published; shown in the report of a run.
+        Differences from the publication, which the report of a run shows.
     NEEDS : tuple of str
-        Fields of `Step` that the method cannot do without.
+        Fields of `Step` that the method requires.
     ROLE : {"input", "output"}
-        The layer of a model that `attach` puts the method on.
+        The layer of the model that `attach` passes to the constructor.
     terms : dict of str to Tensor
-        The last value of the penalty by name, without a graph, and of parts that have a name of
-        their own; empty of a method without a penalty.
+        The last value of the penalty and of its named parts, without a graph; empty for a method
+        without a penalty.
     """
 
     NAME: ClassVar[str] = "nothing"
@@ -116,34 +120,34 @@ class Regularizer(nn.Module):
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """Build the method for a model, which the method may change.
+        """Make the method for a model; some methods replace layers of the model.
 
         Parameters
         ----------
         model : Module
-            With ``get_input_embeddings()`` and ``get_output_embeddings()``, each giving a module
-            with a ``weight`` of a row for each token, and the two corresponding ``set_…`` for
-            methods that replace them; models of transformers have all four. Call it before the
-            optimizer is made and the model is wrapped for several devices.
+            With ``get_input_embeddings()`` and ``get_output_embeddings()``, each of which returns a
+            module with a ``weight`` of a row for each token, and the corresponding ``set_…`` for
+            methods that replace layers; models of transformers have all four. Attach before the
+            optimizer is made and before the model is wrapped for several devices.
         setup : Setup
-            The constructor gets what it has a parameter for: ``ignore_rows`` and ``seed``; the
-            layer of `ROLE`, if it has a parameter that is not keyword-only.
+            Passed to constructors that have a parameter of the name: ``ignore_rows``, ``seed``.
+            Constructors with a positional parameter get the layer of `ROLE`.
         **settings
-            Those of the method's constructor.
+            Further keyword arguments of the constructor.
         """
         known = inspect.signature(cls).parameters
-        own = {name: getattr(setup, name) for name in ("ignore_rows", "seed") if name in known}
+        own = {name: getattr(setup, name) for name in FROM_SETUP if name in known}
         takes_layer = any(p.kind is p.POSITIONAL_OR_KEYWORD for p in known.values())
         layer = (find_layer(model, cls.ROLE),) if takes_layer else ()
         return cls(*layer, **{**own, **settings})
 
     def forward(self, step: Step | None = None) -> Tensor:
-        """The penalty; ``reg()`` where `NEEDS` is empty.
+        """Compute the penalty; the step is optional if `NEEDS` is empty.
 
         Raises
         ------
         BadOption
-            The step lacks something that the method needs.
+            The step lacks a field of `NEEDS`.
         """
         step = step or Step()
         self.require(step)
@@ -161,11 +165,11 @@ class Regularizer(nn.Module):
         return value
 
     def numbers(self) -> dict[str, float]:
-        """Values that a run logs in addition to the penalty, by name."""
+        """Further numbers for the log of a run, by name."""
         return {}
 
     def require(self, step: Step) -> None:
-        """`BadOption` if the step lacks something of `NEEDS`."""
+        """Raise `BadOption` if the step lacks a field of `NEEDS`."""
         missing = [name for name in self.NEEDS if getattr(step, name) is None]
         if missing:
             raise BadOption(
@@ -174,68 +178,64 @@ class Regularizer(nn.Module):
             )
 
     def penalty(self, step: Step) -> Tensor:
-        """A scalar to add to the loss; 0 where the method acts elsewhere."""
-        return torch.zeros((), device=find_device(step))
+        """A scalar to add to the loss; 0 for methods without a penalty."""
+        tensors = (step.hidden, step.logits, step.targets, step.inputs)
+        device = next((tensor.device for tensor in tensors if tensor is not None), None)
+        return torch.zeros((), device=device)
 
     def logits(self, step: Step) -> Tensor:
-        """The logits to train on; `step.logits` unless the method changes them.
+        """The logits for the loss: `step.logits`, which some methods change in training mode.
 
-        Only while the regularizer is in training mode: evaluate with ``reg.eval()``, or without it.
+        Call ``reg.eval()`` before an evaluation that uses them.
         """
         if step.logits is None:
             raise BadOption("the step has no logits", way_out="call it with Step(logits=…)")
         return step.logits
 
     def before_step(self, lr: float | None = None) -> None:
-        """Between ``backward`` and the optimizer's step, once per optimizer step.
-
-        Parameters
-        ----------
-        lr : float, optional
-            The embedding's learning rate, for methods that take a step of their own.
-        """
+        """Hook before each step of the optimizer, after ``backward``; see `after_step`."""
 
     def after_step(self, lr: float | None = None) -> None:
-        """After the optimizer's step: the discriminator's update, retractions, proximal steps.
+        """Hook after each step of the optimizer, for discriminators, retractions, proximal steps.
 
         Parameters
         ----------
         lr : float, optional
-            The embedding's learning rate, for methods that take a step of their own.
+            Learning rate of the embedding, for methods that take a step of their own.
 
         Raises
         ------
         BadOption
-            The method needs the learning rate, and it is not given.
+            The method needs the learning rate, which is not given.
         """
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Parameters of the model with optimizer settings of their own.
+        """Groups of the model's parameters that need their own optimizer settings.
 
-        Groups as torch's optimizers take them, such as one without weight decay. What is in none
-        of them goes where it would go anyway; a discriminator trains itself and is in none.
+        In the form that torch's optimizers take, such as one without weight decay. All other
+        parameters of the model keep the usual settings.
         """
         return []
 
     def acts_on(self) -> list[Tensor]:
-        """The weights of the model that the penalty depends on, if on nothing but weights."""
+        """The model's weights in the penalty, if it depends on weights only; else empty."""
         return []
 
     def extra_repr(self) -> str:
-        """The settings: keywords of the constructor that are kept under their names."""
+        """Settings that are attributes of the same name."""
         shown = [name for name in list_settings(type(self)) if hasattr(self, name)]
         return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
 
     def add_gradient(self, scale: float = 1.0) -> Tensor:
         """Add the gradient of the penalty to ``.grad`` of the weights that it acts on.
 
-        In place of ``loss + reg()``, once per optimizer step: independent of how many batches are
-        accumulated and of how gradients are averaged over processes.
+        Call it once per optimizer step in place of ``loss + reg()``. It does not depend on how many
+        batches are accumulated or how gradients are averaged over processes.
 
         Parameters
         ----------
         scale : float
-            Multiplies the gradient, such as that of a loss that is scaled for float16.
+            Factor of the gradient, such as the loss scale for float16.
 
         Returns
         -------
@@ -245,7 +245,7 @@ class Regularizer(nn.Module):
         Raises
         ------
         BadOption
-            The method needs a `Step`, or the weight is itself computed, as by a parametrization.
+            The method needs a `Step`, or the weight is not a leaf, as under a parametrization.
         """
         with torch.enable_grad():
             value: Tensor = self()
@@ -255,8 +255,7 @@ class Regularizer(nn.Module):
                     f"{self.NAME} acts on a weight that is made of others",
                     way_out="add reg() to the loss, in place of its gradient to the weight's",
                 )
-            # Not backward(): the hooks of a wrapper for several processes expect one backward a
-            # step, and would take this for another.
+            # Not backward(): wrappers for several processes have hooks that expect one a step.
             found: Sequence[Tensor | None] = ()
             if weights:
                 found = torch.autograd.grad(value, weights, allow_unused=True)
@@ -273,17 +272,25 @@ class Regularizer(nn.Module):
 
 
 class WeightRegularizer(Regularizer):
-    """A regularizer of one matrix, which belongs to the model.
+    """A regularizer of one matrix of the model.
 
     Parameters
     ----------
     source : Module, Tensor or callable
-        Where the weight is found, a row for each token.
+        A layer, its weight, or a function that returns the weight; a row for each token.
     """
 
     def __init__(self, source: Source) -> None:
         super().__init__()
-        self.weight = Weight(source)
+        # In a tuple, so that the module does not register it as a submodule or parameter.
+        self._source = (source,)
+        self.weight()
+
+    def weight(self) -> Tensor:
+        """The model's present weight, to whose device the regularizer moves."""
+        weight = read_weight(*self._source)
+        follow(self, weight)
+        return weight
 
     def acts_on(self) -> list[Tensor]:
         return [] if self.NEEDS else [self.weight()]
@@ -297,7 +304,7 @@ class MethodSetting(NamedTuple):
 
 
 def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
-    """Keyword-only parameters of `attach` and of the constructors that it passes them on to."""
+    """The keyword-only parameters of `attach` and the constructors of a class and its bases."""
     found: dict[str, MethodSetting] = {}
     for each in kind.__mro__:
         for name in ("__init__", "attach"):
@@ -311,33 +318,24 @@ def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
     return found
 
 
-def find_device(step: Step) -> torch.device:
-    """Device of the tensors of a step; the CPU without tensors."""
-    for field in fields(step):
-        tensor: Tensor | None = getattr(step, field.name)
-        if tensor is not None:
-            return tensor.device
-    return torch.device("cpu")
-
-
 Value = TypeVar("Value")
 
 
 class Several(Regularizer):
-    """The penalties are added, logits and steps are taken one after the other.
+    """Several methods at once: penalties are added, logits and hooks are called in order.
 
-    The paper's REAL, for one, is ``Several([Tying(…), AugmentedLoss(…)])``.
+    For example, REAL of Inan et al. is ``Several([Tying(…), AugmentedLoss(…)])``.
 
     Parameters
     ----------
     parts : sequence of Regularizer
     prefixes : sequence of str, optional
-        What the names of terms and numbers of each part begin with, where two have the same.
+        For each part, a prefix of the names of its terms and numbers, to tell equal names apart.
 
     Raises
     ------
     BadOption
-        No part at all.
+        There are no parts.
     """
 
     NAME: ClassVar[str] = "several"
@@ -370,7 +368,7 @@ class Several(Regularizer):
         return self.collect(part.numbers() for part in self)
 
     def collect(self, found: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-        """Values of the parts, under their names."""
+        """Join the values of the parts, with their prefixes."""
         return {
             f"{prefix}{name}": value
             for prefix, own in zip(self.prefixes, found, strict=True)

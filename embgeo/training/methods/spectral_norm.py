@@ -11,7 +11,6 @@ from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.regularizer import Step
-from embgeo.training.methods.weights import follow
 
 
 class SpectralNorm(Constrained):
@@ -67,7 +66,6 @@ class SpectralNorm(Constrained):
     @torch.no_grad()
     def normalize(self) -> None:
         """Scale Σ such that its largest entry is `bound`."""
-        follow(self, self.embedding.sigma)
         found = self.embedding.singular_values().abs().max().clamp(min=1e-30)
         self.embedding.sigma.mul_(self.bound / found)
 

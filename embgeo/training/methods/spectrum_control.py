@@ -14,7 +14,6 @@ from embgeo.training.checks import choice, nonnegative, positive, require, whole
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
 from embgeo.training.methods.regularizer import Step
-from embgeo.training.methods.weights import follow
 from embgeo.training.study.numbers import GAMMA, TAIL_RATIO
 from embgeo.training.study.numbers import prior as prior_shape
 
@@ -126,7 +125,6 @@ class SpectrumControl(Constrained):
     def goal(self) -> Tensor:
         """σ* at this step, shape (d,)."""
         sigma = self.embedding.singular_values()
-        follow(self, sigma)
         # With c1 at its best for Σ, the gradient by Σ is that at a constant c1.
         free = (sigma @ self.shape) / (self.shape @ self.shape)
         found = self.shape * (free if self.c1 == "free" else self.level)

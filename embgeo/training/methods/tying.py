@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 from torch import nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.factored import weight_of
 from embgeo.training.methods.regularizer import Regularizer, Setup
-from embgeo.training.methods.weights import find_layer
+from embgeo.training.methods.weights import find_layer, read_weight
 
 
 class Tying(Regularizer):
@@ -59,7 +58,7 @@ def tie(embedding: nn.Module, output: nn.Module) -> None:
     BadOption
         The two differ in shape.
     """
-    rows, columns = weight_of(embedding), weight_of(output)
+    rows, columns = read_weight(embedding), read_weight(output)
     if rows.shape != columns.shape:
         raise BadOption(
             f"an embedding of shape {tuple(rows.shape)} and an output weight of shape "

@@ -10,43 +10,33 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 
-#: Where a weight is found: in a module, as the weight itself, or by a function that gives it.
+#: Where a weight is found: a module that has it, the weight itself, or a function that returns it.
 Source = nn.Module | Tensor | Callable[[], Tensor]
+
+
+def read_weight(source: Source) -> Tensor:
+    """The weight of a source, with a row for each token; `BadOption` if it has none."""
+    if isinstance(source, nn.Module):
+        weight = getattr(source, "weight", None)
+    else:
+        weight = source if isinstance(source, Tensor) else source()
+    if not isinstance(weight, Tensor):
+        raise BadOption(
+            f"{type(source).__name__} has no weight",
+            way_out="give an embedding, an output layer, or a function that gives W",
+        )
+    if weight.ndim != 2:
+        raise BadOption(
+            f"a weight of shape {tuple(weight.shape)} has no row for each token",
+            way_out="give the embedding or the output layer",
+        )
+    return weight
 
 
 def follow(module: nn.Module, weight: Tensor) -> None:
     """Move a regularizer to the device of the model's weight."""
     if any(own.device != weight.device for own in module.buffers()):
         module.to(weight.device)
-
-
-class Weight:
-    """A reference to a weight of the model, resolved at each use.
-
-    What refers to it follows when a model is moved, tied or loaded anew; and since this is no
-    module, ``state_dict`` and ``parameters`` do not see the weight twice.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        weight = self()
-        if weight.ndim != 2:
-            raise BadOption(
-                f"a weight of shape {tuple(weight.shape)} has no row for each token",
-                way_out="give the embedding or the output layer",
-            )
-
-    def __call__(self) -> Tensor:
-        if isinstance(self.source, nn.Module):
-            weight = getattr(self.source, "weight", None)
-        else:
-            weight = self.source if isinstance(self.source, Tensor) else self.source()
-        if not isinstance(weight, Tensor):
-            raise BadOption(
-                f"{type(self.source).__name__} has no weight",
-                way_out="give an embedding, an output layer, or a function that gives W",
-            )
-        return weight
 
 
 def find_layer(model: nn.Module, role: str) -> nn.Module:
@@ -59,6 +49,29 @@ def find_layer(model: nn.Module, role: str) -> nn.Module:
             way_out="give the regularizer the layer itself in place of the model",
         )
     return found
+
+
+def make_linear(weight: Tensor, bias: Tensor | None = None) -> nn.Linear:
+    """A linear layer with these parameters, without drawing others first."""
+    rows, columns = weight.shape
+    layer = nn.Linear(columns, rows, bias=bias is not None, device="meta")
+    layer.weight = as_parameter(weight)
+    if bias is not None:
+        layer.bias = as_parameter(bias)
+    return layer
+
+
+def make_embedding(weight: Tensor, padding_idx: int | None = None) -> nn.Embedding:
+    """An embedding with this weight; unlike torch's, it keeps the values of the padding row."""
+    rows, columns = weight.shape
+    layer = nn.Embedding(rows, columns, padding_idx=padding_idx, device="meta")
+    layer.weight = as_parameter(weight)
+    return layer
+
+
+def as_parameter(tensor: Tensor) -> nn.Parameter:
+    """The tensor itself if it is a parameter already."""
+    return tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor)
 
 
 def mask_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
@@ -78,10 +91,10 @@ def mask_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
 
 
 def exact(tensor: Tensor) -> AbstractContextManager[object]:
-    """Products inside are taken in the precision of their operands, under autocast too."""
+    """Disable autocast: products have the precision of their operands."""
     return torch.autocast(tensor.device.type, enabled=False)
 
 
 def to_single(tensor: Tensor) -> Tensor:
-    """The tensor itself, or in float32 if it has fewer digits than that."""
+    """The tensor in float32 if its dtype is narrower, else unchanged."""
     return tensor.float() if tensor.element_size() < 4 else tensor

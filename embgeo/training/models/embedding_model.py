@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.training.checks import flag, list_defaults, refuse_others, whole
+from embgeo.training.methods.weights import make_embedding, make_linear
 
 
 class EmbeddingModel(nn.Module):
@@ -59,18 +60,14 @@ class EmbeddingModel(nn.Module):
         if weight.shape != (self.n_tokens, self.d):
             shape = self.n_tokens, self.d
             raise ValueError(f"the embedding has shape {tuple(weight.shape)} in place of {shape}")
-        embedding = nn.Embedding(self.n_tokens, self.d, device="meta")
-        embedding.weight = nn.Parameter(weight)
-        self.embedding = embedding
+        self.embedding = make_embedding(weight)
 
     def make_decoder(self, weight: Tensor | None, *, bias: bool) -> None:
         """Make the output layer from its weight, or tie it to the embedding if that is None."""
-        decoder = nn.Linear(self.d, self.n_tokens, bias=flag("bias", bias), device="meta")
-        assert isinstance(self.embedding, nn.Embedding)
-        decoder.weight = self.embedding.weight if weight is None else nn.Parameter(weight)
-        if bias:
-            decoder.bias = nn.Parameter(torch.zeros(self.n_tokens))
-        self.decoder = decoder
+        rows = self.embedding.weight if weight is None else weight
+        assert isinstance(rows, Tensor)
+        zeros = torch.zeros(self.n_tokens) if flag("bias", bias) else None
+        self.decoder = make_linear(rows, zeros)
 
     def embedding_parameters(self) -> list[Tensor]:
         """The parameters with a row for each token or position, each once."""

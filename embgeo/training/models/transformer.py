@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, flag, share, whole
+from embgeo.training.methods.weights import make_linear
 from embgeo.training.models.language_model import LanguageModel, Output
 
 #: Standard deviation of initial weights.
@@ -180,11 +181,7 @@ def rotated(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
 
 def linear(inputs: int, outputs: int, spread: float, *, bias: bool = True) -> nn.Linear:
     """A layer with normal weights and, optionally, a zero bias."""
-    layer = nn.Linear(inputs, outputs, bias=bias, device="meta")
-    layer.weight = nn.Parameter(normal(outputs, inputs, spread))
-    if bias:
-        layer.bias = nn.Parameter(torch.zeros(outputs))
-    return layer
+    return make_linear(normal(outputs, inputs, spread), torch.zeros(outputs) if bias else None)
 
 
 def normal(rows: int, columns: int, spread: float = SPREAD) -> Tensor:
