@@ -12,9 +12,9 @@ from embgeo.training.data.analogies import SEMANTIC, SYNTACTIC, Analogy
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.study.spread import take_percentiles
 
-#: Cosines in memory at once.
+#: Cosines of a block of questions.
 BLOCK = 2**22
-#: Fewer questions than this give no accuracy.
+#: The least number of questions for an accuracy.
 LEAST_QUESTIONS = 10
 DRAWS = 1_000
 
@@ -42,9 +42,7 @@ Right = dict[str, Mask]
 
 
 def answer_analogies(W: FloatArray, vocabulary: Vocabulary, questions: Sequence[Analogy]) -> Right:
-    """Which questions of each kind are answered correctly.
-
-    Questions with a word without a row, or with a zero row, are left out.
+    """Whether each question is answered correctly, by kind, for questions with non-zero rows only.
 
     `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
@@ -72,7 +70,7 @@ def answer_analogies(W: FloatArray, vocabulary: Vocabulary, questions: Sequence[
 
 
 def _answer(U: FloatArray, none: IntArray, asked: IntArray) -> Mask:
-    """Whether the row with the largest cosine is that of the answer."""
+    """Whether the answer has the row with the largest cosine."""
     a, b, c, answer = asked.T
     scores = (U[b] - U[a] + U[c]) @ U.T
     scores[:, none] = -np.inf

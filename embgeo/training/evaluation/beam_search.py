@@ -14,7 +14,7 @@ Places = tuple[Tensor, Tensor]
 
 
 class Translator(Protocol):
-    """What beam search needs of a model, such as `EncoderDecoder`."""
+    """The interface that beam search needs, such as that of `EncoderDecoder`."""
 
     def read(self, source: Tensor, seen: Tensor) -> list[Places]: ...
     def write(
@@ -34,7 +34,7 @@ class BeamSettings:
     penalty : float
         α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, with the end as a token.
     more : int
-        Tokens that a translation may have beyond the length of its source.
+        Limit of the tokens of a translation beyond the length of its source.
     """
 
     beam: int = 4
@@ -49,11 +49,11 @@ class Beams:
     Attributes
     ----------
     sentence : Tensor of int64
-        Place in the batch of each sentence; shape (B,).
+        Index of each sentence in the batch; shape (B,).
     tokens : Tensor of int64
-        Tokens so far, of which the first is `END`; shape (B, K, T).
+        Tokens so far, starting with `END`; shape (B, K, T).
     scores : Tensor of float64
-        ln p, or −∞ for a hypothesis that does not exist; shape (B, K).
+        ln p, or −∞ for unused places; shape (B, K).
     """
 
     sentence: Tensor
@@ -73,8 +73,8 @@ def search_beams(
     The search ends when `beam` hypotheses have ended, or at the limit of tokens, where all end. Of
     equal scores, the first in the order of beam and vocabulary wins.
 
-    `model`: in evaluation mode. `source`: rows, shape (B, S). `seen`: which of them count, shape
-    (B, 1, 1, S).
+    `model`: in evaluation mode. `source`: rows, shape (B, S). `seen`: which of them are not
+    padding, shape (B, 1, 1, S).
 
     References
     ----------
@@ -88,7 +88,7 @@ def search_beams(
     for length in range(1, int(limits.max()) + 1):
         log_p = predict_next(model, beams)
         last = length >= limits[beams.sentence]
-        # At the limit only the end may follow.
+        # At the limit, only the end may follow.
         log_p[last, :, :END_ROW] = -torch.inf
         log_p[last, :, END_ROW + 1 :] = -torch.inf
         size = log_p.shape[-1]
@@ -104,8 +104,8 @@ def search_beams(
         if not len(going):
             break
         beams = advance_beams(beams, going, places.gather(1, column), found, size)
-    # max takes the first of equal ones.
-    nothing: tuple[float, list[int]] = (0.0, [])  # for a model whose numbers are not finite
+    # max takes the first of equal scores. Models with non-finite numbers end no hypothesis.
+    nothing: tuple[float, list[int]] = (0.0, [])
     return [max(one, key=lambda pair: pair[0], default=nothing)[1] for one in ended]
 
 
@@ -121,7 +121,7 @@ def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamS
 
 
 def predict_next(model: Translator, beams: Beams) -> Tensor:
-    """ln p of each next token, shape (B, K, N); beams keep the keys and values of the model."""
+    """ln p of each next token, shape (B, K, N); stores the model's keys and values in the beams."""
     last = beams.tokens[..., -1].flatten()[:, None]
     hidden, beams.kept = model.write(last, beams.sources, beams.seen, beams.kept)
     log_p = model.head(hidden[:, -1]).double().log_softmax(dim=-1)
@@ -153,10 +153,7 @@ def choose_places(kept: list[Places], rows: Tensor) -> list[Places]:
 
 
 def take_best(scores: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """The largest scores of each row in order, `number` at most, with their places.
-
-    Equal scores keep their order, which topk does not promise.
-    """
+    """The `number` largest scores of each row and their places, in a stable order, unlike topk."""
     number = min(number, scores.shape[1])
     found = scores.topk(min(number + 1, scores.shape[1]), dim=1)
     values: Any = found.values

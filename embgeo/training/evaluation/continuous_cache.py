@@ -63,8 +63,8 @@ def continuous_cache(
     """Perplexity of (1 − λ)·p + λ·p_cache, with p_cache(w) ∝ Σ_{i: x_{i+1} = w} exp(θ h_t·h_i).
 
     The sum is over the last `window` states of the last layer, before dropout, in one stream. The
-    cache is used from the second token on, even if it is not full; the public code of AWD-LSTM
-    waits until it is, which makes no difference on splits as long as the published ones.
+    cache is used from the second token on; the public code of AWD-LSTM waits until it is full,
+    which makes no difference for splits of the usual length.
 
     `model`, `rows`, `device`, `popular`, `bptt`: as in `perplexity`.
 

@@ -38,7 +38,7 @@ class DynamicSettings:
     decay : float
         λ, the pull back to the trained weights.
     epsilon : float
-        ε, which keeps weights without a gradient in training from moving.
+        ε, which holds weights that had no gradient in training.
     batch : int
         Streams of the training text for the statistics of gradients.
     windows : int, optional
@@ -60,7 +60,7 @@ class DynamicSettings:
             whole("windows", self.windows)
 
 
-#: Settings by corpus. Krause et al. have λ = 0.02 on PTB, too; 0.075 is from later work.
+#: Settings by corpus. Krause et al. have λ = 0.02 also on PTB; 0.075 is from later work.
 PUBLISHED_DYNAMIC = {"wikitext-2": DynamicSettings(), "ptb": DynamicSettings(decay=0.075)}
 #: For mixtures of softmaxes: README of Yang et al. 2018.
 PUBLISHED_DYNAMIC_OF_MIXTURES = PUBLISHED_DYNAMIC | {"wikitext-2": DynamicSettings(epsilon=0.002)}
@@ -77,17 +77,17 @@ def dynamic_evaluation(
 ) -> Perplexity:
     """Perplexity while the weights are adapted: each segment is predicted, then learned from.
 
-    With G = √(mean of squared gradients over windows of the training text), weight by weight, and
-    Ḡ its mean over a tensor, averaged over tensors, the step after a segment with the mean loss L
-    is θ ← θ − η′·∂L/(G + ε′) + min(λ′·G/Ḡ, 1)·(θ₀ − θ).
+    G is the root of the mean square of each weight's gradient over windows of the training text,
+    and Ḡ its mean over a tensor, averaged over tensors. After a segment with the mean loss L, the
+    step is θ ← θ − η′·∂L/(G + ε′) + min(λ′·G/Ḡ, 1)·(θ₀ − θ).
 
-    The published settings belong to the first version of the authors' program, in which the
-    squares were summed over the windows rather than averaged, and Ḡ was summed over the tensors.
-    They are converted as the authors do: η′ = η/√n and ε′ = ε/√n for n windows, λ′ = λ/m for m
-    tensors. Without the conversion, steps would be some forty times too long.
+    The published settings are for the first version of the authors' program, which summed the
+    squares over the windows and Ḡ over the tensors. The conversion is that of the authors:
+    η′ = η/√n and ε′ = ε/√n for n windows, λ′ = λ/m for m tensors. Without it, steps would be some
+    forty times too long.
 
-    `model`, `rows`, `device`, `popular`: as in `perplexity`. The model's weights are restored, also
-    after an error, and its gradients are not touched. `training`: the training split.
+    `model`, `rows`, `device`, `popular`: as in `perplexity`; weights are restored, also after an
+    error, and ``.grad`` is not changed. `training`: the training split.
 
     References
     ----------
@@ -98,14 +98,23 @@ def dynamic_evaluation(
     tally = LossTally(device, popular)
     with torch.enable_grad(), evaluating(model), _native_recurrence():
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
-        update = _Update(weights, sizes, windows, settings)
+        lr, epsilon = settings.lr / math.sqrt(windows), settings.epsilon / math.sqrt(windows)
+        scales = [size + epsilon for size in sizes]
+        mean = torch.stack([size.mean() for size in sizes]).mean()
+        decay = settings.decay / len(weights)
+        pulls = [(decay * size / mean).nan_to_num(0.0).clamp(max=1.0) for size in sizes]
+        trained = [weight.detach().clone() for weight in weights]
         try:
             for output, targets in read_windows(model, streams(rows, 1, settings.bptt, device)):
                 losses = log_losses(model, output.hidden, targets)
                 tally.add(losses.detach(), targets)
-                update.step(torch.autograd.grad(losses.mean(), weights, allow_unused=True))
+                gradients = torch.autograd.grad(losses.mean(), weights, allow_unused=True)
+                for each in zip(weights, trained, scales, pulls, gradients, strict=True):
+                    adapt(*each, lr)
         finally:
-            update.put_back()
+            with torch.no_grad():
+                for weight, start in zip(weights, trained, strict=True):
+                    weight.copy_(start)
     return tally.result()
 
 
@@ -132,43 +141,20 @@ def gradient_sizes(
     return [(total / windows).sqrt() for total in squares], windows
 
 
-class _Update:
-    def __init__(
-        self,
-        weights: Sequence[Tensor],
-        sizes: Sequence[Tensor],
-        windows: int,
-        settings: DynamicSettings,
-    ) -> None:
-        self._weights = weights
-        self._trained = [weight.detach().clone() for weight in weights]
-        self._lr = settings.lr / math.sqrt(windows)
-        epsilon = settings.epsilon / math.sqrt(windows)
-        self._scales = [size + epsilon for size in sizes]
-        mean = torch.stack([size.mean() for size in sizes]).mean()
-        decay = settings.decay / len(weights)
-        self._pulls = [(decay * size / mean).nan_to_num(0.0).clamp(max=1.0) for size in sizes]
-
-    @torch.no_grad()
-    def step(self, gradients: Sequence[Tensor | None]) -> None:
-        everything = zip(
-            self._weights, self._trained, self._scales, self._pulls, gradients, strict=True
-        )
-        for weight, trained, scale, pull, gradient in everything:
-            change = pull * (trained - weight)
-            if gradient is not None:
-                change.addcdiv_(gradient, scale, value=-self._lr)
-            weight += change
-
-    @torch.no_grad()
-    def put_back(self) -> None:
-        for weight, trained in zip(self._weights, self._trained, strict=True):
-            weight.copy_(trained)
+@torch.no_grad()
+def adapt(
+    weight: Tensor, trained: Tensor, scale: Tensor, pull: Tensor, gradient: Tensor | None, lr: float
+) -> None:
+    """Take the step of a weight."""
+    change = pull * (trained - weight)
+    if gradient is not None:
+        change.addcdiv_(gradient, scale, value=-lr)
+    weight += change
 
 
 @contextmanager
 def _native_recurrence() -> Iterator[None]:
-    """cuDNN differentiates recurrent layers in training mode only, which would bring dropout."""
+    """Disable cuDNN, which differentiates recurrent layers in training mode only, with dropout."""
     before = torch.backends.cudnn.enabled
     torch.backends.cudnn.enabled = False
     try:

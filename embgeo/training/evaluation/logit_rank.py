@@ -18,10 +18,10 @@ def rank_log_probabilities(
 ) -> int:
     """Rank of the matrix of ln p of the first 4·(d + 2) contexts, in float64.
 
-    A softmax of W·h + b gives d + 2 at most: the columns of W, b, and the normalizer. Singular
+    A softmax of W·h + b has rank d + 2 at most: the columns of W, b, and the normalizer. Singular
     values count above σ₁·ε·(the longer side), as in `numpy.linalg.matrix_rank`.
 
-    The model is not changed. `rows`: the text. `bptt`: tokens of a window.
+    `rows`: the text. `bptt`: tokens of a window.
 
     References
     ----------

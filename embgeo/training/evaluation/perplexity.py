@@ -16,10 +16,10 @@ from embgeo.core.arrays import IntArray
 from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.models.language_model import LanguageModel, Output, detach
 
-#: Tokens of a window in the evaluation of models with a state, where they only bound the memory.
+#: Tokens of a window in the evaluation of models with a state, for which it only bounds memory.
 STATEFUL_BPTT = 70
-#: Logits of a block. On a CPU, blocks near the size of its caches take 60 % of the time; elsewhere,
-#: the block bounds the memory of float64 copies to some 200 MB.
+#: Logits of a block. On a CPU, blocks of the size of its caches save 40 % of the time; on other
+#: devices, blocks limit float64 copies to some 200 MB.
 _CPU_BLOCK, _BLOCK = 2**20, 2**23
 
 
@@ -46,7 +46,7 @@ class TokenSubset:
 class Perplexity(NamedTuple):
     """Losses of all tokens of a split but the first, and of rare and popular targets.
 
-    `windows` has all tokens by the windows that the model read, in the order of the text.
+    `windows` has the losses of all tokens by window, in the order of the text.
     """
 
     all: TokenSubset
@@ -68,16 +68,15 @@ def perplexity(
     """exp of the mean of −ln p over all tokens of a split but the first.
 
     The softmax and the sum are in float64; dropout is off; the state is carried from window to
-    window. Every token but the first is predicted exactly once, whatever the batch: each of the
-    `batch` streams reads the last token of the stream before it, and no remainder is dropped. The
-    field's scripts drop the remainder and the first token of each stream. With a batch of one the
-    counts agree; with more, the first tokens of the other streams are predicted from an initial
-    state.
+    window. Every token but the first is predicted exactly once at any batch: each of the `batch`
+    streams reads the last token of the stream before it, and no remainder is dropped. Common
+    scripts drop the remainder and the first token of each stream. With a batch of one the counts
+    agree; with more, the first tokens of the other streams are predicted from an initial state.
 
-    A model without a state (a Transformer) sees only its own window, so that `bptt` is part of what
-    is measured; for an LSTM it changes nothing. With a `stride`, such a model reads overlapping
-    windows and is scored on the last `stride` tokens of each, which have at least bptt − stride
-    tokens before them in their window, except at the beginning of a stream.
+    A model without a state (a Transformer) sees only its own window, so that the result depends on
+    `bptt`; for an LSTM it does not. With a `stride`, such a model reads overlapping windows and is
+    scored on the last `stride` tokens of each, which have at least bptt − stride tokens before them
+    in their window, except at the beginning of a stream.
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def read_windows(
 
 
 class LossTally:
-    """Sums of log losses, which stay on the device until the result."""
+    """Sums of log losses, kept on the device until `result`."""
 
     def __init__(self, device: torch.device | str, popular: Tensor | None) -> None:
         self._popular = None if popular is None else popular.to(device)
@@ -146,7 +145,7 @@ class LossTally:
         both = TokenSubset(rare.total + popular.total, rare.tokens + popular.tokens)
         if self._popular is None:
             rare = popular = TokenSubset(0.0, 0)
-        # Stream by stream, each in the order of time.
+        # In the order of the text: stream by stream.
         totals, numbers = (
             torch.stack(each).T.flatten().tolist() for each in zip(*self._windows, strict=True)
         )

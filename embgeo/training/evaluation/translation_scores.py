@@ -22,7 +22,7 @@ def import_sacrebleu() -> Any:
 
 
 def describe_metrics() -> str:
-    """The signatures of the scores, which comparisons with other numbers need."""
+    """Describe the scores by their signatures, which comparisons with other numbers need."""
     metrics = import_sacrebleu()
     found = []
     for name, metric in (("BLEU", metrics.BLEU()), ("chrF", metrics.CHRF())):
@@ -43,13 +43,13 @@ def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
 ) -> tuple[dict[str, float], TranslationOutcomes]:
-    """BLEU and chrF of a split, and what a bootstrap needs."""
+    """BLEU and chrF of a split, and the counts of each sentence for a bootstrap."""
     metrics = import_sacrebleu()
     scores = {
         name: score_corpus(metric, translations, references)
         for name, metric in ((BLEU, metrics.BLEU()), (CHRF, metrics.CHRF()))
     }
-    # Counts do not depend on the effective order, without which it warns about single sentences.
+    # effective_order prevents warnings about single sentences, and does not change counts.
     metric = metrics.BLEU(effective_order=True)
     pairs = zip(translations, references, strict=True)
     found = [metric.sentence_score(one, [reference]) for one, reference in pairs]

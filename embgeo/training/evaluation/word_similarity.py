@@ -23,7 +23,7 @@ from embgeo.training.study.word_similarity import (
 def measure_similarity(
     W: FloatArray, vocabulary: Vocabulary, sets: Sequence[WordPairs]
 ) -> WordSimilarity:
-    """Cosines of all pairs with both words in the vocabulary and no zero row.
+    """Cosines of all pairs of words in the vocabulary with non-zero rows.
 
     `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
@@ -46,7 +46,7 @@ def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> floa
 
 
 def correlate(found: WordSimilarity) -> dict[str, float | None]:
-    """Spearman's ρ of each set, without the pairs that lack a cosine, and with 0 for them."""
+    """Spearman's ρ of each set, once without pairs that have no cosine, once with 0 for them."""
     known = {one.name: spearman(*one.known) for one in found.sets}
     return known | {one.name + ALL: spearman(*one.filled) for one in found.sets}
 

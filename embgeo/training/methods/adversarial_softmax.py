@@ -1,4 +1,4 @@
-"""Adversarial softmax: the target's logit is taken at the worst point near its embedding."""
+"""Adversarial softmax: the smallest logit of the target for a row near its own."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from embgeo.training.methods.weights import Source, exact
 class AdversarialSoftmax(WeightRegularizer):
     """The logit of the target w becomes w·h − ε‖w‖‖h‖, wherever w·h > 0.
 
-    That is the smallest logit within ε‖w‖ of w. The radius ‖w‖ is no path for gradients. It acts
-    through `logits`, while in training mode; the penalty is 0.
+    That is the smallest logit of a row within ε‖w‖ of w. The radius ‖w‖ has no gradient. The method
+    changes `logits` in training mode; its penalty is 0.
 
     Parameters
     ----------
     source : Module, Tensor or callable
-        Where the output weight is found.
+        The output layer, its weight, or a function that returns the weight.
     epsilon : float
         ε; 0.005 published for training, 0.028 for finetuning.
 
@@ -49,7 +49,7 @@ class AdversarialSoftmax(WeightRegularizer):
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """As of all methods; `BadOption` for a mixture of softmaxes."""
+        """See `Regularizer.attach`; `BadOption` for a mixture of softmaxes."""
         refuse_mixture(model)
         return super().attach(model, setup, **settings)
 
@@ -58,7 +58,7 @@ class AdversarialSoftmax(WeightRegularizer):
         self.epsilon = nonnegative("epsilon", epsilon)
 
     def logits(self, step: Step) -> Tensor:
-        """The logits less the margin at each target; unchanged in evaluation mode."""
+        """Subtract the margin from the logit of each target in training mode."""
         found = super().logits(step)
         if not self.training:
             return found

@@ -1,4 +1,4 @@
-"""The augmented loss: predictions are pulled towards tokens with embeddings like the target's."""
+"""The augmented loss, which pulls predictions to tokens with embeddings like the target's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, mask_rows, to_single
 
-#: Numbers in a matrix of some positions.
+#: Logits of a block of positions.
 AT_ONCE = 2**22
 
 
@@ -21,22 +21,22 @@ class AugmentedLoss(WeightRegularizer):
     """α·KL(ỹ‖ŷ), the mean over positions, with ŷ = softmax(logits/τ) and ỹ = softmax(Lᵀu/τ).
 
     u is the input vector of the target, L holds the input vectors of all tokens, and α = γτ. ỹ is
-    computed once for each distinct target of the batch, which is exact and leaves little to do.
-    Together with tying it is the paper's REAL.
+    computed once for each distinct target of the batch, which is exact and cheap. With tying, it is
+    the paper's REAL.
 
     Parameters
     ----------
     source : Module, Tensor or callable
-        Where the input embedding L is found, a row for each token.
+        L: the input embedding, its weight, or a function that returns the weight.
     gamma : float
         γ; the paper takes 0.5 to 0.8 for Penn Treebank, 1.0 to 1.5 for WikiText-2.
     tau : float
         The temperature τ; 20 in the paper.
     detach : bool
-        ỹ is a fixed target. Otherwise the gradient of the penalty also reaches L through ỹ.
+        Whether ỹ is a fixed target. If not, the gradient of the penalty also reaches L through ỹ.
     ignore_rows : sequence of int
-        Rows that are not tokens, such as padding, and get no probability under ỹ. The model's own
-        probability of them is left as it is.
+        Rows without a token, such as padding, whose probability under ỹ is 0. Their probability
+        under the model is not changed.
 
     Raises
     ------
@@ -90,9 +90,9 @@ class AugmentedLoss(WeightRegularizer):
         return self.gamma * self.tau * value
 
     def resembling(self, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """log ỹ of each distinct target, shape (m, N), and its number for each position.
+        """log ỹ of each distinct target, shape (m, N), and its index for each position.
 
-        Positions that do not count have the number −1.
+        The index is −1 for positions that do not count.
         """
         counted = targets >= 0
         distinct, which = torch.unique(targets.clamp(min=0), return_inverse=True)
@@ -104,7 +104,7 @@ class AugmentedLoss(WeightRegularizer):
         return F.log_softmax(scores, dim=-1), torch.where(counted, which, -1)
 
     def differentiable(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The divergence by autograd, through ỹ as well."""
+        """The divergence by autograd, also through ỹ."""
         log_resembling, which = self.resembling(targets)
         counted = which >= 0
         log_predicted = F.log_softmax(to_single(logits[counted]) / self.tau, dim=-1)
@@ -117,8 +117,8 @@ class AugmentedLoss(WeightRegularizer):
 class Divergence(torch.autograd.Function):
     """Mean over positions of KL(ỹ‖softmax(z/τ)) for fixed ỹ.
 
-    Σ_t ỹ·log ŷ_t needs log ŷ summed by target only. ŷ − ỹ, for the gradient, is all of the size of
-    the logits that is made; the rest is made for some positions at a time.
+    Σ_t ỹ·log ŷ_t needs only the sum of log ŷ for each target. ŷ − ỹ, for the gradient, is the only
+    tensor of the size of the logits; all else is computed for blocks of positions.
     """
 
     @staticmethod
@@ -130,7 +130,7 @@ class Divergence(torch.autograd.Function):
         resembling = log_resembling.exp()
         m, n = resembling.shape
         difference = torch.empty_like(logits, dtype=resembling.dtype)
-        # What does not count is summed in a row of its own, and then left out.
+        # Positions that do not count are summed in a last row, which is then dropped.
         place = torch.where(counted, which, m)
         summed = resembling.new_zeros(m + 1, n)
         few = max(1, AT_ONCE // n)
@@ -142,7 +142,7 @@ class Divergence(torch.autograd.Function):
             torch.sub(log_predicted.exp_(), like, out=difference[rows])
         share = counted.to(resembling.dtype) / number
         weight = share.new_zeros(m + 1).index_add_(0, place, share)[:m]
-        # ỹ·(log ỹ − log ŷ) as one sum: each of the two is thousands of times their difference.
+        # ỹ·(log ỹ − log ŷ) as one sum: each term is thousands of times larger than the difference.
         gap = summed[:m].div_(-number).addcmul_(log_resembling, weight.unsqueeze(1))
         ctx.save_for_backward(difference, share)
         ctx.tau, ctx.dtype = tau, logits.dtype

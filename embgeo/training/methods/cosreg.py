@@ -16,26 +16,26 @@ from embgeo.training.methods.weights import Source, exact, mask_rows, to_single
 class CosReg(WeightRegularizer):
     """γ/N²·Σ_i Σ_{j≠i} cos(w_i, w_j), added to the loss.
 
-    By s = Σ_i ŵ_i it is γ·(s·s/N² − 1/N), and row i has the gradient
-    2γ/(N²‖w_i‖)·(s − ŵ_i(ŵ_i·s)), which is no longer than 2γ/(N‖w_i‖): one pass over the matrix
-    each, and one matrix of memory for the gradient. The value is `cosine.cosreg_value` of an
-    analysis, times γ.
+    With s = Σ_i ŵ_i it is γ·(s·s/N² − 1/N), and row i has the gradient
+    2γ/(N²‖w_i‖)·(s − ŵ_i(ŵ_i·s)), of length 2γ/(N‖w_i‖) at most. Value and gradient take one pass
+    over the matrix each, and the gradient one matrix of memory. The value is γ times
+    `cosine.cosreg_value` of an analysis.
 
-    The paper finds γ not to be sensitive. That is so for SGD, where the gradient is as small as it
-    looks. Adam divides each element by its own scale, and the loss tells rare rows next to nothing:
-    they feel γ at full strength, whatever it is. Try γ over powers of ten there.
+    In the paper, γ is not sensitive. That holds for SGD, where the gradient is small. Adam divides
+    each element by its own scale, and rare rows have hardly any other gradient, so that they take
+    full steps at any γ. With Adam, try γ over powers of ten.
 
     Parameters
     ----------
     source : Module, Tensor or callable
-        Where W is found: the output layer of the model, which is also the input if they are tied.
+        W: the output layer of the model, its weight, or a function that returns the weight.
     gamma : float
         The strength γ.
     ignore_rows : sequence of int
-        Rows that stand for no token, such as padding: not summed, not counted in N, no gradient.
+        Rows without a token, such as padding: not summed, not counted in N, no gradient.
     min_norm : float
-        Rows no longer than this have no direction, and are treated like `ignore_rows`. The gradient
-        grows with 1/‖w_i‖: without a bound, a row that was set to zero explodes.
+        Rows of this norm or less are treated like `ignore_rows`. The gradient grows with 1/‖w_i‖;
+        without a bound, a row that was set to zero explodes.
 
     Raises
     ------
@@ -76,10 +76,7 @@ class CosReg(WeightRegularizer):
 
 
 class MeanCosine(torch.autograd.Function):
-    """‖Σ_i ŵ_i‖²/N² − 1/N over the rows that count; its gradient in one matrix.
-
-    Autograd on the obvious expression makes three.
-    """
+    """‖Σ_i ŵ_i‖²/N² − 1/N; the gradient takes one matrix of memory, where autograd takes three."""
 
     @staticmethod
     def forward(ctx: Any, W: Tensor, kept: Tensor | None, min_norm: float) -> Tensor:
@@ -92,7 +89,7 @@ class MeanCosine(torch.autograd.Function):
             inverse = torch.where(counts, lengths.reciprocal(), 0.0)
             n = counts.sum().clamp(min=1)
             total = inverse @ rows
-            # Without a row there is no pair: n is 1 then, and the second term has to be 0 as well.
+            # Without rows, n is 1 and the second term has to be 0, too.
             value: Tensor = total @ total / n**2 - counts.any().to(total.dtype) / n
         ctx.save_for_backward(W, inverse, total, n)
         return value

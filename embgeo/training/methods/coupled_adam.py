@@ -18,8 +18,8 @@ class CoupledAdam(Optimizer):
 
     Adam divides the gradient of each row by that row's own scale. The gradients of the rows of a
     softmax sum to nearly zero; after the division they no longer do, and all rows drift the same
-    way, the rare ones furthest. With one scale for each column, common to the rows, the drift is
-    gone. The mean is linear in the squares, so that only the mean is kept: a matrix less of memory.
+    way, rare ones most. One scale for each column, common to all rows, removes the drift. Only the
+    mean is stored, as it is linear in the squares, which saves the memory of one matrix.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ class CoupledAdam(Optimizer):
         The embedding matrices (N, d) among them, tied or not; usually
         ``[model.get_output_embeddings().weight]`` and the input's.
     lr, betas, eps, weight_decay
-        As of `torch.optim.AdamW`.
+        See `torch.optim.AdamW`.
 
     Raises
     ------
     BadOption
-        A coupled matrix that is not among the parameters or has not two dimensions, or none at all.
+        No coupled matrix, or one that is not a parameter or does not have two dimensions.
 
     References
     ----------
@@ -86,6 +86,13 @@ class CoupledAdam(Optimizer):
                 loss = closure()
         for group in self.param_groups:
             moving = [p for p in group["params"] if p.grad is not None]
+            for p in moving:
+                if not self.state[p]:
+                    self.state[p] = {
+                        "step": torch.tensor(0.0),
+                        "exp_avg": torch.zeros_like(p),
+                        "exp_avg_sq": torch.zeros_like(p[0] if id(p) in self.coupled else p),
+                    }
             self._plain([p for p in moving if id(p) not in self.coupled], group)
             for p in moving:
                 if id(p) in self.coupled:
@@ -93,13 +100,7 @@ class CoupledAdam(Optimizer):
         return loss
 
     def _plain(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        for p in parameters:
-            if not self.state[p]:
-                self.state[p] = {
-                    "step": torch.tensor(0.0),
-                    "exp_avg": torch.zeros_like(p),
-                    "exp_avg_sq": torch.zeros_like(p),
-                }
+        """One step of AdamW."""
         states = [self.state[p] for p in parameters]
         adamw(
             parameters,
@@ -122,10 +123,6 @@ def update(p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
     """One step of a coupled matrix, in place."""
     gradient = p.grad
     assert gradient is not None
-    if not state:
-        state["step"] = torch.tensor(0.0)
-        state["exp_avg"] = torch.zeros_like(p)
-        state["exp_avg_sq"] = torch.zeros_like(p[0])
     beta1, beta2 = group["betas"]
     state["step"] += 1.0
     step = float(state["step"])

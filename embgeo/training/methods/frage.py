@@ -1,4 +1,4 @@
-"""FRAGE: embeddings in which a discriminator cannot recognize rare tokens."""
+"""FRAGE: rows whose frequency a discriminator cannot recognize."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ class Frage(ClassRegularizer):
     """−λ·L_D on the embedding; the discriminator minimizes its loss L_D in turn.
 
     The discriminator gives f = P(rare) for a row, and
-    L_D = −mean_popular log(1 − f) − mean_rare log f. The model minimizes its loss − λ·L_D, that is
-    it makes the discriminator err; `after_step` lets the discriminator take its own step on the
-    embedding as it then is, over the full vocabulary. Both follow the paper's Algorithm 1.
+    L_D = −mean_popular log(1 − f) − mean_rare log f. The model minimizes its loss − λ·L_D, so that
+    the discriminator errs. After each step of the model, in `after_step`, the discriminator takes a
+    step on the new embedding over the full vocabulary. Both follow the paper's Algorithm 1.
 
-    The discriminator that was trained along is no judge of success: it is what the embedding
-    learned to fool. Measure with a fresh probe (section `probe` of an analysis). A λ of 1 fooled
-    no fresh probe in a trial, and ruined the perplexity.
+    Do not judge success by this discriminator, which the embedding learned to fool, but by a fresh
+    probe (section `probe` of an analysis). In a trial, λ = 1 fooled no fresh probe and ruined the
+    perplexity.
 
     Parameters
     ----------
     source : Module, Tensor or callable
-        Where the embedding is found.
+        The embedding, its weight, or a function that returns the weight.
     popular : Tensor of bool
         True for popular rows; see :func:`popular_rows`.
     lambda_ : float
         The strength λ; 0.1 in the paper.
     hidden : int, optional
-        Units of a hidden layer of the discriminator (the paper: 1.5·d, but for language models and
-        translation none). By default a logistic regression.
+        Units of the discriminator's hidden layer; by default none, a logistic regression. The paper
+        has none for language models and translation, else 1.5·d.
     lr : float
         Learning rate of the discriminator's optimizer (Adam).
     sample : int, optional
-        Rows that both players look at in a step, drawn anew for each (the paper, for skip-gram:
-        3,000). By default all.
+        Rows for model and discriminator in a step, drawn anew for each; 3,000 in the paper for
+        skip-gram. By default all.
     ignore_rows : sequence of int
         Rows that are neither popular nor rare, such as padding.
     seed : int
-        For the discriminator's start and for samples; the global generator is left alone.
+        Random seed of the discriminator's weights and the samples, apart from the global generator.
 
     Raises
     ------
@@ -110,7 +110,7 @@ class Frage(ClassRegularizer):
             return -self.lambda_ * class_loss(scores, sign, share)
 
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
-        """Step of the discriminator, on the rows of the penalty after the step of the model."""
+        """Step of the discriminator, on the rows of the last penalty."""
         W = self.weight().detach()
         W, sign, share = self.choose_rows(W)
         self.rows = None
@@ -121,24 +121,20 @@ class Frage(ClassRegularizer):
             self.optimizer.step()
 
     def choose_rows(self, W: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows of this step for both players, with signs and shares."""
+        """The rows of this step with their signs and shares."""
         if self.sample is None:
             return W, self.sign, self.share
         if self.rows is None:
             self.rows = torch.randint(len(W), (self.sample,), generator=self.generator)
         rows = self.rows.to(W.device)
-        # Where the loss has a gradient of some rows only, so has the penalty.
+        # The penalty has a sparse gradient where the loss has one.
         sparse = W.grad is not None and W.grad.is_sparse
         chosen = F.embedding(rows, W, sparse=True) if sparse else W[rows]
         return chosen, self.sign[rows], rebalance(self.share[rows], self.sign[rows])
 
     @torch.no_grad()
     def numbers(self) -> dict[str, float]:
-        """L_D and the AUC of the discriminator over all rows.
-
-        How far the discriminator learned, not how far the embedding fools others: for that see a
-        fresh probe.
-        """
+        """L_D and the AUC of the discriminator over all rows, which show how far it learned."""
         W = self.weight().detach()
         with exact(W):
             scores = self.discriminator(W.to(self.share.dtype)).squeeze(-1)
@@ -182,7 +178,7 @@ def class_loss(scores: Tensor, sign: Tensor, share: Tensor) -> Tensor:
 
 
 def discriminator(d: int, hidden: int | None, generator: torch.Generator) -> nn.Module:
-    """Logistic regression or one hidden layer, initialized from a generator of its own."""
+    """A logistic regression, or a network with one hidden layer, drawn from the generator."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise((d, 1) if hidden is None else (d, hidden, 1)):
         bound = inputs**-0.5

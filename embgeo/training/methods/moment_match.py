@@ -17,19 +17,19 @@ from embgeo.training.methods.weights import Source, exact, to_single
 class MomentMatch(ClassRegularizer):
     """λ·Σ_k ‖m_k(rare) − m_k(popular)‖₂ over mean, variance, skewness and kurtosis by coordinate.
 
-    What the public code of FRAGE does in its recipe for a mixture of softmaxes, in place of the
-    discriminator. The popular rows are a fixed target: only rare rows have a gradient.
+    The public code of FRAGE does this for mixtures of softmaxes, in place of the discriminator. The
+    popular rows are a fixed target: only rare rows have a gradient.
 
     Parameters
     ----------
     source : Module, Tensor or callable
-        Where the embedding is found.
+        The embedding, its weight, or a function that returns the weight.
     popular : Tensor of bool
         True for popular rows; see :func:`popular_rows`.
     lambda_ : float
         The strength λ; 0.01 in the public code.
     moments : int
-        How many of the four are matched, from the mean on.
+        The number of moments to match, starting from the mean.
     ignore_rows : sequence of int
         Rows that are neither popular nor rare, such as padding.
 
@@ -84,9 +84,9 @@ class MomentMatch(ClassRegularizer):
 
 
 def moments(rows: Tensor, count: int) -> list[Tensor]:
-    """Mean, variance, skewness and kurtosis of each column; the first `count` of them.
+    """The first `count` of mean, variance, skewness and kurtosis of each column.
 
-    A column without spread has skewness and kurtosis 0, and no gradient through them.
+    Skewness and kurtosis of a constant column are 0, without a gradient.
     """
     mean = rows.mean(dim=0)
     centered = rows - mean

@@ -15,10 +15,10 @@ from embgeo.training.methods.weights import exact, to_single
 
 
 class Orthogonality(nn.Module):
-    """f·‖AᵀA − I‖_F² + s·‖AᵀA − I‖₂² for a matrix that is kept as a multiple of A.
+    """f·‖AᵀA − I‖_F² + s·‖AᵀA − I‖₂² for a matrix that is a multiple of A.
 
-    The spectral norm is that along a vector which power iteration improves in each call, and which
-    is kept from call to call: a lower bound that catches up in the course of a few steps.
+    The spectral norm is estimated along a vector that each call improves by power iteration: a
+    lower bound, which becomes tight within a few steps.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Orthogonality(nn.Module):
         self.register_buffer("direction", start / torch.linalg.vector_norm(start))
 
     def forward(self, matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
-        """The penalty of A = matrix/scale; with columns of U, scale 1."""
+        """The penalty of A = matrix/scale."""
         gram = residual(matrix.detach(), scale)
         if self.training and self.spectral:
             self.direction = improved(gram, self.direction.to(gram.dtype), self.iterations)
@@ -53,8 +53,8 @@ class Orthogonality(nn.Module):
 class OrthogonalityPenalty(torch.autograd.Function):
     """The value from the d×d residual E, the gradient as one product with the matrix.
 
-    With y = Ex the spectral part is y·y, whose gradient by E is xyᵀ + yxᵀ; by A it is then
-    A·(4fE + 2s(xyᵀ + yxᵀ)), one product for both parts, where autograd takes four.
+    With y = Ex the spectral part is y·y, whose gradient by E is xyᵀ + yxᵀ. The gradient of both
+    parts by A is A·(4fE + 2s(xyᵀ + yxᵀ)), one product, where autograd takes four.
     """
 
     @staticmethod
@@ -95,7 +95,7 @@ def residual(matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
 
 
 def improved(gram: Tensor, x: Tensor, iterations: int) -> Tensor:
-    """x after power iteration with E², which converges also where ±σ are both eigenvalues of E."""
+    """x after power iteration with E², which also converges if ±σ are both eigenvalues of E."""
     with exact(gram):
         for _ in range(iterations):
             y = gram @ (gram @ x)
@@ -106,11 +106,11 @@ def improved(gram: Tensor, x: Tensor, iterations: int) -> Tensor:
 
 @torch.no_grad()
 def retract(matrix: Tensor, scale: float | Tensor = 1.0) -> None:
-    """Replace the matrix by the nearby orthonormal columns Q·scale of its QR decomposition.
+    """Replace the matrix by Q·scale, with the orthonormal columns Q of its QR decomposition.
 
-    By Cholesky decompositions of the Gram matrix, which cost a fraction of a Householder QR for
-    thousands of rows; twice, as the first loses digits with the square of the condition number
-    (Yamamoto et al. 2015). Where one breaks down, by QR itself.
+    Q comes from Cholesky decompositions of the Gram matrix, which cost a fraction of a Householder
+    QR for thousands of rows. A second round restores the digits that the first loses with the
+    square of the condition number (Yamamoto et al. 2015). If one fails, Q comes from QR itself.
     """
     with exact(matrix):
         Q = to_single(matrix)
@@ -126,7 +126,7 @@ def retract(matrix: Tensor, scale: float | Tensor = 1.0) -> None:
 
 Mode = Literal["penalty", "proximal"]
 
-#: Said of every method that is made of this.
+#: Deviations of all methods with these constraints.
 DEVIATIONS = (
     *Factorization.DEVIATIONS,
     "spectral norms of U and V are those along a vector that power iteration follows from step to "
@@ -148,9 +148,9 @@ class Constrained(Factorization):
     spectral : tuple of float
         λ3 of U and λ4 of V.
     mode : {"penalty", "proximal"}
-        Whether the penalties are added to the loss, for optimizers of Adam's kind, or U and V are
-        replaced by the Q of their QR decomposition every few steps, for SGD. At the learning rates
-        of SGD (30 in the papers), the penalties diverge unless λ < 0.25/lr.
+        "penalty", for optimizers of Adam's kind: the penalties are added to the loss. "proximal",
+        for SGD: every few steps, U and V are replaced by the Q of their QR decomposition. With SGD
+        at the learning rates of the papers (30), the penalties diverge unless λ < 0.25/lr.
     retract_every : int
         Steps between two retractions in mode ``proximal``.
     """
@@ -178,7 +178,7 @@ class Constrained(Factorization):
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """Replace the output layer, and the input if it is tied; proximal if SGD trains."""
+        """See `Factorization.attach`; the mode is ``proximal`` under SGD unless it is given."""
         mode = "proximal" if setup.sgd else "penalty"
         return super().attach(model, setup, **{"mode": mode, **settings})
 
@@ -188,7 +188,7 @@ class Constrained(Factorization):
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         e = self.embedding
         if self.mode == "proximal":
-            # Of the parameters, so that a loss that is nothing else still has a graph.
+            # A product with a parameter, so that a loss without other terms has a graph.
             return 0.0 * e.sigma.sum()
         found: Tensor = self.of_left(e.left, e.scale) + self.of_right(e.right)
         self.terms = {**self.terms, "orthogonality": found.detach()}
@@ -212,7 +212,7 @@ class Constrained(Factorization):
 
 
 def learning_rate(lr: float | None) -> float:
-    """`BadOption` unless a proximal step knows the learning rate."""
+    """The learning rate of a proximal step; `BadOption` if it is not given."""
     if lr is None:
         raise BadOption("a proximal step needs the learning rate", way_out="call after_step(lr)")
     return lr

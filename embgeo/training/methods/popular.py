@@ -15,17 +15,17 @@ from embgeo.training.methods.weights import mask_rows
 
 
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
-    """Mask of the most frequent types, the same as in an analysis with these counts.
+    """The mask of the most frequent tokens, as in an analysis with these counts.
 
     Parameters
     ----------
     counts : Tensor
-        How often each token occurs in the training split; shape (N,).
+        Occurrences of each token in the training split; shape (N,).
     share : float
-        Of the types (not of the occurrences), how many are popular. Equal counts are ordered by
-        the number of the row.
+        Share of the vocabulary (not of the occurrences) that is popular. Of tokens with equal
+        counts, those of earlier rows come first.
     ignore_rows : sequence of int
-        Rows that do not count as types, such as padding; False.
+        Rows without a token, such as padding; False in the mask.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
     Raises
     ------
     BadOption
-        A share that is not a share, or no two types.
+        A share outside of 0 to 1, or fewer than two rows.
     """
     if not 0.0 < share < 1.0:
         raise BadOption(f"a share of {share} of the types is popular", way_out="give 0 < share < 1")
@@ -49,12 +49,9 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
 
 
 def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    """Row numbers of popular and of rare tokens; ignored rows are in neither.
+    """Row numbers of popular and of rare tokens; ignored rows are in neither class.
 
-    Raises
-    ------
-    BadOption
-        One of the classes is empty, or the mask is not one flag for each row.
+    `BadOption` for an empty class, or a mask that is not a boolean for each row.
     """
     if popular.dtype != torch.bool or popular.shape != (n,):
         raise BadOption(
@@ -79,10 +76,10 @@ class ClassRegularizer(WeightRegularizer):
     def attach(
         cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
     ) -> Self:
-        """On the input embedding; the `share` most frequent types are popular.
+        """Attach to the input embedding, where the `share` most frequent tokens are popular.
 
-        Rows of tokens that never occur are in neither class: of a vocabulary of two languages, a
-        matrix of one side has many of them.
+        Tokens that never occur are in neither class. The embedding of one language has many of them
+        if the vocabulary is that of two.
         """
         if setup.counts is None:
             raise BadOption(

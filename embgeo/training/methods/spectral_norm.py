@@ -16,12 +16,12 @@ from embgeo.training.methods.regularizer import Step
 class SpectralNorm(Constrained):
     """Σ ← s·Σ/max|σ| at the start and after each step, with U and V kept orthonormal.
 
-    A rival that the paper on spectrum control compares with, and that did harm: perplexity 76.3
-    in place of 69.1 (WikiText-2, validation).
+    The paper on spectrum control compares with it: perplexity 76.3, and 69.1 without it
+    (WikiText-2, validation).
 
-    As printed, s is 1. With orthonormal U and V, a row is then no longer than √(d/N) on average:
-    logits of states with entries below 1 hardly differ from the bias, and the model is a unigram
-    model whatever it is trained on. s is therefore the largest singular value at the start.
+    As printed, s is 1. With orthonormal U and V, the mean norm of rows is then √(d/N) at most, so
+    that logits of states with entries below 1 hardly differ from the bias, and any training gives a
+    unigram model. s is therefore the largest singular value at the start.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class SpectralNorm(Constrained):
     largest : "start" or float
         s; 1 as printed.
     **constraints
-        As of :class:`Constrained`.
+        See :class:`Constrained`.
 
     References
     ----------
@@ -70,19 +70,19 @@ class SpectralNorm(Constrained):
         self.embedding.sigma.mul_(self.bound / found)
 
     def after_step(self, lr: float | None = None) -> None:
-        """Scale Σ back to its bound; under SGD, make U and V orthonormal at intervals."""
+        """Scale Σ to its bound; in mode ``proximal``, make U and V orthonormal at intervals."""
         self.normalize()
         super().after_step(lr)
 
 
-#: Relative to the largest: below this, a singular value no longer adds to the penalty's gradient.
+#: Singular values below this share of the largest add no gradient to the penalty.
 SMALLEST = 1e-6
 
 
 class DOptimal(SpectralNorm):
     """−λ·mean_k log(|σ_k|/max|σ|), on top of spectral normalization.
 
-    The worst of the rivals in the paper on spectrum control: perplexity 98.3 in place of 69.1
+    The paper on spectrum control compares with it: perplexity 98.3, and 69.1 without it
     (WikiText-2, validation).
 
     Parameters
@@ -92,11 +92,11 @@ class DOptimal(SpectralNorm):
     lambda_ : float
         The strength λ.
     **constraints
-        As of :class:`Constrained`.
+        See :class:`Constrained`.
 
     References
     ----------
-    As of `SpectralNorm`.
+    See `SpectralNorm`.
     """
 
     NAME: ClassVar[str] = "d-optimal"
@@ -124,9 +124,9 @@ class DOptimal(SpectralNorm):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
-        """In mode ``proximal``, move Σ towards larger values, then do as `SpectralNorm`.
+        """In mode ``proximal``, move Σ to larger values before the step of `SpectralNorm`.
 
-        The largest is fixed then, and the step of −(λ/d)·log σ has the closed form
+        With the largest value fixed, the proximal step of −(λ/d)·log σ is
         σ ← (|σ| + √(σ² + 4ηλ/d))/2.
         """
         if self.mode == "proximal":

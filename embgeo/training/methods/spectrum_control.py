@@ -20,7 +20,7 @@ from embgeo.training.study.numbers import prior as prior_shape
 Prior = Literal["exponential", "polynomial"]
 Target = Literal["prior", "own"]
 
-#: Of a fitted decay: a spectrum that does not fall has none, and a prior falls.
+#: The least decay of a fitted prior, for spectra that do not fall.
 SMALLEST_DECAY = 1e-6
 
 
@@ -28,13 +28,12 @@ class SpectrumControl(Constrained):
     """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
 
     The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1.
-    In mode ``penalty``, for optimizers of Adam's
-    kind, all is added to the loss. In mode ``proximal``, for SGD, nothing is: `after_step` moves
-    σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few steps puts the Q of a QR decomposition in place of U
-    and V. As penalties under the SGD that the paper builds on (learning rate 30), the orthogonality
-    terms diverge within a few steps unless λ < 0.25/30.
+    In mode ``penalty``, for optimizers of Adam's kind, all terms are added to the loss. In mode
+    ``proximal``, for SGD, none is: `after_step` moves σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few
+    steps replaces U and V by the Q of their QR decomposition. With the SGD of the paper (learning
+    rate 30), the orthogonality terms diverge within a few steps unless λ < 0.25/30.
 
-    W is never multiplied out in training. To save or analyze it, take `embedding.export()`, or
+    Training never multiplies W out. To save or analyze W, use `embedding.export()`, or
     :func:`make_plain` for a whole model.
 
     Parameters
@@ -47,19 +46,19 @@ class SpectrumControl(Constrained):
     gamma : float, optional
         γ; by default 1 for the exponential prior and 0.6 for the polynomial one.
     tail_ratio : float, optional
-        σ*_d/σ*_1 of the exponential prior, which stands for its c2; by default 0.1. The polynomial
-        prior has none: there it is d^(−γ).
+        σ*_d/σ*_1 of the exponential prior, which determines c2; by default 0.1. The polynomial
+        prior has no such setting: its ratio is d^(−γ).
     c1 : {"fixed", "free"} or float
-        "fixed": such that ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free":
-        at each step the c1 that fits Σ best, so that the penalty is on the shape of the decay
-        alone. A number: c1 itself.
+        "fixed": ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free": the c1
+        that fits Σ best at each step, so that the penalty is on the shape of the decay alone. A
+        number: c1 itself.
     target : {"prior", "own"}
-        "own", for a matrix that is trained already: the prior of this kind that fits its singular
-        values best (c1 and c2, or c1 and γ, by least squares of their logarithms weighted by σ²),
-        blended in over `blend` steps, from the singular values as they are. The penalty starts at
-        0 there, where that of a given prior may be larger than any loss.
+        "own", for a trained matrix: the prior of this kind that fits its singular values best (c1
+        and c2, or c1 and γ, by least squares of their logarithms weighted by σ²). The target moves
+        from the present singular values to this prior over `blend` steps, so that the penalty
+        starts at 0; that of a given prior may be larger than any loss.
     blend : int
-        Steps until the prior of target "own" holds in full.
+        Steps from the present singular values to the prior of target "own".
     **constraints
         ``frobenius`` = (λ1, λ2), ``spectral`` = (λ3, λ4) with the paper's grid of 0.01, 0.1, 1, 10,
         ``mode`` and ``retract_every``; see :class:`Constrained`.
@@ -67,7 +66,7 @@ class SpectrumControl(Constrained):
     Raises
     ------
     BadOption
-        A prior, mode or number that makes no sense.
+        An invalid prior, mode or number.
 
     References
     ----------
@@ -125,7 +124,7 @@ class SpectrumControl(Constrained):
     def goal(self) -> Tensor:
         """σ* at this step, shape (d,)."""
         sigma = self.embedding.singular_values()
-        # With c1 at its best for Σ, the gradient by Σ is that at a constant c1.
+        # At the c1 that fits best, the gradient by Σ is that for a constant c1.
         free = (sigma @ self.shape) / (self.shape @ self.shape)
         found = self.shape * (free if self.c1 == "free" else self.level)
         if self.target == "own":
@@ -152,12 +151,9 @@ class SpectrumControl(Constrained):
 
 
 def read_prior(kind: str, gamma: float | None, tail_ratio: float | None) -> dict[str, float]:
-    """The parameters of the prior that are given; see `embgeo.training.study.numbers.prior`.
+    """The given parameters of a prior, for `embgeo.training.study.numbers.prior`.
 
-    Raises
-    ------
-    BadOption
-        A prior that is neither, or parameters outside their range.
+    `BadOption` for an unknown prior or parameters outside their range.
     """
     choice("prior", kind, ("exponential", "polynomial"))
     found = {}
@@ -175,15 +171,10 @@ def read_prior(kind: str, gamma: float | None, tail_ratio: float | None) -> dict
 
 
 def fit_prior(kind: str, start: Tensor, given: Mapping[str, float]) -> dict[str, float]:
-    """The decay of singular values: c2 of the exponential prior as tail_ratio, γ of the other.
+    """Fit the decay of singular values: tail_ratio of the exponential prior, γ of the other.
 
-    ln σ_k is a line over k^γ, or over ln k. Weighted by σ², deviations of the logarithms are, to
-    first order, those of the values themselves.
-
-    Raises
-    ------
-    BadOption
-        What is to be fitted is given.
+    ln σ_k is linear in k^γ, or in ln k. Deviations of logarithms weighted by σ² are, to first
+    order, deviations of the values. `BadOption` if the fitted parameter is given.
     """
     fitted = "gamma" if kind == "polynomial" else "tail_ratio"
     if fitted in given:

@@ -1,4 +1,4 @@
-"""Tying (RE): the output layer's weight is the input embedding, without a bias."""
+"""Tying (RE): one matrix for input and output, without an output bias."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from embgeo.training.methods.weights import find_layer, read_weight
 
 
 class Tying(Regularizer):
-    """W = Lᵀ and no output bias: made once, on construction; nothing is added to the loss.
+    """W = Lᵀ and no output bias; the constructor ties the layers, and the penalty is 0.
 
     Parameters
     ----------
     embedding : Module
-        The input embedding, whose weight both have from then on.
+        The input embedding, whose weight both layers then share.
     output : Module
         The output layer.
 
@@ -51,7 +51,7 @@ class Tying(Regularizer):
 def tie(embedding: nn.Module, output: nn.Module) -> None:
     """Share the weight of the embedding with the output layer, and remove its bias.
 
-    Safetensors refuses a weight that is saved under two names: save one of them.
+    Safetensors refuses to save a tensor under two names: save one of them.
 
     Raises
     ------

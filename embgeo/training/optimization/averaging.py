@@ -15,18 +15,16 @@ from embgeo.training.checks import whole
 class WeightAverage:
     """Running mean of parameters, which can be swapped with them.
 
-    It is that of the parameters as they are trained: for a factored embedding that of U, Σ and V,
-    which is not quite the mean of their products.
-
-    `parameters`: of the model; one that appears twice is taken once. Make it after the layers that
-    a method replaces, and from the parameters that the optimizer has.
+    For a factored embedding it is the mean of U, Σ and V, which differs slightly from the mean of
+    their products. Make it after methods have replaced layers, from the parameters of the
+    optimizer; duplicates count once.
 
     Attributes
     ----------
     count : int
-        How many sets of weights the mean is of. As long as there is none, nothing changes places.
+        The number of averaged sets of weights.
     swapped : bool
-        Whether the model holds the mean at the moment.
+        Whether the model holds the mean.
     """
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
@@ -37,13 +35,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Add the current weights to the mean.
-
-        Raises
-        ------
-        ValueError
-            The model holds the mean.
-        """
+        """Add the current weights to the mean; ValueError if the model holds the mean."""
         self.require_own_weights()
         self.count += 1
         if self.count == 1:
@@ -67,7 +59,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def swap(self) -> None:
-        """Exchange the weights of the model and the mean, if there is one."""
+        """Exchange the weights of the model and the mean, if any."""
         if not self.count:
             return
         for mean, p in zip(self.mean, self.parameters, strict=True):
@@ -78,7 +70,7 @@ class WeightAverage:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Use the mean as weights inside the block, and restore the weights afterwards."""
+        """Use the mean, if any, as weights inside the block."""
         self.require_own_weights()
         self.swap()
         try:
@@ -92,7 +84,7 @@ class WeightAverage:
             raise ValueError("the model holds its mean weights: swap() first")
 
     def state_dict(self) -> dict[str, Any]:
-        """The mean and the number of averaged weights."""
+        """The mean and the number of averaged sets of weights."""
         self.require_own_weights()
         return {"count": self.count, "mean": self.mean}
 
@@ -105,23 +97,21 @@ class WeightAverage:
 
 
 class NtAsgd:
-    """The average and when it starts; the steps are those of SGD.
+    """Decides when averaging of the weights starts; the steps are those of SGD.
 
-    A check whose validation loss is above the best of all checks but the last `window` before it
-    begins the averaging: of the weights as they then are, and of those after each further step.
-    In finetuning the average is kept from the start, and that check is the end.
+    An evaluation with a validation loss above the best of all but the last `window` before it
+    starts the average of the present weights and those after each further step. In finetuning, the
+    average starts at once, and this evaluation ends the training.
 
-    The average is a plain running mean. `torch.optim.ASGD` takes the one that it had a step before
-    into account where the learning rate changes from step to step, and leaves out the weights at
-    which it begins.
+    The average is a plain running mean. `torch.optim.ASGD` lags one step behind if the learning
+    rate changes from step to step, and leaves out the weights at which it starts.
 
-    `average`: of the model that is trained. `window`: how many of the last checks do not count; 5
-    in the paper.
+    `window`: the number of last evaluations that do not count; 5 in the paper.
 
     Attributes
     ----------
     averaging : bool
-        Whether the average has begun.
+        Whether averaging has started.
     finished : bool
         Whether finetuning is over.
 
@@ -147,14 +137,14 @@ class NtAsgd:
             average.update()
 
     def after_step(self) -> None:
-        """After each step of the optimizer."""
+        """Update the average after a step of the optimizer."""
         if self.averaging:
             self.average.update()
 
     def checked(self, loss: float) -> bool:
-        """Record a validation loss, which is that of the averaged weights if there are any.
+        """Record the validation loss, of the averaged weights if any.
 
-        Returns whether this check begins the averaging, or ends finetuning.
+        Returns whether this evaluation starts the averaging or ends finetuning.
         """
         before = self.losses[: -self.window]
         self.losses.append(float(loss))

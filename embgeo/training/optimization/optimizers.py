@@ -1,4 +1,4 @@
-"""Optimizers by name, with the settings that they take."""
+"""Optimizers by name, with their settings."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def parameter_groups(
     *,
     embeddings: Iterable[Tensor] = (),
 ) -> list[dict[str, Any]]:
-    """Parameter groups of an optimizer: all trained parameters of a model, each once.
+    """The parameter groups of an optimizer, with each trained parameter of a model once.
 
     Parameters
     ----------
     special : sequence of dict
-        Groups that are treated otherwise, such as `Regularizer.parameter_groups()`.
+        Groups with settings of their own, such as `Regularizer.parameter_groups()`.
     embeddings : iterable of Tensor
-        Parameters with a row for each token or position, as
-        `EmbeddingModel.embedding_parameters()` lists them. They have no weight decay, nor have
-        vectors: biases and the gains of norms. All else has the optimizer's own settings.
+        Parameters with a row for each token or position, see
+        `EmbeddingModel.embedding_parameters`. Like vectors (biases and the gains of norms), they
+        have no weight decay.
     """
     apart = {id(p) for group in special for p in group["params"]}
     rows = {id(p) for p in embeddings}
@@ -57,7 +57,7 @@ def parameter_groups(
 def split_rates(
     groups: Iterable[Mapping[str, Any]], apart: Iterable[Tensor], lr: float
 ) -> list[dict[str, Any]]:
-    """Split groups that hold parameters with a learning rate of their own."""
+    """Split groups such that the parameters in `apart` have this learning rate."""
     own = {id(p) for p in apart}
     found = []
     for group in groups:
@@ -83,26 +83,25 @@ def build_optimizer(
     kind : str
         One of `OPTIMIZERS`.
     groups : iterable of dict
-        See :func:`parameter_groups`; what a group says of itself comes before the settings.
+        See :func:`parameter_groups`; settings of a group override `settings`.
     settings : mapping, optional
-        Of the optimizer: ``lr``, ``weight_decay`` and so on; for what is not given see
-        `OPTIMIZERS`. In ``adam`` and ``sgd`` the decay is a part of the gradient, in the others it
-        is apart.
+        ``lr``, ``weight_decay`` and so on; `OPTIMIZERS` has the defaults. In ``adam`` and ``sgd``
+        weight decay is a part of the gradient, in the others it is decoupled.
     coupled : iterable of Tensor
         The embedding matrices among the parameters, for ``coupled-adam``.
     sparse : bool
-        Whether gradients are of some rows only, which ``sgd`` alone takes.
+        Whether gradients are sparse, which only ``sgd`` supports.
 
     Returns
     -------
     Optimizer
-        With ``initial_lr`` in each group, which :func:`apply_factor` multiplies.
+        Each group has ``initial_lr`` for :func:`apply_factor`.
     """
     if kind not in OPTIMIZERS:
         raise refuse_name("optimizer", kind, OPTIMIZERS)
     chosen = resolve(kind, settings or {})
     listed = list(groups)
-    # One kernel for all parameters; only some kinds of devices have it, and not for some rows.
+    # One kernel for all parameters, which not all devices have, and none for sparse gradients.
     fused = not sparse and all(
         p.device.type in ("cpu", "cuda") for group in listed for p in group["params"]
     )
@@ -119,10 +118,7 @@ def build_optimizer(
 
 
 def resolve(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of the optimizer; `BadOption` for an unknown or invalid one.
-
-    `kind` is one of `OPTIMIZERS`.
-    """
+    """All settings of a known optimizer; `BadOption` for an unknown or invalid setting."""
     defaults = OPTIMIZERS[kind]
     refuse_others(kind, settings, defaults)
     found = {**defaults, **settings}
@@ -135,7 +131,7 @@ def resolve(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pair_of_shares(value: Any) -> tuple[float, float]:
-    """Betas of an Adam optimizer."""
+    """Check the betas of an Adam optimizer."""
     fits = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
     fits = fits and all(0.0 <= beta < 1.0 for beta in value)
     require("betas", value, fits, "give two numbers from 0 to below 1")
@@ -143,13 +139,7 @@ def pair_of_shares(value: Any) -> tuple[float, float]:
 
 
 def apply_factor(optimizer: Optimizer, factor: float) -> float:
-    """Give each group its own initial learning rate times the factor, for the next step.
-
-    The factor is that of a schedule, or how long a window is in terms of the usual one, or both
-    multiplied.
-
-    Returns the learning rate of the first group.
-    """
+    """Set each group's learning rate to the initial one times a factor; return the first rate."""
     for group in optimizer.param_groups:
         group["lr"] = group["initial_lr"] * factor
     found: float = optimizer.param_groups[0]["lr"]

@@ -29,10 +29,7 @@ def one_cycle(
     start: float = 0.04,
     end: float = 1e-4,
 ) -> float:
-    """Up from `start` to 1 in the first `warm_up` of the steps, and down to `end`, along cosines.
-
-    The first step has `start`, the last has `end`.
-    """
+    """Cosine from `start` to 1 in the first `warm_up` of the steps, then to `end` at the last."""
     last = max(steps - 1, 1)
     top = warm_up * last
     if step < top:
@@ -43,19 +40,19 @@ def one_cycle(
 
 
 def along_cosine(before: float, after: float, way: float) -> float:
-    """Cosine from `before` (way 0) to `after` (way 1)."""
+    """The value at a share `way` of a cosine from `before` to `after`."""
     return after + (before - after) * (1.0 + math.cos(math.pi * way)) / 2.0
 
 
 def epoch_decay(_step: int, _steps: int, epoch: int, *, after: int = 5, rate: float = 0.9) -> float:
-    """1 for `after` epochs, then multiplied by `rate` in every epoch."""
+    """1 for `after` epochs, then multiplied by `rate` in each epoch."""
     return rate ** max(0, epoch + 1 - after)
 
 
 def inverse_sqrt(step: int, _steps: int, _epoch: int, *, warm_up_steps: int = 4000) -> float:
-    """Up to 1 along a line in `warm_up_steps` steps, and then down with the root of the step.
+    """Linear up to 1 in `warm_up_steps` steps, then proportional to 1/√step.
 
-    A warm-up of 0 steps is as one of 1: the first step has the full rate.
+    A warm-up of 0 steps is the same as one of 1 step: the first step has the full rate.
 
     References
     ----------
@@ -66,7 +63,7 @@ def inverse_sqrt(step: int, _steps: int, _epoch: int, *, warm_up_steps: int = 40
 
 
 def linear(step: int, steps: int, _epoch: int, *, end: float = 1e-4) -> float:
-    """Down from 1 towards 0 along a line, and no further than `end`.
+    """Linear from 1 to 0, but at least `end`.
 
     References
     ----------
@@ -79,7 +76,7 @@ def linear(step: int, steps: int, _epoch: int, *, end: float = 1e-4) -> float:
 def cosine(
     step: int, steps: int, _epoch: int, *, warm_up_steps: int = 100, end: float = 0.1
 ) -> float:
-    """Up to 1 along a line in `warm_up_steps` steps, and down along a cosine to `end` at the last.
+    """Linear up to 1 in `warm_up_steps` steps, then along a cosine to `end` at the last.
 
     References
     ----------
