@@ -17,18 +17,21 @@ def require(name: str, value: object, fits: bool, way_out: str) -> None:
         raise BadOption(f"{name} is {value!r}", way_out=way_out)
 
 
-def require_whole(least: int) -> Callable[[str, int], int]:
-    """The check of a whole number from `least`."""
+def require_whole(least: int, most: int | None = None) -> Callable[[str, int], int]:
+    """The check of a whole number from `least`, up to `most` if there is a limit."""
+    way_out = f"give a whole number from {least}" + ("" if most is None else f" to {most:,}")
 
     def check(name: str, value: int) -> int:
         fits = isinstance(value, int) and is_number(value) and value >= least
-        require(name, value, fits, f"give a whole number from {least}")
+        require(name, value, fits and (most is None or value <= most), way_out)
         return value
 
     return check
 
 
 natural, whole, several = map(require_whole, (0, 1, 2))
+#: Millions of threads end the process.
+threads = require_whole(1, 1024)
 
 
 def require_real(range_: str, fits: Callable[[float], bool]) -> Callable[[str, float], float]:

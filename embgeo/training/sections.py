@@ -14,6 +14,7 @@ from embgeo.training.checks import (
     positive,
     several,
     share,
+    threads,
     whole,
 )
 
@@ -203,7 +204,7 @@ class TrainingSettings:
     accumulate: int = checked(1, whole)
     precision: Precision = "float32"
     device: str = "auto"
-    threads: int | None = checked(None, whole)
+    threads: int | None = checked(None, threads)
     keep: Literal["last", "best"] = "last"
     patience: int | None = checked(None, whole)
     log_every: int = checked(50, whole)

@@ -38,6 +38,7 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
         ({"seeds": [-1]}, "the seed is -1"),
         ({"training": {"epochs": 0}}, "epochs of [training] is 0; give a whole number from 1"),
         ({"training": {"clip": -1.0}}, "clip of [training] is -1.0"),
+        ({"training": {"threads": 10**8}}, "give a whole number from 1 to 1,024"),
         *(
             ({"data": {name: -3}}, f"{name} of [data] is -3; give a whole number from 1")
             for name in ("size", "min_count", "tokens")
