@@ -13,10 +13,11 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm
 from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import reading, short
-from embgeo.io.bounded.small_files import parse_json, read_head, read_json
+from embgeo.io.bounded.maps import map_file
+from embgeo.io.bounded.small_files import read_head, read_json
 from embgeo.io.bounded.zip_members import MAGICS, open_archive
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.safetensors import LENGTH_BYTES, LONGEST_HEADER, METADATA
+from embgeo.io.formats import safetensors
 from embgeo.io.pickle.loading import load
 
 #: The last layer before the output projection.
@@ -106,13 +107,10 @@ def _read_pickle(path: Path) -> object:
 
 
 def _metadata(path: Path, head: bytes) -> object:
-    length = int.from_bytes(head[:LENGTH_BYTES], "little")
-    if not head[LENGTH_BYTES:].lstrip().startswith(b"{") or length > LONGEST_HEADER:
+    if not safetensors.sniff(head):
         return None
-    with path.open("rb") as file:
-        text = file.read(LENGTH_BYTES + length)[LENGTH_BYTES:]
-    header = parse_json(text.decode("utf-8", "replace"), path)
-    return header.get(METADATA) if isinstance(header, dict) else None
+    with reading(path, safetensors.NAME):
+        return safetensors.read_header(map_file(path), path)[1].get(safetensors.METADATA)
 
 
 def _in_entries(found: object) -> tuple[float, str] | None:

@@ -82,14 +82,15 @@ def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int,
 
     `data` may be the beginning of a file of `size` bytes.
     """
-    start, header = _header(data, path)
+    start, header = read_header(data, path)
     entries = [_entry(name, facts) for name, facts in header.items() if name != METADATA]
     entries.sort(key=lambda entry: (entry.start, entry.end))
     check_places(((e.name, e.start, e.end) for e in entries), (size or len(data)) - start)
     return start, entries
 
 
-def _header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
+def read_header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
+    """The end of the header, and its entries by name."""
     if len(data) < LENGTH_BYTES:
         raise Damaged("the file ends inside its header")
     length = int.from_bytes(data[:LENGTH_BYTES].tobytes(), "little")
