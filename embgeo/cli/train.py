@@ -174,14 +174,14 @@ def train(
 
 def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool, open_: bool) -> None:
     """Train, print the study and raise the error of diverged runs."""
-    from embgeo.training.study.training import training_to_json
+    from embgeo.training.study.training import TRAINING
 
     with monitor_runs(quiet) as monitor:
         trained = workflow.train(**arguments, monitor=monitor)
     if trained is None:  # only the first process of a distributed training writes
         return
     if json_:
-        print_json(training_to_json(trained.study))
+        print_json(TRAINING.to_json(trained.study))
     elif not quiet:
         from embgeo.report.text.study import render
 

@@ -147,12 +147,12 @@ def write_study(
     At least one run did not diverge.
     """
     from embgeo.report.study import render
-    from embgeo.training.study.training import COMPARISON_FOLDER, save_training
+    from embgeo.training.study.training import COMPARISON_FOLDER, TRAINING
 
     study = make_study(task, diverged)
     progress.start("comparing the embeddings", 0)
     comparison = compare_embeddings(study, task, progress)
-    save_training(study, task.folder)
+    TRAINING.save(study, task.folder)
     beside = task.folder / COMPARISON_FOLDER
     if comparison is not None:
         way_out = f"make room, and resume with {argument('resume')}"

@@ -39,10 +39,9 @@ from embgeo.training.study.run_result import (
 from embgeo.training.study.text_losses import TEXT_LOSSES, TextLosses
 from embgeo.training.study.training import (
     COMPARISON_FOLDER,
+    TRAINING,
     TRAINING_NAME,
     load_training,
-    save_training,
-    training_to_json,
 )
 from embgeo.training.study.warnings import warn_of_methods
 from tests.support.html_page import Page
@@ -307,10 +306,10 @@ def test_figures_need_what_they_show() -> None:
 @pytest.mark.usefixtures("outlines")
 def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
     training = sample_training(methods=METHODS, hostile=hostile)
-    path = save_training(training, tmp_path)
+    path = TRAINING.save(training, tmp_path)
     assert path.name == TRAINING_NAME
     again = load_training(tmp_path)
-    assert training_to_json(again) == training_to_json(training)
+    assert TRAINING.to_json(again) == TRAINING.to_json(training)
     assert render(again, embeddings(hostile=hostile)) == html(hostile=hostile)
 
 
@@ -330,7 +329,7 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
     ],
 )
 def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> None:
-    content = json.loads(json.dumps(training_to_json(sample_training())))
+    content = json.loads(json.dumps(TRAINING.to_json(sample_training())))
     change(content)
     (tmp_path / TRAINING_NAME).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(UnreadableFile, match=said):
@@ -349,13 +348,13 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
         study_methods(METHODS),
         {"command": "embgeo train --data pydocs.txt", "settings": settings},
     )
-    assert training_to_json(read) == training_to_json(sample_training(methods=METHODS))
+    assert TRAINING.to_json(read) == TRAINING.to_json(sample_training(methods=METHODS))
     assert read.runs[0].numbers["training.microseconds_per_token"] == 50.0
 
 
 def test_the_version_before_had_output_matrices_alone(tmp_path: Path) -> None:
     training = sample_training(methods=("mle", "untied"))
-    content = json.loads(json.dumps(training_to_json(training)))
+    content = json.loads(json.dumps(TRAINING.to_json(training)))
     for run in content["runs"]:
         run["output"] = run.pop("others").get("output", {})
     (tmp_path / TRAINING_NAME).write_text(json.dumps(content | {"format_version": 4}))
@@ -420,7 +419,7 @@ def folder(tmp_path: Path) -> Path:
     home = tmp_path / "pydocs.runs"
     for made in made_runs(METHODS, 3):
         write_run(home, made)
-    save_training(sample_training(methods=METHODS), home)
+    TRAINING.save(sample_training(methods=METHODS), home)
     embeddings().save(home / COMPARISON_FOLDER)
     return home
 

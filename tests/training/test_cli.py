@@ -23,7 +23,7 @@ from embgeo.charts import training
 from embgeo.cli.app import run
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
-from embgeo.training.study.training import load_training, training_to_json
+from embgeo.training.study.training import TRAINING, load_training
 from embgeo.workflows import train_study
 from embgeo.workflows.train import train
 from embgeo.workflows.train_monitor import RunMonitor
@@ -148,7 +148,7 @@ def test_python_gets_the_study_that_is_saved() -> None:
     monitor = RunMonitor(expect=lambda runs: lines.append(f"{runs} runs"), say=lines.append)
     trained = train(out="words.runs", resume=True, monitor=monitor)
     assert trained is not None
-    assert training_to_json(trained.study) == training_to_json(load_training(trained.folder))
+    assert TRAINING.to_json(trained.study) == TRAINING.to_json(load_training(trained.folder))
     assert trained.report.is_file()
     assert trained.folder == Path("words.runs")
     assert (dict(trained.diverged), trained.error()) == ({}, None)

@@ -1,4 +1,4 @@
-"""Assemble the comparison of methods from finished runs and the analyses of their embeddings."""
+"""Assemble a study from finished runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from embgeo.training.study.document_outcomes import DocumentOutcomes, compare_do
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
 from embgeo.training.study.run_result import FinishedRun, RunResult, collect_numbers
 from embgeo.training.study.samples import Samples, SamplesByMethod
-from embgeo.training.study.training import Run, StudyMethod, Training
+from embgeo.training.study.training import Run, StudyMethod, Training, group_runs
 from embgeo.training.study.warnings import warn_of_methods
 
-#: The method whose prior spectra are compared with.
+#: The methods whose priors the spectra of all methods are compared with.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
 SINGULAR_VALUES = spectrum.SINGULAR_VALUES.name
 #: Settings of priors of spectrum control, by kind.
@@ -139,7 +139,7 @@ def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
 def list_priors(trained: Iterable[FinishedRun]) -> Priors:
     """Settings of the priors of the trained methods of spectrum control, by kind.
 
-    A prior that was fitted to the start of a run (target "own") is in no settings.
+    A prior fitted to the initial spectrum (target "own") is not in the settings.
     """
     return {
         kind: one.result.own_settings
@@ -161,7 +161,7 @@ def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> Stud
 
 
 def describe_tried(method: StudyMethod) -> str:
-    """Learning rate of a method, and the candidates."""
+    """Describe the tuned learning rate of a method, and the other candidates."""
     rates = [one.lr for one in method.tried]
     found = ", ".join(
         f"{one.lr:g}: {'diverged' if one.perplexity is None else format_number(one.perplexity)}"
@@ -174,7 +174,7 @@ def describe_tried(method: StudyMethod) -> str:
 
 
 def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
-    """Quantities of all numbers of the runs, those of training first."""
+    """Definitions of all numbers of the runs, those of training first."""
     held = {name for run in runs for own in (run.numbers, *run.others.values()) for name in own}
     found = {q.name: q for q in QUANTITIES if q.name in held}
     for one in trained:
@@ -188,9 +188,7 @@ def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tupl
 def list_notes(corpus: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
     """Notes for the reader: the text, a single seed, notes shared by all runs."""
     found = [f"text: {note}" for note in corpus.get("notes") or []]
-    by_method: dict[str, list[Run]] = {}
-    for run in runs:
-        by_method.setdefault(run.method, []).append(run)
+    by_method = group_runs(runs)
     seeds = [{run.seed for run in own} for own in by_method.values()]
     if len(set.union(*seeds)) == 1:
         found.append(

@@ -30,9 +30,9 @@ from embgeo.training.study.training import (
     Verdict,
 )
 
-#: Scores that are not spelled like their names.
+#: Titles of scores that differ from their names.
 SPELLED = {"macro_f1": "macro-F1", "bleu": "BLEU", "chrf": "chrF", BITS_PER_BYTE: "bits per byte"}
-#: Of the minimum detectable effect.
+#: Power of the minimum detectable effect.
 POWER = 0.8
 #: The largest relative difference of the numbers of parameters of two models that a headline
 #: compares: factors and biases are within it, a second matrix is not.
@@ -47,8 +47,8 @@ def decide_claims(
 ) -> tuple[ClaimOutcome, ...]:
     """Decide every claim about a trained method, in the order of the claims.
 
-    `samples`: for intervals over the text or over documents. `trained`: names of the model and of
-    the corpus, whose published numbers come first.
+    `samples` give intervals over the text or documents. `trained` are the names of model and
+    corpus, whose published numbers come first.
     """
     methods, tasks = {run.method for run in runs}, {run.task for run in runs}
     found = [
@@ -71,7 +71,7 @@ def put_first(claim: Claim, tasks: set[str], trained: tuple[str, str]) -> Claim:
 
 
 def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:
-    """Count the claims by verdict, without checks of what a method minimizes."""
+    """Count the claims by verdict, without sanity checks."""
     found: dict[Verdict, int] = {"reproduced": 0, "not reproduced": 0, "not decidable": 0}
     for one in outcomes:
         if not one.sanity:
@@ -96,8 +96,8 @@ def decide_claim(
 ) -> ClaimOutcome:
     """Decide one claim; not decidable if its reference was not trained.
 
-    Of a perplexity all runs must have learned what they could: before that, a difference is one of
-    the speed of training.
+    A claim about perplexity needs converged runs: before that, a difference is one of the speed of
+    training.
     """
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
     number, learning = claim.number, "converged"
@@ -217,7 +217,7 @@ def unigram_perplexity(runs: Sequence[Run], split: str) -> float | None:
     return next((run.numbers[name] for run in runs if name in run.numbers), None)
 
 
-#: Why a claim is not decided, for readers; braces hold the numbers.
+#: Why a claim is not decided.
 CAUSES: dict[Cause, str] = {
     "no_reference": "it is about the difference from {against}, which was not trained",
     "no_number": "no two runs of one seed hold this number",

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.values import Quantity, format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.numerics.multiple_tests import mcnemar
 from embgeo.training.study.numbers import of_splits
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 
@@ -29,7 +26,7 @@ class DocumentOutcomes:
     split : str
         ``"valid"`` or ``"test"``.
     truth, given : tuple of int
-        One of each document.
+        True and predicted class of each document.
     """
 
     LEAST_UNITS: ClassVar = 20
@@ -44,9 +41,9 @@ class DocumentOutcomes:
         return (self.truth, len(self.truth)) if score in (ACCURACY, MACRO_F1) else None
 
     @staticmethod
-    def differences(held: Sequence[DocumentOutcomes], score: str, draws: int) -> Floats:
+    def differences(held: Sequence[DocumentOutcomes], score: str, draws: int) -> FloatArray:
         """Mean difference of the score in each draw of documents."""
-        # Documents that all models treat alike are drawn as one group, which is much less to draw.
+        # Documents with the same classes in all models are drawn as one group, which is faster.
         groups, sizes = np.unique(
             np.array([held[0].truth, *(one.given for one in held)]), axis=1, return_counts=True
         )
@@ -99,10 +96,12 @@ def list_quantities(units: str) -> tuple[Quantity, ...]:
     )
 
 
-def score_classes(truth: Ints, given: Ints, weights: Floats | None = None) -> dict[str, float]:
+def score_classes(
+    truth: IntArray, given: IntArray, weights: FloatArray | None = None
+) -> dict[str, float]:
     """Accuracy and macro-F1 of documents with integer weights; at least one document.
 
-    The mean of the F1 is over classes that documents have or are given, as in scikit-learn.
+    As in scikit-learn, macro-F1 is the mean over classes that occur in `truth` or `given`.
     """
     n = int(max(truth.max(), given.max())) + 1
     table = np.bincount(truth * n + given, weights, n * n).reshape(n, n)
@@ -115,7 +114,7 @@ def score_classes(truth: Ints, given: Ints, weights: Floats | None = None) -> di
 def compare_documents(
     before: Mapping[int, DocumentOutcomes], after: Mapping[int, DocumentOutcomes]
 ) -> str:
-    """McNemar's test of each seed that both have, in words; empty without the same documents."""
+    """McNemar's test for each common seed, in words; empty if the documents differ."""
     parts = []
     for seed in sorted(before.keys() & after.keys()):
         first, second = before[seed], after[seed]

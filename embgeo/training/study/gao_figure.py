@@ -95,7 +95,7 @@ CLAIMS = (
 
 @dataclass(frozen=True, slots=True)
 class LimitOutcome:
-    """Outcome of a claim; the interval is that of Student's t over seeds, at 95 %."""
+    """Outcome of a claim, with the 95 % interval of Student's t over seeds."""
 
     text: str
     panel: str
@@ -153,7 +153,7 @@ def select(matrices: Sequence[MatrixNumbers], panel: str, number: str) -> dict[i
 
 
 def decide_limits(matrices: Sequence[MatrixNumbers]) -> tuple[LimitOutcome, ...]:
-    """Decide every claim: the whole interval has to lie on one side of the limit."""
+    """Decide every claim: the whole interval must lie on one side of the limit."""
     return tuple(decide_limit(claim, matrices) for claim in CLAIMS)
 
 
@@ -165,20 +165,12 @@ def decide_limit(claim: LimitClaim, matrices: Sequence[MatrixNumbers]) -> LimitO
     else:
         limits = dict.fromkeys(values, claim.limit)
     held = paired(limits, values)
-    if held is None:
-        return LimitOutcome(claim.text, claim.panel, claim.number, "not decidable", 0)
-    side = held.side()
-    verdict: Verdict = "reproduced" if side == claim.change else "not reproduced"
-    return LimitOutcome(
-        claim.text,
-        claim.panel,
-        claim.number,
-        "not decidable" if side == "open" else verdict,
-        held.seeds,
-        held.after,
-        held.before,
-        held.interval,
-    )
+    verdict: Verdict = "not decidable"
+    if held is not None and held.side() != "open":
+        verdict = "reproduced" if held.side() == claim.change else "not reproduced"
+    numbers = () if held is None else (held.after, held.before, held.interval)
+    seeds = 0 if held is None else held.seeds
+    return LimitOutcome(claim.text, claim.panel, claim.number, verdict, seeds, *numbers)
 
 
 def tabulate_panels(matrices: Sequence[MatrixNumbers]) -> list[list[str]]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.typed import is_number
 from embgeo.io.bounded.settings import read_document
@@ -22,8 +22,6 @@ LOG_NAME = "metrics.jsonl"
 
 #: Prefix of the names of numbers of the output matrix of an untied model.
 OF_OUTPUT = "output."
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def name_of_output(name: str) -> str:

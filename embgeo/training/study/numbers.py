@@ -142,7 +142,7 @@ PRIOR = {
     for kind in ("exponential", "polynomial")
 }
 
-#: Everything that is defined here.
+#: All quantities of this module.
 QUANTITIES: tuple[Quantity, ...] = (
     *OF_LANGUAGE_MODELS,
     SECONDS,
@@ -151,12 +151,12 @@ QUANTITIES: tuple[Quantity, ...] = (
     *PRIOR.values(),
 )
 
-#: Numbers of `result.json` that stand for a whole split.
+#: Names of scores in ``result.json``.
 OF_A_SPLIT = tuple(dict.fromkeys(q.name.partition(".")[2] for q in OF_LANGUAGE_MODELS))
-#: Those whose differences are taken of logarithms.
+#: Scores whose differences are taken of logarithms.
 PERPLEXITIES = ("perplexity", "rare", "popular", "cache", "dynamic", "unigram")
 
-#: γ and the ratio of the last singular value to the first, where the settings of a prior have none.
+#: Defaults of priors: γ, and the ratio of the last singular value to the first.
 GAMMA = {"exponential": 1.0, "polynomial": 0.6}
 TAIL_RATIO = 0.1
 
@@ -164,7 +164,7 @@ TAIL_RATIO = 0.1
 def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
     """σ*_k of spectrum control, k = 1 … d, with σ*_1 = 1: exp(−c2·(k^γ − 1)) or k^(−γ).
 
-    `settings`: of the method; ``gamma`` and ``tail_ratio`` (σ*_d, in place of c2) are looked at.
+    `settings` of the method may have ``gamma`` and ``tail_ratio`` (σ*_d, in place of c2).
     """
     gamma = float(settings.get("gamma") or GAMMA[kind])
     k = np.arange(1, d + 1, dtype=np.float64)

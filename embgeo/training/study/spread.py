@@ -39,7 +39,7 @@ class Spread:
     def parts(self) -> tuple[str, str]:
         """Mean and deviation as text, to the same decimal; the deviation may be empty.
 
-        As many digits as two of the deviation vouch for, and four of the mean at most.
+        Two significant digits of the deviation decide, and at most four of the mean.
         """
         if self.deviation is None:
             return format_number(self.mean), ""
@@ -57,7 +57,7 @@ class Spread:
 
 
 def last_decimal(value: float, digits: int) -> int:
-    """The decimal place of the last significant digit; below 0 before the point."""
+    """The decimal place of the last significant digit; negative before the point."""
     return digits - 1 - math.floor(math.log10(abs(value))) if value else 15
 
 
@@ -172,7 +172,7 @@ def percent_text(log_ratio: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Three digits, with the sign; that a difference is nearly 1 has no meaning."""
+    """Three digits with the sign; unlike `format_number`, without a special form near 1."""
     rounded = f"{abs(value):.2f}"
     near = rounded == "1.00" and abs(value) != 1.0
     text = rounded if near else format_number(abs(value), 3)

@@ -1,7 +1,6 @@
 """Losses of a model by blocks of the text, and a bootstrap over these blocks.
 
-The spread over seeds says what another start of the training would have given; that over blocks of
-the text what another text of the same kind would have.
+The interval over seeds is about other starts of the training, that over blocks about other texts.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray
 from embgeo.io.bounded.records import RecordFormat
 
-Floats = npt.NDArray[np.float64]
-
-#: Blocks of a split; a split of fewer windows has as many blocks as windows.
+#: Maximum number of blocks of a split; a split of fewer windows has a block for each window.
 MOST_BLOCKS = 200
 
 
@@ -32,7 +29,7 @@ class TextLosses:
     losses : tuple of float
         Sum of −ln p over the tokens of each block.
     tokens : tuple of int
-        How many tokens each block has.
+        Number of tokens of each block.
     """
 
     LEAST_UNITS: ClassVar = 20
@@ -47,7 +44,7 @@ class TextLosses:
         return (self.tokens, len(self.tokens)) if score == "perplexity" else None
 
     @staticmethod
-    def differences(held: Sequence[TextLosses], _score: str, draws: int) -> Floats:
+    def differences(held: Sequence[TextLosses], _score: str, draws: int) -> FloatArray:
         """Mean of ln(perplexity after / perplexity before) in each draw of blocks."""
         tokens = np.array(held[0].tokens, dtype=np.float64)
         n = len(tokens)

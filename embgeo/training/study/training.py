@@ -17,7 +17,7 @@ Format history
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -333,6 +333,14 @@ class Training:
         return next((q for q in self.quantities if q.name == name), None)
 
 
+def group_runs(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Runs by method, in their order."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.method, []).append(run)
+    return found
+
+
 TRAINING_NAME = "training.json"
 #: Allowed folders of runs: none leads out of the folder of the study.
 RUN_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}/seed-\d{1,10}")
@@ -364,16 +372,6 @@ TRAINING = RecordFormat(
     check=check,
     upgrades=UPGRADES,
 )
-
-
-def training_to_json(training: Training) -> dict[str, Any]:
-    """The content of ``training.json``."""
-    return TRAINING.to_json(training)
-
-
-def save_training(training: Training, folder: Path) -> Path:
-    """Write ``training.json`` into `folder`; EmbgeoError if that cannot be written to."""
-    return TRAINING.save(training, folder)
 
 
 def load_training(folder: Path | str) -> Training:

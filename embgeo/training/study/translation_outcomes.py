@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.training.study.numbers import of_splits
 
-Floats = npt.NDArray[np.float64]
-
 BLEU, CHRF = "bleu", "chrf"
-#: While training, of translations that take the best token at each place.
+#: BLEU of greedy translations, measured during training.
 GREEDY_BLEU = "greedy_bleu"
-#: The longest n-grams that BLEU counts.
+#: Length of the longest n-grams that BLEU counts.
 ORDERS = 4
 
 
@@ -33,10 +31,10 @@ class TranslationOutcomes:
     references : str
         SHA-256 of the reference translations.
     translations : tuple of str
-        One of each sentence.
+        Translation of each sentence.
     counts : tuple of tuples of 10 int
-        Of each sentence: n-grams for n = 1 to 4 that the reference has, too; all n-grams for n = 1
-        to 4; tokens of the translation and of the reference.
+        For each sentence: numbers of n-grams, n = 1 to 4, in common with the reference; numbers of
+        all n-grams; numbers of tokens of the translation and of the reference.
     """
 
     LEAST_UNITS: ClassVar = 20
@@ -52,7 +50,7 @@ class TranslationOutcomes:
         return (self.references, len(self.counts)) if score == BLEU else None
 
     @staticmethod
-    def differences(held: Sequence[TranslationOutcomes], _score: str, draws: int) -> Floats:
+    def differences(held: Sequence[TranslationOutcomes], _score: str, draws: int) -> FloatArray:
         """Mean difference of BLEU in each draw of sentences."""
         n = len(held[0].counts)
         weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
@@ -109,7 +107,7 @@ QUANTITIES = of_splits(
 )
 
 
-def compute_bleu(counts: Floats) -> Floats:
+def compute_bleu(counts: FloatArray) -> FloatArray:
     """BLEU, 0 to 100, of summed counts of `TranslationOutcomes`; shape (…, 10) → (…).
 
     The k-th order without a common n-gram counts as 2^−k of one, as in sacreBLEU's smoothing

@@ -9,14 +9,12 @@ from embgeo.core.quantities import isotropy
 from embgeo.core.values import format_number
 from embgeo.diagnosis.thresholds import PARTITION
 from embgeo.training.study.deciding import quality_name
-from embgeo.training.study.training import Run, StudyWarning
+from embgeo.training.study.training import Run, StudyWarning, group_runs
 
 
 def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:
     """All warnings, in the order of the methods."""
-    by_method: dict[str, list[Run]] = {}
-    for run in runs:
-        by_method.setdefault(run.method, []).append(run)
+    by_method = group_runs(runs)
     split = quality_name(runs).partition(".")[0]
     found = [warn_of_unigram(method, own, split) for method, own in by_method.items()]
     found += [warn_of_long_rows(method, own) for method, own in by_method.items()]
@@ -25,7 +23,7 @@ def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:
 
 
 def warn_of_bias(mle: Sequence[Run], re: Sequence[Run], split: str) -> StudyWarning | None:
-    """Loss of RE without an output bias, the only difference of this model from MLE."""
+    """Warn of what RE loses without an output bias, its only difference from MLE."""
     name = f"{split}.perplexity"
     with_bias = {run.seed: run.numbers[name] for run in mle if name in run.numbers}
     ratios = [
@@ -46,7 +44,7 @@ def warn_of_bias(mle: Sequence[Run], re: Sequence[Run], split: str) -> StudyWarn
 
 
 def warn_of_unigram(method: str, runs: Sequence[Run], split: str) -> StudyWarning | None:
-    """Whether some run of a method is not below the unigram perplexity of the split."""
+    """Warn if a run of the method is not below the unigram perplexity of the split."""
     perplexity, unigram = f"{split}.perplexity", f"{split}.unigram"
     above = [
         run
@@ -67,7 +65,7 @@ def warn_of_unigram(method: str, runs: Sequence[Run], split: str) -> StudyWarnin
 
 
 def warn_of_long_rows(method: str, runs: Sequence[Run]) -> StudyWarning | None:
-    """Whether I1 at a mean norm of 1 is low in a run whose directions are nearly alike."""
+    """Warn if long rows alone make I1 at a mean norm of 1 low."""
     unit, rows = isotropy.I1_UNIT.name, isotropy.I1_UNIT_ROWS.name
     low = [
         run

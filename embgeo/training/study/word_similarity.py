@@ -13,7 +13,7 @@ from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.training.study.spread import take_percentiles
 
-#: The sets by the names of their scores, with their titles and publications.
+#: Titles and publications of the sets by the names of their scores.
 SETS = {
     "ws353": ("WordSim-353", "Finkelstein et al. 2002"),
     "rg65": ("RG-65", "Rubenstein and Goodenough 1965"),
@@ -29,11 +29,11 @@ SETS = {
     "verb143": ("Verb-143", "Baker et al. 2014"),
     "yp130": ("YP-130", "Yang and Powers 2006"),
 }
-#: Added to the name of a score that counts pairs with an unknown word as cosine 0.
+#: Suffix of scores that count pairs with an unknown word as cosine 0.
 ALL = "_all"
 #: The set that decides.
 DECIDING = "ws353"
-#: Pairs without which no correlation is given.
+#: Minimum number of pairs of a correlation.
 LEAST_PAIRS = 10
 
 
@@ -84,9 +84,9 @@ class SetCosines:
     Attributes
     ----------
     gold : tuple of float
-        One of each pair.
+        Rating of each pair.
     cosines : tuple of float or None
-        None of a pair with a word that is not in the vocabulary, or has no direction.
+        Cosine of each pair; None if a word is not in the vocabulary or has a zero row.
     """
 
     name: str
@@ -155,7 +155,7 @@ WORD_SIMILARITY = RecordFormat(
 
 
 def spearman(first: FloatArray, second: FloatArray) -> float | None:
-    """Spearman's ρ with mean ranks for ties; None of few pairs, or where one side is constant."""
+    """Spearman's ρ with mean ranks for ties; None for few pairs or a constant side."""
     if len(first) < LEAST_PAIRS:
         return None
     found = float(correlate_ranks(first[None], second[None])[0])
