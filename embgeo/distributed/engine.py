@@ -20,7 +20,7 @@ from embgeo.distributed.states import FirstState, SecondState
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
-from embgeo.stats.statistic import Statistic
+from embgeo.stats.statistic import Statistic, merge_all
 
 
 class Engine(Protocol):
@@ -64,8 +64,7 @@ def analyze_through(
 
     def fold(statistics: Sequence[Statistic]) -> None:
         task = replace(make_task(plan), statistics=tuple(statistics), wanted=NO_ROWS)
-        for mine, other in zip(statistics, engine.second(task).statistics, strict=True):
-            mine.merge(other)
+        merge_all(statistics, engine.second(task).statistics)
 
     return finish(
         add_rows(plan, second.rows),

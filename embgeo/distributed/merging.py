@@ -20,7 +20,6 @@ from embgeo.distributed.rows import StoredRows
 from embgeo.distributed.states import (
     FirstState,
     SecondState,
-    merge_by_key,
     read_first,
     read_second,
     read_setup,
@@ -32,6 +31,7 @@ from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
 from embgeo.io.selecting import Labeling, count_named
 from embgeo.stats import Census
+from embgeo.stats.statistic import merge_all
 
 
 def merge_first(states: Sequence[files.Stored]) -> FirstState:
@@ -133,7 +133,7 @@ def merge_second(plan: MergePlan, identity: str, states: Sequence[files.Stored])
         with reading(stored.path, "state"):
             check_rows(state.rows, plan.setup)
             whole.parts += state.parts
-            merge_by_key(whole.statistics, {s.key: s for s in state.statistics})
+            merge_all(whole.statistics, state.statistics)
             rows.append(state.rows)
     check_cover(whole.parts, plan.matrix.n)
     return replace(whole, rows=all_rows(rows))

@@ -3,15 +3,15 @@
 Not a `RecordFormat`, because a state has no fixed schema: a statistic of any kind holds the
 attributes in the `STATE` of its class, and shares arrays with others.
 
-Only the classes in `RECORDS` are restored, and none of their code runs: attributes are set after a
-check that they are not methods.
+Only the classes in `RECORDS` are restored, with their own attributes only; no code of a statistic
+runs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import ml_dtypes
@@ -47,6 +47,11 @@ RECORDS: dict[str, type] = {
         MeasuringSetup,
     )
 }
+
+
+def list_attributes(kind: type) -> list[str]:
+    """The attributes of a record: its fields, and the state of a statistic."""
+    return [*(entry.name for entry in fields(kind)), *getattr(kind, "STATE", ())]
 
 
 class Unpackable(ValueError):
@@ -95,8 +100,7 @@ class Packer:
         raise TypeError(f"{type(value).__name__} cannot be saved")
 
     def _attributes(self, value: Any) -> dict[str, Any]:
-        names = [f.name for f in fields(value)] if is_dataclass(value) else vars(value)
-        return {name: self.pack(getattr(value, name)) for name in names}
+        return {name: self.pack(getattr(value, name)) for name in list_attributes(type(value))}
 
     def _array(self, array: Array) -> Any:
         known = self._names.get(id(array))
@@ -161,22 +165,14 @@ class Unpacker:
                 return self._record(RECORDS[name], attributes)
         raise Unpackable("an unknown kind of value")
 
-    def set_attributes(self, record: Any, attributes: dict[str, Any]) -> None:
-        """Set the saved attributes of a record in place."""
-        for name, plain in attributes.items():
-            if hasattr(type(record), name) or not name.isidentifier():
-                raise Unpackable(f"{type(record).__name__} has no attribute {name!r:.40}")
-            setattr(record, name, self.unpack(plain))
-
     def _record(self, kind: type, attributes: dict[str, Any]) -> Any:
-        if is_dataclass(kind):
-            if set(attributes) != {f.name for f in fields(kind)}:
-                raise Unpackable(f"{kind.__name__} is not complete")
-            return kind(**{name: self.unpack(plain) for name, plain in attributes.items()})
-        record: Statistic = object.__new__(kind)
-        self.set_attributes(record, attributes)
-        if not set(record.STATE) <= set(attributes):
-            raise Unpackable(f"{kind.__name__} is not complete")
+        if attributes.keys() != set(list_attributes(kind)):
+            raise Unpackable(f"the attributes of {kind.__name__} are others")
+        values = {name: self.unpack(plain) for name, plain in attributes.items()}
+        if not issubclass(kind, Statistic):
+            return kind(**values)
+        record = object.__new__(kind)
+        vars(record).update(values)
         return record
 
     def _range(self, first: int, stop: int) -> Array:

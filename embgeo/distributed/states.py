@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -16,12 +16,12 @@ from embgeo.distributed.part import MeasuringSetup, StatePart
 from embgeo.distributed.rows import StoredRows
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.stats import Census
-from embgeo.stats.statistic import Statistic
+from embgeo.stats.statistic import Statistic, merge_all
 
 S = TypeVar("S", bound=Statistic)
 
 #: Key and state of a statistic in a file.
-STATE = (Hashable, dict)
+STATE = (tuple, dict)
 
 
 @dataclass
@@ -49,7 +49,7 @@ class FirstState:
             )
         self.pieces += other.pieces
         self.census.merge(other.census)
-        merge_by_key(self.statistics, {s.key: s for s in other.statistics})
+        merge_all(self.statistics, other.statistics)
 
 
 @dataclass
@@ -69,13 +69,8 @@ class SecondState:
     def merge(self, other: Self) -> None:
         """Add the parts of another state of the same plan."""
         self.parts += other.parts
-        merge_by_key(self.statistics, {s.key: s for s in other.statistics})
+        merge_all(self.statistics, other.statistics)
         self.rows = self.rows.join(other.rows)
-
-
-def merge_by_key(mine: Iterable[Statistic], others: dict[Hashable, Statistic]) -> None:
-    for statistic in mine:
-        statistic.merge(others[statistic.key])
 
 
 # Files -------------------------------------------------------------------------------------------
@@ -137,7 +132,7 @@ def read_second(stored: files.Stored, blanks: Sequence[Statistic]) -> SecondStat
 
 
 def _of_keys(
-    blanks: Sequence[Statistic], states: Sequence[tuple[Hashable, dict[str, Any]]]
+    blanks: Sequence[Statistic], states: Sequence[tuple[tuple[str, str], dict[str, Any]]]
 ) -> list[Statistic]:
     """Copies of blank statistics with the states saved under their keys."""
     known = dict(states)

@@ -159,7 +159,7 @@ def measure_reference(
         # Its norms are known, and those of healthy rows.
         statistics = [one for one in other.collect("first") if not isinstance(one, Norms)]
         other.reader.sift(statistics)
-        other.shared.add([*statistics, measurement.shared.find(Norms, "Norms")])
+        other.shared.add([*statistics, measurement.shared.find(Norms)])
         other.know_rows()
         if len(facts.kept) == facts.n:  # eight bytes a row that are the same
             other.facts = replace(other.facts, kept=facts.kept)

@@ -12,7 +12,7 @@ from embgeo.numerics.hubness import TIE, count_places
 from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
 
-KEY = ("top neighbors", "all rows")
+NAME = "all rows"
 #: Cosines in memory at a time for ties.
 HELD = 2**24
 
@@ -24,20 +24,21 @@ def find_all_neighbors(
 
     One more than requested, to detect ties of the last neighbor.
     """
-    if KEY not in shared.statistics:
+    found = shared.get(TopNeighbors, NAME)
+    if found is None:
         k = options.neighbors + 1
         parts = [
-            (found.neighbors, found.cosines)
-            for found in reader.sweep(
-                lambda block: TopNeighbors(KEY[1], block.index, block.unit, k),
+            (part.neighbors, part.cosines)
+            for part in reader.sweep(
+                lambda block: TopNeighbors(NAME, block.index, block.unit, k),
                 facts.kept,
                 "neighbors of all rows",
             )
         ]
-        every = TopNeighbors(KEY[1], facts.kept, np.zeros((0, facts.d)), k)
-        every.neighbors, every.cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
-        shared.statistics[KEY] = every
-    return shared.find(TopNeighbors, KEY)
+        found = TopNeighbors(NAME, facts.kept, np.zeros((0, facts.d)), k)
+        found.neighbors, found.cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
+        shared.add([found])
+    return found
 
 
 def count_all_occurrences(

@@ -64,7 +64,7 @@ FEW_ROWS = f"fewer than {LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows lie together apart from the others"
 NO_DENSE = "no direction has many rows near it and few opposite to it"
-DENSE_KEY = ("angle to", "dense")
+DENSE = "dense"
 TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS, q.DENSE_EXCESS)
 OF_CLUMP = (
     q.CLUMP_ROWS,
@@ -93,15 +93,15 @@ def second(
         return []
     rows = rows_read(facts, options, shared)
     dense = find_dense_direction(reader.take_unit(rows)) if len(rows) else None
-    return [*shared.request_mean_angles(), *([] if dense is None else [AngleTo("dense", dense)])]
+    return [*shared.request_mean_angles(), *([] if dense is None else [AngleTo(DENSE, dense)])]
 
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     angles, norms = shared.mean_angles, shared.norms
     if angles is None:
         return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
-    has_dense = DENSE_KEY in shared.statistics
-    dense = shared.find(AngleTo, DENSE_KEY).values() if has_dense else None
+    to_dense = shared.get(AngleTo, DENSE)
+    dense = None if to_dense is None else to_dense.values()
     clump = find_clump(angles, norms, shared.hashes, dense)
     groups = group_by_kind(find_kinds(facts, facts.kept))
     scripts = []
@@ -165,7 +165,7 @@ def describe_tilt(clump: Clump, shared: SharedStatistics) -> Scalar:
     mean = shared.mean_direction
     if not clump.is_own or mean is None:
         return q.CLUMP_TILT.measured(0.0)
-    cosine = float(shared.find(AngleTo, DENSE_KEY).direction @ mean)
+    cosine = float(shared.find(AngleTo, DENSE).direction @ mean)
     return q.CLUMP_TILT.measured(float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))))
 
 

@@ -119,7 +119,7 @@ def measure_mean_cosines(facts: Facts, shared: SharedStatistics) -> list[Scalar]
         if count >= facts.d:
             values.append(quantity.undefined(f"there are only {facts.d} coordinates"))
             continue
-        reduced = shared.find(ReducedSums, "ReducedSums")
+        reduced = shared.find(ReducedSums)
         m = int(reduced.n[at])
         if m < 2:
             values.append(quantity.undefined("fewer than two rows have anything left"))
@@ -137,10 +137,10 @@ def measure_i1s(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
             values.append(quantity.undefined(f"there are only {facts.d} coordinates"))
         elif reason:
             values.append(quantity.undefined(reason))
-        elif shared.find(ReducedSums, "ReducedSums").n[at] < facts.m:
+        elif shared.find(ReducedSums).n[at] < facts.m:
             values.append(quantity.undefined("some rows have nothing left"))
         else:
-            log_z = shared.find(LogPartition, ("log partition", f"without {count}"))
+            log_z = shared.find(LogPartition, f"without {count}")
             i1, _ = compute_i1_i2(log_z.log_z_of_unit_rows())
             values.append(quantity.measured(i1, convention=CONVENTION))
     return values

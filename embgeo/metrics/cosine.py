@@ -26,7 +26,7 @@ from embgeo.metrics.row_sample import add_row_errors
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.pair_errors import LEAST_ROWS
 from embgeo.numerics.row_errors import RowError
-from embgeo.stats import Moments
+from embgeo.stats import Moments, PairSample
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -61,7 +61,7 @@ def compute(
     exact = compute_exact_values(shared.unit_moments)
     spread = (exact[0].value or 0.0, exact[1].value or 0.0)
     pairs, errors = compute_pair_values(
-        facts, options, reader, shared.norms, spread, shared.statistics.get("PairSample")
+        facts, options, reader, shared.norms, spread, shared.get(PairSample)
     )
     values: list[Value] = [
         *add_row_errors(exact, find_mean_errors(facts, shared, *spread), facts.listed),

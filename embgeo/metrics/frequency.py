@@ -45,8 +45,8 @@ def second(facts: Facts, options: Options) -> list[Statistic]:
 def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
     known = rank_by_frequency(facts, options)
     norms = shared.norms
-    classes = shared.find(GroupMoments, ("group moments", "class", "rows"))
-    bins = shared.find(GroupMoments, ("group moments", "bin", "unit"))
+    classes = shared.find(GroupMoments, "class")
+    bins = shared.find(GroupMoments, "bin")
     return [
         *compare_centroids(classes, known),
         *compare_norms(norms, known),

@@ -37,7 +37,6 @@ from embgeo.numerics.hubness import (
     share_among_equals,
     skewness,
 )
-from embgeo.stats import RowHashes
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -106,7 +105,7 @@ def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> 
         np.searchsorted(facts.kept, found.neighbors[:, :k]),
         np.asarray(found.cosines[:, :k], dtype=np.float32),
     )
-    hashes = shared.find(RowHashes, "RowHashes").values()
+    hashes = shared.hashes
     places = share_among_equals(
         np.asarray(np.searchsorted(facts.kept, near)),
         np.asarray(np.searchsorted(facts.kept, queries)),

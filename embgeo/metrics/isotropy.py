@@ -139,7 +139,7 @@ def draw_directions(facts: Facts, options: Options) -> FloatArray:
 def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
-    eigenvectors = shared.find(LogPartition, ("log partition", "eigenvectors"))
+    eigenvectors = shared.find(LogPartition, "eigenvectors")
     raw = eigenvectors.log_z(1.0)
     unit = eigenvectors.log_z(1.0 / float(shared.norms.mean()))
     gap, unsafe = measure_eigengap(shared.eigen, facts.m)
@@ -173,7 +173,7 @@ def find_errors(
     facts: Facts, options: Options, sample: RowSample
 ) -> dict[Quantity, RowError | None]:
     shared, found = sample.shared, find_covariance_errors(sample)
-    partition = shared.find(LogPartition, ("log partition", "eigenvectors"))
+    partition = shared.find(LogPartition, "eigenvectors")
     norms = np.linalg.norm(sample.rows, axis=1)
     longest, unit = float(shared.norms.max()), 1.0 / float(shared.norms.mean())
     raw, same = partition.log_z(1.0), np.ones(len(norms))
@@ -187,7 +187,7 @@ def find_errors(
         ratio = float(np.exp(log_z.min() - log_z.max()))
         found[quantity] = None if error is None else error.times(ratio)
     if options.random:
-        log_z = shared.find(LogPartition, ("log partition", "random")).log_z()
+        log_z = shared.find(LogPartition, "random").log_z()
         directions = draw_directions(facts, options)
         found[q.Z_RANDOM_STD] = find_random_error(sample, log_z, directions)
     return found
@@ -238,7 +238,7 @@ def measure_pair(
 def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in CENTERED]
-    log_z = shared.find(LogPartition, ("log partition", "centered")).log_z()
+    log_z = shared.find(LogPartition, "centered").log_z()
     _, unsafe = measure_eigengap(shared.eigen_centered, facts.m)
     convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ"
     return measure_pair(CENTERED, log_z, convention, unsafe)
@@ -258,7 +258,7 @@ def measure_eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
 
 
 def measure_random_directions(shared: SharedStatistics) -> list[Scalar]:
-    log_z = shared.find(LogPartition, ("log partition", "random")).log_z()
+    log_z = shared.find(LogPartition, "random").log_z()
     relative = np.exp(log_z - log_z.max())
     relative /= relative.mean()
     spread = float(relative.std(ddof=1))

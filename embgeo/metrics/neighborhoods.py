@@ -27,7 +27,7 @@ from embgeo.numerics.hubness import TIE
 from embgeo.numerics.local_dimension import USED, compute_inverse_dimensions, fit_two_nn
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
-from embgeo.stats import NearestDistances, RowHashes
+from embgeo.stats import NearestDistances
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -85,8 +85,7 @@ def draw_queries(facts: Facts, options: Options, rows: IntArray) -> IntArray:
 
 def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
     """The first of each group of equal rows, which are one point."""
-    hashes = shared.find(RowHashes, "RowHashes").values()
-    return np.asarray(facts.kept[np.sort(np.unique(hashes, return_index=True)[1])])
+    return np.asarray(facts.kept[np.sort(np.unique(shared.hashes, return_index=True)[1])])
 
 
 def compute(
@@ -204,7 +203,7 @@ def find_nearest(
 ) -> FloatArray:
     """Distances of the queries, or of all rows if requested."""
     if options.neighbors_of == "sample":
-        return np.asarray(shared.find(NearestDistances, "nearest distances").distances)
+        return np.asarray(shared.find(NearestDistances).distances)
     takes_part, shift = among(facts, rows), find_shift(shared)
     found = reader.sweep(
         lambda block: NearestDistances(block.index, block.rows, takes_part, NEAREST, shift),

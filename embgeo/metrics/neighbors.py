@@ -93,7 +93,7 @@ def compute(
     known = None if explain_absence(facts) else rank_by_frequency(facts, options)
     shown = choose_shown_rows(facts, options, known)
     ranked = any(others for _, others in options.asked)
-    closer = shared.find(CloserRows, "closer rows") if ranked else None
+    closer = shared.find(CloserRows) if ranked else None
     if known is None:
         tables = [make_neighbor_table(facts, found, shown, None, k)]
         return [*tables, make_rank_table(facts, closer, None)] if closer else [*tables]

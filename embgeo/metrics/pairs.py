@@ -37,7 +37,7 @@ def compute_pair_values(
     reader: RowReader,
     norms: FloatArray,
     spread: tuple[float, float],
-    ready: Statistic | None = None,
+    ready: PairSample | None = None,
 ) -> tuple[list[Value], PairErrors]:
     """Values over all pairs or a sample of pairs, and their errors over tokens.
 
@@ -60,11 +60,7 @@ def compute_pair_values(
         errors = errors_of_all(facts, options, reader, *spread)
         counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
         return summarize_histogram(counted, f"all {pairs:,} pairs"), errors
-    sample = (
-        ready
-        if isinstance(ready, PairSample)
-        else sample_pairs(facts, options, reader, norms, wanted)
-    )
+    sample = ready or sample_pairs(facts, options, reader, norms, wanted)
     drawn = draw_pairs(facts, options, wanted)
     errors = errors_of_sample(drawn, sample.in_order(), facts.m, *spread)
     looked_at = f"{wanted:,} of {pairs:,} pairs, drawn uniformly"

@@ -45,7 +45,7 @@ def compute(shared: SharedStatistics) -> list[Value]:
         ("svd2", shared.eigen, q.SVD2, q.SVD2_SHARE),
         ("pca2", shared.eigen_centered, q.PCA2, q.PCA2_SHARE),
     ):
-        xy = shared.find(Projection2, ("projection", name)).values()
+        xy = shared.find(Projection2, name).values()
         if quantity is q.PCA2 and shared.all_rows_equal:
             values.append(share.undefined(shared.all_rows_equal))
             continue

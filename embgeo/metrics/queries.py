@@ -34,7 +34,7 @@ def search_queries(facts: Facts, options: Options, reader: RowReader) -> list[To
 
 def find_searched(shared: SharedStatistics) -> TopNeighbors:
     """The statistic of `search_queries`."""
-    return shared.find(TopNeighbors, ("top neighbors", NAME))
+    return shared.find(TopNeighbors, NAME)
 
 
 def list_queries(facts: Facts, options: Options) -> IntArray:

@@ -76,8 +76,8 @@ def find_input_side(facts: Facts, shared: SharedStatistics) -> Side:
 
 def find_output_side(facts: Facts, options: Options, shared: SharedStatistics) -> Side | None:
     """The rows of the output matrix; None if the model is tied or has none."""
-    found = shared.statistics.get("OutputNorms")
-    if not isinstance(found, OutputNorms):
+    found = shared.get(OutputNorms)
+    if found is None:
         return None
     rows = facts.vocabulary
     norms = np.asarray(found.values())[np.searchsorted(found.index(), rows)]

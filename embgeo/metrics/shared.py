@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 
@@ -32,7 +32,6 @@ S = TypeVar("S")
 Spectrum = Literal["uncentered", "centered", "unit"]
 #: A mean row this many times longer than the deviations costs them four digits in sums of squares.
 LONG_MEAN = 100.0
-UNIT_MOMENTS = ("moments", "unit")
 
 
 def row_moments(facts: Facts, options: Options) -> Moments:
@@ -57,7 +56,7 @@ class SharedStatistics:
     """
 
     def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
-        self.statistics: dict[Hashable, Statistic] = {}
+        self.statistics: dict[tuple[str, str], Statistic] = {}
         #: Neighbors of the rows that a family has searched.
         self.nearest: NearestRows | None = None
         self._singular_values: dict[Spectrum, FloatArray] = {}
@@ -68,9 +67,9 @@ class SharedStatistics:
         """Add the statistics of a finished pass."""
         for statistic in statistics:
             self.statistics[statistic.key] = statistic
-            if self._frugal and statistic.key == UNIT_MOMENTS:
+            if self._frugal and isinstance(statistic, Moments) and statistic.name == "unit":
                 _ = self.unit_eigenvalues  # the last that needs the scatter
-                self.unit_moments.forget_scatter()
+                statistic.forget_scatter()
             elif self._frugal and isinstance(statistic, LogPartition):
                 statistic.forget_directions()
 
@@ -83,22 +82,23 @@ class SharedStatistics:
                 if not isinstance(statistic, PerRow) or isinstance(statistic, Norms | OutputNorms)
             }
 
-    def find(self, kind: type[S], key: Hashable) -> S:
-        """The statistic of a key; TypeError if it is of another kind."""
-        statistic = self.statistics[key]
-        if not isinstance(statistic, kind):
-            raise TypeError(f"{key!r} is {type(statistic).__name__}, not {kind.__name__}")
-        return statistic
+    def get(self, kind: type[S], name: str = "") -> S | None:
+        """The statistic of a class and a name; None if no pass made it."""
+        return cast("S | None", self.statistics.get((kind.__name__, name)))
+
+    def find(self, kind: type[S], name: str = "") -> S:
+        """Like `get`, for a statistic that was requested; KeyError without it."""
+        return cast(S, self.statistics[kind.__name__, name])
 
     @property
     def moments(self) -> Moments:
         """Mean and scatter of the rows."""
-        return self.find(Moments, ("moments", "rows"))
+        return self.find(Moments, "rows")
 
     @property
     def unit_moments(self) -> Moments:
         """Mean and scatter of the rows divided by their norms."""
-        return self.find(Moments, UNIT_MOMENTS)
+        return self.find(Moments, "unit")
 
     @cached_property
     def unit_eigenvalues(self) -> FloatArray:
@@ -108,12 +108,12 @@ class SharedStatistics:
     @property
     def norms(self) -> FloatArray:
         """Euclidean norms of the kept rows, shape (M,)."""
-        return np.asarray(self.find(Norms, "Norms").values())
+        return np.asarray(self.find(Norms).values())
 
     @property
     def hashes(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         """Hashes of the kept rows, shape (M,)."""
-        return self.find(RowHashes, "RowHashes").values()
+        return self.find(RowHashes).values()
 
     @property
     def mean_direction(self) -> FloatArray | None:
@@ -129,8 +129,8 @@ class SharedStatistics:
     @property
     def mean_angles(self) -> FloatArray | None:
         """Angles of the kept rows to the mean direction in radians; None if there is none."""
-        key = ("angle to", "mean")
-        return self.find(AngleTo, key).values() if key in self.statistics else None
+        angles = self.get(AngleTo, "mean")
+        return None if angles is None else angles.values()
 
     def request_mean_distances(self) -> list[Statistic]:
         """The statistic of the second pass that `mean_distances` reads."""
@@ -139,7 +139,7 @@ class SharedStatistics:
     @property
     def mean_distances(self) -> FloatArray:
         """Distances of the kept rows to the mean row, shape (M,)."""
-        return self.find(DistanceTo, ("distance to", "mean row")).values()
+        return self.find(DistanceTo, "mean row").values()
 
     @cached_property
     def all_rows_equal(self) -> str:
@@ -193,10 +193,9 @@ class SharedStatistics:
         return self._singular_values[of]
 
     def _decompose(self, of: Spectrum) -> FloatArray:
-        key, d = ("stacked qr", of), self.moments.d
-        if key in self.statistics:
-            sigma = np.linalg.svd(self.find(StackedQR, key).r, compute_uv=False)
-            return np.concatenate([sigma, np.zeros(d - len(sigma))])
+        if (qr := self.get(StackedQR, of)) is not None:
+            sigma = np.linalg.svd(qr.r, compute_uv=False)
+            return np.pad(sigma, (0, self.moments.d - len(sigma)))
         if of == "unit":
             return np.sqrt(self.unit_eigenvalues)
         return np.sqrt((self.eigen if of == "uncentered" else self.eigen_centered).values)

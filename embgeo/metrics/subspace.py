@@ -49,7 +49,7 @@ def make_qr(facts: Facts, without: IntArray | None = None) -> StackedQR:
 def compute(
     facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
 ) -> list[Value]:
-    qr = shared.find(StackedQR, ("stacked qr", "input|output"))
+    qr = shared.find(StackedQR, "input|output")
     # Damaged output rows, which are rare, are known only after all rows were read.
     dead = find_dead_output_rows(facts, options, shared)
     if len(dead) and reader.passes_absent:

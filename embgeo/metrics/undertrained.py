@@ -71,8 +71,8 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         if len(known):
             note += f"; {len(known):,} tokens known to be unused ({said}) are not listed"
         return tabulate(facts, shared.norms, INPUT_NORM, note, known)
-    key = ("angle after removal", "undertrained")
-    if key not in shared.statistics:
+    found = shared.get(AngleAfterRemoval, "undertrained")
+    if found is None:
         reason = (
             "the unused rows have no common direction"
             if len(known)
@@ -80,7 +80,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
             "0)"
         )
         return [Table(q.UNDERTRAINED, (*COLUMNS, DISTANCE), (), note=f"not defined: {reason}")]
-    angles = shared.find(AngleAfterRemoval, key).values()
+    angles = found.values()
     note = (
         f"tied: cosine distance to the mean of {len(known):,} unused tokens ({said}), which are "
         "not listed; smallest first"

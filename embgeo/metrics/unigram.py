@@ -49,7 +49,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     both = (q.MEAN_UNIGRAM_COSINE, q.FIRST_UNIGRAM_COSINE)
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in both]
-    along = shared.find(WeightedSum, ("weighted sum", NAME)).total
+    along = shared.find(WeightedSum, NAME).total
     if not float(np.abs(along).max()) > 0:
         reason = "the log counts do not vary along any direction"
         return [quantity.undefined(reason) for quantity in both]

@@ -71,8 +71,8 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         )
         return [quantity.undefined(reason) for quantity in QUANTITIES]
     p = weights[facts.kept]
-    moments = shared.find(Moments, ("moments", "weighted rows"))
-    total = shared.find(WeightedSum, ("weighted sum", NAME)).total
+    moments = shared.find(Moments, "weighted rows")
+    total = shared.find(WeightedSum, NAME).total
     scatter = moments.scatter
     variances = eigenvalues(scatter, facts.m)
     scatter += np.outer(moments.mean, moments.n * moments.mean)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask, WorkingArray
 from embgeo.stats.statistic import Statistic, concatenate
 
 #: Rows whose entries differ by less than this share of the largest one may be constant.
@@ -27,9 +27,6 @@ class Census(Statistic):
 
     STATE = ("largest", "_zero", "_nonfinite", "_flat", "_small", "_small_norms")
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
         self.largest = 0.0
         self._zero: list[IntArray] = []
@@ -38,28 +35,37 @@ class Census(Statistic):
         self._small: list[IntArray] = []
         self._small_norms: list[FloatArray] = []
 
-    def sift(self, index: IntArray, rows: WorkingArray) -> npt.NDArray[np.bool_]:
-        """Note the unusable rows; returns a mask of the usable ones."""
-        if not len(rows):
-            return np.zeros(0, dtype=bool)
-        # Both propagate NaN, so that two comparisons per entry suffice.
-        return self.sift_by_extremes(index, rows.max(axis=1), rows.min(axis=1))
+    def sift(
+        self, index: IntArray, high: WorkingArray, low: WorkingArray, takes_part: Mask
+    ) -> Mask:
+        """Note the unusable rows, and take them out of `takes_part`.
 
-    def sift_by_extremes(
-        self, index: IntArray, high: WorkingArray, low: WorkingArray
-    ) -> npt.NDArray[np.bool_]:
-        """Like `sift`, from the largest and the smallest entry of each row."""
+        Parameters
+        ----------
+        index : int array, shape (b,)
+        high, low : array, shape (b,)
+            Largest and smallest entry of each row; NaN for a row with one.
+        takes_part : bool array, shape (N,)
+            Rows of the matrix to look at.
+
+        Returns
+        -------
+        bool array, shape (b,)
+            The usable rows among those that took part.
+        """
         finite = np.isfinite(high) & np.isfinite(low)
-        good: npt.NDArray[np.bool_] = finite & ((high != 0) | (low != 0))
+        used = takes_part[index]
+        good: Mask = used & finite & ((high != 0) | (low != 0))
         if not good.all():
-            self._nonfinite.append(index[~finite])
-            self._zero.append(index[finite & ~good])
+            self._nonfinite.append(index[used & ~finite])
+            self._zero.append(index[used & finite & ~good])
         largest = np.maximum(high, -low)
         with np.errstate(invalid="ignore", over="ignore"):
             flat = good & (high - low <= FLAT * largest)
         if flat.any():
             self._flat.append(index[flat])
         self.largest = max(self.largest, float(largest[good].max(initial=0.0)))
+        takes_part[index] = good
         return good
 
     def leave_out(self, rows: IntArray, norms: FloatArray) -> None:
@@ -68,21 +74,15 @@ class Census(Statistic):
         self._small_norms.append(norms)
 
     def merge(self, other: Self) -> None:
-        self._zero += other._zero
-        self._nonfinite += other._nonfinite
-        self._flat += other._flat
-        self._small += other._small
-        self._small_norms += other._small_norms
-        self.largest = max(self.largest, other.largest)
+        largest = max(self.largest, other.largest)
+        super().merge(other)
+        self.largest = largest
 
     def renumber(self, by: int) -> Census:
         """The same rows with larger row numbers."""
-        other = self.blank()
-        other.largest = self.largest
-        other._zero = [rows + by for rows in self._zero]
-        other._nonfinite = [rows + by for rows in self._nonfinite]
-        other._flat = [rows + by for rows in self._flat]
-        other._small = [rows + by for rows in self._small]
+        other = copy(self)
+        for name in ("_zero", "_nonfinite", "_flat", "_small"):
+            setattr(other, name, [rows + by for rows in getattr(self, name)])
         other._small_norms = list(self._small_norms)
         return other
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -15,13 +16,14 @@ from embgeo.stats.statistic import Statistic
 CANCELLED = 1e-3
 
 
+@dataclass(eq=False)
 class GroupMoments(Statistic):
     """For each group n, mean and Σ‖x−μ‖², merged in centered form (Chan et al. 1979).
 
     Parameters
     ----------
     name : str
-        What the groups are (part of the key).
+        What the groups are.
     labels : int array, shape (N,)
         Group of every row of the matrix; negative: in none.
     groups, d : int
@@ -37,23 +39,16 @@ class GroupMoments(Statistic):
 
     STATE = ("n", "mean", "spread")
 
-    def __init__(
-        self, name: str, labels: IntArray, groups: int, d: int, of: Literal["rows", "unit"]
-    ) -> None:
-        self.name = name
-        self.labels = labels
-        self.of = of
-        self.shape = (groups, d)
-        self.clear()
+    name: str
+    labels: IntArray
+    groups: int
+    d: int
+    of: Literal["rows", "unit"]
 
     def clear(self) -> None:
-        self.n: FloatArray = np.zeros(self.shape[0])
-        self.mean: FloatArray = np.zeros(self.shape)
-        self.spread: FloatArray = np.zeros(self.shape[0])
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return ("group moments", self.name, self.of)
+        self.n: FloatArray = np.zeros(self.groups)
+        self.mean: FloatArray = np.zeros((self.groups, self.d))
+        self.spread: FloatArray = np.zeros(self.groups)
 
     def update(self, block: Block) -> None:
         if not len(block.index):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,36 @@ SINGLE_BOUND = 16.0
 PLAIN_BOUND = 300.0
 
 
-class LogPartition(Statistic):
+class LogSums(Statistic):
+    """Sums of exponentials relative to the running maximum `_top` of the exponents.
+
+    No exponent overflows. Further attributes of the state are sums of that kind, too.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_top", "_sum")
+    _top: FloatArray
+    _sum: FloatArray
+
+    def merge(self, other: Self) -> None:
+        self._join(*(getattr(other, name) for name in self.STATE))
+
+    def _join(self, top: FloatArray, *sums: FloatArray) -> None:
+        both = np.maximum(self._top, top)
+        if np.all(np.isneginf(both)):
+            return
+        with np.errstate(under="ignore"):
+            mine, theirs = np.exp(self._top - both), np.exp(top - both)
+            for name, other in zip(self.STATE[1:], sums, strict=True):
+                setattr(self, name, getattr(self, name) * mine + other * theirs)
+        self._top = both
+
+    def _log(self) -> FloatArray:
+        with np.errstate(divide="ignore"):  # of no rows, Z is 0
+            return np.asarray(self._top + np.log(self._sum))
+
+
+@dataclass(eq=False)
+class LogPartition(LogSums):
     """log Z at each column a of `directions`, and at −a, in the log domain.
 
     Parameters
@@ -44,45 +74,35 @@ class LogPartition(Statistic):
         Upper bound of |scale·⟨w − shift, a⟩|. Up to `SINGLE_BOUND`, rows stored in float32 or less
         are multiplied in float32; up to `PLAIN_BOUND`, exponentials need no common factor; beyond,
         everything is in float64 and relative to the largest exponent.
-
-    Notes
-    -----
-    State is the running maximum of the exponents and the sum of exponentials relative to it, so
-    that no norm overflows.
     """
 
-    STATE = ("_top", "_sum")
+    name: str
+    directions: FloatArray
+    scales: tuple[float, ...] = (1.0,)
+    shift: FloatArray | None = None
+    bound: float = np.inf
+    single: npt.NDArray[np.float32] | None = None
+    rotation: BlockRotation | None = None
+    unit_rows: bool = False
+    zeroed: IntArray | None = None
+    #: Product of `shift` with the directions.
+    offset: FloatArray | None = field(init=False)
 
-    def __init__(
-        self,
-        name: str,
-        directions: FloatArray,
-        scales: tuple[float, ...] = (1.0,),
-        shift: FloatArray | None = None,
-        bound: float = np.inf,
-        single: npt.NDArray[np.float32] | None = None,
-        rotation: BlockRotation | None = None,
-        unit_rows: bool = False,
-        zeroed: IntArray | None = None,
-    ) -> None:
-        self.name = name
-        self.directions = directions
-        self.scales = tuple(map(float, scales))
-        self.offset = None if shift is None else shift @ directions
-        self.in_single, self.bounded = bound <= SINGLE_BOUND, bound <= PLAIN_BOUND
-        self.single = directions.astype(np.float32) if single is None else single
-        self.rotation = rotation
-        self.unit_rows, self.zeroed = unit_rows, zeroed
+    def __post_init__(self) -> None:
+        self.offset = None if self.shift is None else self.shift @ self.directions
+        if self.single is None:
+            self.single = self.directions.astype(np.float32)
         self.clear()
 
     def clear(self) -> None:
         shape = (len(self.scales) + self.unit_rows, 2, self.directions.shape[1])
-        self._top: FloatArray = np.full(shape, -np.inf)
-        self._sum: FloatArray = np.zeros(shape)
+        self._top = np.full(shape, -np.inf)
+        self._sum = np.zeros(shape)
 
     @property
-    def key(self) -> tuple[str, str]:
-        return ("log partition", self.name)
+    def bounded(self) -> bool:
+        """Whether exponentials need no common factor."""
+        return self.bound <= PLAIN_BOUND
 
     def update(self, block: Block) -> None:
         if not len(block.index):
@@ -97,7 +117,7 @@ class LogPartition(Statistic):
     def _multiply(self, block: Block) -> tuple[Backend, Array]:
         """⟨w_i, a⟩, shape (b, k), in the precision that the bound allows, and its backend."""
         backend, dtype = block.backend, block.stored.dtype
-        if not self.in_single:
+        if self.bound > SINGLE_BOUND:
             return block.wide, block.rows @ block.wide.constant(self.directions)
         # Many small products, as a rotation takes, cost a device more than a whole one.
         whole = self.rotation is not None and backend is not HOST
@@ -159,18 +179,6 @@ class LogPartition(Statistic):
         inverse = np.divide(1.0, norms, out=np.zeros(len(norms)), where=norms > 0.0)
         return [backend.put(inverse, dtype or backend.xp.float64)[:, None]]
 
-    def merge(self, other: Self) -> None:
-        self._join(other._top, other._sum)
-
-    def _join(self, top: FloatArray, total: FloatArray) -> None:
-        both = np.maximum(self._top, top)
-        if np.all(np.isneginf(both)):
-            return
-        with np.errstate(under="ignore"):
-            mine, theirs = np.exp(self._top - both), np.exp(top - both)
-            self._sum = self._sum * mine + total * theirs
-        self._top = both
-
     def forget_directions(self) -> None:
         """Release the directions and keep the sums; no rows can be added afterwards."""
         self.directions, self.rotation = np.empty((0, 0)), None
@@ -178,12 +186,8 @@ class LogPartition(Statistic):
 
     def log_z(self, scale: float = 1.0) -> FloatArray:
         """log Z: row 0 at the directions, row 1 at their negatives; k columns."""
-        return self._log(self.scales.index(scale))
+        return np.asarray(self._log()[self.scales.index(scale)])
 
     def log_z_of_unit_rows(self) -> FloatArray:
         """log Z of the rows divided by their norms."""
-        return self._log(-1)
-
-    def _log(self, at: int) -> FloatArray:
-        with np.errstate(divide="ignore"):  # of no rows, Z is 0
-            return np.asarray(self._top[at] + np.log(self._sum[at]))
+        return np.asarray(self._log()[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ COLUMN_ENTRIES = 2**21
 NARROW = 0.05
 
 
+@dataclass(eq=False)
 class Moments(Statistic):
     """n, mean and Σ(x−μ)(x−μ)ᵀ, merged in centered form.
 
@@ -49,18 +51,10 @@ class Moments(Statistic):
 
     STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept")
 
-    def __init__(
-        self,
-        d: int,
-        of: Literal["rows", "unit"] = "rows",
-        single: bool = False,
-        weights: FloatArray | None = None,
-    ) -> None:
-        self.d = d
-        self.of = of
-        self.single = single
-        self.weights = weights
-        self.clear()
+    d: int
+    of: Literal["rows", "unit"] = "rows"
+    single: bool = False
+    weights: FloatArray | None = None
 
     def clear(self) -> None:
         # Diagonal, sum of squares and value along the mean row, after `forget_scatter`.
@@ -73,8 +67,8 @@ class Moments(Statistic):
         self._recent_blocks = 0
 
     @property
-    def key(self) -> tuple[str, str]:
-        return ("moments", self.of if self.weights is None else f"weighted {self.of}")
+    def name(self) -> str:
+        return self.of if self.weights is None else f"weighted {self.of}"
 
     def update(self, block: Block) -> None:
         if not len(block.index):

@@ -70,19 +70,26 @@ def compute_pairs(backend: Backend, count: int, d: int, work: Callable[[slice], 
 
 
 def keep_best(
-    backend: Backend, query: Array, rows: Array, scores: Array, queries: int, k: int
-) -> tuple[Array, Array]:
-    """The k best (score falling, then row rising) of each query, shapes (queries, k).
+    backend: Backend, best: tuple[Array, Array], query: Array, rows: Array, scores: Array
+) -> None:
+    """Add further rows to the k best of each query, in place: score falling, then row rising.
 
     Parameters
     ----------
+    best : two arrays, shape (queries, k)
+        Rows and scores; of a query without new rows they are unchanged.
     query, rows, scores : arrays, shape (c,)
-        At least k entries for each of the queries, which are numbered from 0.
     """
-    xp = backend.xp
+    xp, (best_rows, best_scores) = backend.xp, best
+    k = best_scores.shape[1]
+    touched, place = xp.unique_inverse(query)
+    mine = backend.put(np.repeat(np.arange(len(touched)), k))
+    query = xp.concat([mine, place])
+    rows = xp.concat([xp.reshape(best_rows[touched], (-1,)), rows])
+    scores = xp.concat([xp.reshape(best_scores[touched], (-1,)), scores])
     order = xp.argsort(rows, stable=True)
     order = order[xp.argsort(-scores[order], stable=True)]
     order = order[xp.argsort(query[order], stable=True)]
-    first = xp.searchsorted(query[order], backend.put(np.arange(queries)))
+    first = xp.searchsorted(query[order], backend.put(np.arange(len(touched))))
     taken = order[first[:, None] + backend.put(np.arange(k))]
-    return rows[taken], scores[taken]
+    best_rows[touched], best_scores[touched] = rows[taken], scores[taken]

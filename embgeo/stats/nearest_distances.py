@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -26,6 +27,7 @@ MORE = 2
 SINGLE_SQUARES = (1e-30, 1e30)
 
 
+@dataclass(eq=False)
 class NearestDistances(Statistic):
     """The k smallest Euclidean distances from each query to rows that take part.
 
@@ -50,27 +52,14 @@ class NearestDistances(Statistic):
 
     STATE = ("distances",)
 
-    def __init__(
-        self,
-        index: IntArray,
-        queries: Array,
-        takes_part: Mask,
-        k: int,
-        shift: FloatArray | None = None,
-    ) -> None:
-        self.index = index
-        self.queries = queries
-        self.takes_part = takes_part
-        self.k = k
-        self.shift = shift
-        self.clear()
+    index: IntArray
+    queries: Array
+    takes_part: Mask
+    k: int
+    shift: FloatArray | None = None
 
     def clear(self) -> None:
         self.distances: Array = np.full((len(self.index), self.k), np.inf)
-
-    @property
-    def key(self) -> str:
-        return "nearest distances"
 
     def update(self, block: Block) -> None:
         chosen = self.takes_part[block.index]
@@ -140,15 +129,9 @@ class NearestDistances(Statistic):
         self._join(HOST, every, other.distances.ravel())
 
     def _join(self, wide: Backend, query: Array, distances: Array) -> None:
-        """Merge further distances; queries without new ones are unchanged."""
         if not len(query):
             return
-        xp = wide.xp
-        self.distances = wide.put(self.distances)
-        touched, place = xp.unique_inverse(query)
-        mine = wide.put(np.repeat(np.arange(len(touched)), self.k))
-        every = xp.concat([xp.reshape(self.distances[touched], (-1,)), distances])
-        number = xp.concat([mine, place])
-        none = xp.zeros_like(number)
-        _, best = keep_best(wide, number, none, -every, len(touched), self.k)
-        self.distances[touched] = -best
+        nearness = -wide.put(self.distances)
+        rows = wide.xp.zeros_like(nearness), wide.xp.zeros_like(distances)  # which do not matter
+        keep_best(wide, (rows[0], nearness), query, rows[1], -distances)
+        self.distances = -nearness

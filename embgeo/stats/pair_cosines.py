@@ -22,9 +22,6 @@ class PairSample(Statistic):
 
     STATE = ("_values",)
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
         self._values: list[FloatArray] = []
 
@@ -37,9 +34,6 @@ class PairSample(Statistic):
         """Add every row of one block with every row of another, or each pair of a block once."""
         cosines = left.unit @ right.unit.T
         self.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines)
-
-    def merge(self, other: Self) -> None:
-        self._values += other._values
 
     def values(self) -> FloatArray:
         """All cosines, ascending."""
@@ -63,9 +57,6 @@ class PairHistogram(Statistic):
     """
 
     STATE = ("n", "positive", "lowest", "highest", "exp_sum", "counts")
-
-    def __init__(self) -> None:
-        self.clear()
 
     def clear(self) -> None:
         self.n = 0
@@ -122,12 +113,9 @@ class PairHistogram(Statistic):
         self.counts = counts
 
     def merge(self, other: Self) -> None:
-        self.n += other.n
-        self.positive += other.positive
-        self.lowest = min(self.lowest, other.lowest)
-        self.highest = max(self.highest, other.highest)
-        self.exp_sum += other.exp_sum
-        self.counts = self.counts + other.counts
+        ends = min(self.lowest, other.lowest), max(self.highest, other.highest)
+        super().merge(other)
+        self.lowest, self.highest = ends
 
     def quantile(self, q: float) -> float:
         """The q-quantile, good to half a bin (4e-6)."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from embgeo.core.arrays import Array
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
 
+@dataclass(eq=False)
 class PairedSums(Statistic):
     """Σ‖x‖², Σ‖y‖², Σ⟨x, y⟩, Σ‖y − x‖² and Σ⟨x, y⟩/(‖x‖‖y‖) over rows ``[x | y]``.
 
@@ -27,20 +29,14 @@ class PairedSums(Statistic):
 
     STATE = ("first", "second", "product", "difference", "cosines")
 
-    def __init__(self, p: int) -> None:
-        self.p = p
-        self.clear()
+    p: int
 
     def clear(self) -> None:
-        self.first = 0.0
-        self.second = 0.0
-        self.product = 0.0
-        self.difference = 0.0
-        self.cosines = 0.0
+        self.first = self.second = self.product = self.difference = self.cosines = 0.0
 
     @property
-    def key(self) -> tuple[str, int]:
-        return ("paired sums", self.p)
+    def name(self) -> str:
+        return str(self.p)
 
     def update(self, block: Block) -> None:
         if not len(block.index):
@@ -52,11 +48,8 @@ class PairedSums(Statistic):
         cosines = products / (xp.sqrt(lengths) * xp.sqrt(others))
         # All before any is added, because a device without memory repeats the block.
         sums = [float(xp.sum(part)) for part in (lengths, others, products, apart, cosines)]
-        self.first += sums[0]
-        self.second += sums[1]
-        self.product += sums[2]
-        self.difference += sums[3]
-        self.cosines += sums[4]
+        for name, own in zip(self.STATE, sums, strict=True):
+            setattr(self, name, getattr(self, name) + own)
 
     def _measure(self, xp: Any, rows: Array) -> tuple[Array, Array, Array, Array]:
         """‖x‖², ‖y‖², ⟨x, y⟩ and ‖y − x‖² of each of the rows."""
@@ -66,10 +59,3 @@ class PairedSums(Statistic):
         squares = (xp.vecdot(part, part) for part in (x, y, change, x[:, both:], y[:, both:]))
         lengths, others, *apart = squares
         return lengths, others, xp.vecdot(x[:, :both], y[:, :both]), sum(apart)
-
-    def merge(self, other: Self) -> None:
-        self.first += other.first
-        self.second += other.second
-        self.product += other.product
-        self.difference += other.difference
-        self.cosines += other.cosines

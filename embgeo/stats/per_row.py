@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,6 @@ class PerRow(Statistic):
 
     STATE = ("_index", "_values")
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
         self._index: list[IntArray | range] = []
         self._values: list[npt.NDArray[Any]] = []
@@ -44,10 +42,6 @@ class PerRow(Statistic):
         """Add the values of these rows."""
         self._index.append(shorten(index))
         self._values.append(values)
-
-    def merge(self, other: Self) -> None:
-        self._index += other._index
-        self._values += other._values
 
     def state(self) -> dict[str, Any]:
         return {"_index": [np.asarray(part) for part in self._index], "_values": self._values}
@@ -112,6 +106,7 @@ class OutputNorms(PerRow):
             return block.wide.xp.sqrt(block.wide.xp.vecdot(block.paired, block.paired))
 
 
+@dataclass(eq=False)
 class RowHashes(PerRow):
     """A 64-bit hash of each row's stored bits; equal rows have equal hashes.
 
@@ -120,10 +115,13 @@ class RowHashes(PerRow):
     rows themselves.
     """
 
-    def __init__(self, d: int) -> None:
-        super().__init__()
-        words = np.random.default_rng(0x5EED).integers(0, 2**63, size=2 * d, dtype=np.uint64)
+    d: int
+    multipliers: npt.NDArray[np.uint64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        words = np.random.default_rng(0x5EED).integers(0, 2**63, size=2 * self.d, dtype=np.uint64)
         self.multipliers = words * np.uint64(2) + np.uint64(1)
+        self.clear()
 
     def compute(self, block: Block) -> npt.NDArray[np.uint64]:
         # Adding zero turns −0.0 into 0.0: rows that compare equal must hash equal.
@@ -138,24 +136,17 @@ class RowHashes(PerRow):
         return np.asarray(backend.to_host(backend.xp.concat(parts)).view(np.uint64))
 
 
+@dataclass(eq=False)
 class Projection2(PerRow):
     """Coordinates of rows on two axes, after subtracting `shift`; shape (M, 2).
 
     Only for the rows that `embgeo.core.listed_rows` chooses by a bound; None means all.
     """
 
-    def __init__(
-        self, name: str, axes: FloatArray, shift: FloatArray, bound: int | None = None
-    ) -> None:
-        super().__init__()
-        self.name = name
-        self.axes = axes
-        self.shift = shift
-        self.bound = bound
-
-    @property
-    def key(self) -> Hashable:
-        return ("projection", self.name)
+    name: str
+    axes: FloatArray
+    shift: FloatArray
+    bound: int | None = None
 
     def update(self, block: Block) -> None:
         if self.bound is not None:
@@ -169,6 +160,7 @@ class Projection2(PerRow):
         return block.wide.xp.stack(along, axis=1) - block.wide.put(self.shift @ self.axes)
 
 
+@dataclass(eq=False)
 class DistanceTo(PerRow):
     """Euclidean distance of each row to a point.
 
@@ -181,14 +173,8 @@ class DistanceTo(PerRow):
     point : float64 array, shape (d,)
     """
 
-    def __init__(self, name: str, point: FloatArray) -> None:
-        super().__init__()
-        self.name = name
-        self.point = point
-
-    @property
-    def key(self) -> Hashable:
-        return ("distance to", self.name)
+    name: str
+    point: FloatArray
 
     def compute(self, block: Block) -> Array:
         wide, xp = block.wide, block.wide.xp
@@ -204,20 +190,15 @@ class DistanceTo(PerRow):
         return distances
 
 
+@dataclass(eq=False)
 class AngleTo(PerRow):
     """Angle in radians between each row and a unit direction.
 
     Computed from the cosine, except near 0 and π, where arccos loses digits.
     """
 
-    def __init__(self, name: str, direction: FloatArray) -> None:
-        super().__init__()
-        self.name = name
-        self.direction = direction
-
-    @property
-    def key(self) -> Hashable:
-        return ("angle to", self.name)
+    name: str
+    direction: FloatArray
 
     def compute(self, block: Block) -> Array:
         wide = block.wide
@@ -243,21 +224,16 @@ def angle_between(xp: Any, u: Array, v: Array) -> Array:
     return 2.0 * xp.atan2(apart, together)
 
 
+@dataclass(eq=False)
 class AngleAfterRemoval(PerRow):
     """Angle in radians to a unit direction, after one direction is removed from every row.
 
     A row along the removed direction has no angle afterwards and counts as orthogonal.
     """
 
-    def __init__(self, name: str, direction: FloatArray, removed: FloatArray) -> None:
-        super().__init__()
-        self.name = name
-        self.direction = direction
-        self.removed = removed
-
-    @property
-    def key(self) -> Hashable:
-        return ("angle after removal", self.name)
+    name: str
+    direction: FloatArray
+    removed: FloatArray
 
     def compute(self, block: Block) -> Array:
         wide, xp = block.wide, block.wide.xp

@@ -16,6 +16,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.numerics.eigen import Eigh
 from embgeo.stats import Census, PairHistogram, RowHashes
+from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import Block
 from embgeo.stats.resources import NARROW, Resources, shared_fold
 from embgeo.stats.statistic import Statistic, fold
@@ -122,13 +123,7 @@ class RowReader:
         census = Census()
         step = self.plan.block_rows
         for index, rows in self.matrix.blocks(start=start, stop=stop, step=step):
-            wanted = self.takes_part[index]
-            if wanted.all():
-                good = census.sift(index, rows)
-            else:
-                good = np.zeros(len(index), dtype=bool)
-                good[wanted] = census.sift(index[wanted], rows[wanted])
-            self.takes_part[index] = good
+            good = census.sift(index, *HOST.extremes(rows), self.takes_part)
             yield Block(index, rows) if good.all() else Block(index[good], rows[good])
         with self._lock:
             self.census.merge(census)

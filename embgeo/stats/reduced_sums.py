@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
 
+@dataclass(eq=False)
 class ReducedSums(Statistic):
     """Σ of the unit rows once the first 1, 3, … of the named coordinates are zeroed.
 
@@ -32,23 +33,22 @@ class ReducedSums(Statistic):
 
     STATE = ("n", "sums")
 
-    def __init__(self, coordinates: IntArray, counts: tuple[int, ...], d: int) -> None:
-        self.coordinates = coordinates
-        self.counts = counts
-        self._keep = np.ones((len(counts), d))
-        for at, count in enumerate(counts):
-            self._keep[at, coordinates[:count]] = 0.0
-        self.clear()
+    coordinates: IntArray
+    counts: tuple[int, ...]
+    d: int
 
     def clear(self) -> None:
         self.n: IntArray = np.zeros(len(self.counts), dtype=np.int64)
-        self.sums: FloatArray = np.zeros(self._keep.shape)
+        self.sums: FloatArray = np.zeros((len(self.counts), self.d))
 
     def update(self, block: Block) -> None:
         if not len(block.index):
             return
         wide, xp, unit = block.wide, block.wide.xp, block.unit
-        rest = unit * wide.put(self._keep[-1])
+        keep = np.ones(self.sums.shape)
+        for at, count in enumerate(self.counts):
+            keep[at, self.coordinates[:count]] = 0.0
+        rest = unit * wide.put(keep[-1])
         left = wide.to_host(xp.vecdot(rest, rest))
         named = np.square(wide.to_host(unit[:, self.coordinates.tolist()]))
         # What is left is summed up from below, never subtracted from above: nothing cancels.
@@ -57,8 +57,4 @@ class ReducedSums(Statistic):
         inverse = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
         sums = wide.to_host(wide.put(inverse) @ unit)
         self.n += alive.sum(axis=1)
-        self.sums += sums * self._keep
-
-    def merge(self, other: Self) -> None:
-        self.n += other.n
-        self.sums += other.sums
+        self.sums += sums * keep

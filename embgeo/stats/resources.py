@@ -13,7 +13,7 @@ import numpy as np
 
 from embgeo.numerics.blas_threads import blas_threads, limited
 from embgeo.stats.block import Block
-from embgeo.stats.statistic import Statistic, fold
+from embgeo.stats.statistic import Statistic, fold, merge_all
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -175,5 +175,4 @@ def shared_fold(
             raise
         # With BLAS still held back: threads that it wakes stay awake a while and are in the way.
         for own in copies[1:]:
-            for mine, other in zip(statistics, own, strict=True):
-                mine.merge(other)
+            merge_all(statistics, own)

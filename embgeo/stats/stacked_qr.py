@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
 
+@dataclass(eq=False)
 class StackedQR(Statistic):
     """R of the QR decomposition of the rows seen so far.
 
@@ -34,28 +36,15 @@ class StackedQR(Statistic):
 
     STATE = ("n", "r")
 
-    def __init__(
-        self,
-        name: str,
-        width: int,
-        of: Literal["rows", "unit", "paired"] = "rows",
-        shift: FloatArray | None = None,
-        without: IntArray | None = None,
-    ) -> None:
-        self.name = name
-        self.without = without
-        self.of = of
-        self.shift = shift
-        self.width = width
-        self.clear()
+    name: str
+    width: int
+    of: Literal["rows", "unit", "paired"] = "rows"
+    shift: FloatArray | None = None
+    without: IntArray | None = None
 
     def clear(self) -> None:
         self.n = 0
         self.r: Array = np.zeros((0, self.width))
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return ("stacked qr", self.name)
 
     def update(self, block: Block) -> None:
         rows, xp = block.unit if self.of == "unit" else block.rows, block.wide.xp

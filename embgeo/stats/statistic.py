@@ -9,7 +9,8 @@ device or on other machines, and can be saved and merged later.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,14 +20,16 @@ from embgeo.stats.backend.backend import Backend
 from embgeo.stats.block import Block
 
 
+@dataclass(eq=False)
 class Statistic:
     """A monoid over sets of rows; statistics of equal key are equal and computed once.
+
+    Its fields are the parameters, which its copies share.
 
     Attributes
     ----------
     STATE : tuple of str
-        Names of the attributes that `clear` sets and rows change. All other attributes are
-        parameters of the statistic and are shared by its copies.
+        Names of the attributes that `clear` sets and rows change.
     of_left_out : bool
         Whether it also reads the rows that are left out, such as damaged ones; only passes after
         the first one provide them.
@@ -41,9 +44,13 @@ class Statistic:
     STATE: ClassVar[tuple[str, ...]] = ()
     of_left_out: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        self.clear()
+
     @property
-    def key(self) -> Hashable:
-        return type(self).__name__
+    def key(self) -> tuple[str, str]:
+        """The name of the class, and that of the statistic if there may be several."""
+        return type(self).__name__, getattr(self, "name", "")
 
     def clear(self) -> None:
         """Reset to the identity: forget all rows."""
@@ -54,8 +61,12 @@ class Statistic:
         raise NotImplementedError
 
     def merge(self, other: Self) -> None:
-        """Add the rows of another statistic of the same key, on the host."""
-        raise NotImplementedError
+        """Add the rows of another statistic of the same key, on the host.
+
+        By default, every attribute of the state is a sum or a list.
+        """
+        for name in self.STATE:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def blank(self) -> Self:
         """A new identity with the same key."""
@@ -96,6 +107,12 @@ def fold(
             statistic.update(block)
         if progress is not None:
             progress(len(block.index))
+
+
+def merge_all(statistics: Sequence[Statistic], others: Sequence[Statistic]) -> None:
+    """Merge each statistic with the one of the same key, at the same place."""
+    for statistic, other in zip(statistics, others, strict=True):
+        statistic.merge(other)
 
 
 def concatenate(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

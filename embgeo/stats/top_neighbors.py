@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ def round_to_grid(xp: Any, cosines: Array) -> Array:
     return xp.round(cosines * GRID) / GRID
 
 
+@dataclass(eq=False)
 class TopNeighbors(Statistic):
     """The k rows of largest cosine for each query, the query's own row left out.
 
@@ -59,24 +61,16 @@ class TopNeighbors(Statistic):
 
     STATE = ("neighbors", "cosines")
 
-    def __init__(
-        self, name: str, index: IntArray, queries: Array, k: int, columns: slice | None = None
-    ) -> None:
-        self.name = name
-        self.index = index
-        self.queries = queries
-        self.k = k
-        self.columns = columns
-        self.clear()
+    name: str
+    index: IntArray
+    queries: Array
+    k: int
+    columns: slice | None = None
 
     def clear(self) -> None:
         shape = (len(self.index), self.k)
         self.neighbors: Array = np.full(shape, -1, dtype=np.int64)
         self.cosines: Array = np.full(shape, -np.inf)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return ("top neighbors", self.name)
 
     def update(self, block: Block) -> None:
         if not len(block.index) or not len(self.index):
@@ -124,23 +118,12 @@ class TopNeighbors(Statistic):
         self._join(HOST, query, other.neighbors[query, column], other.cosines[query, column])
 
     def _join(self, wide: Backend, query: Array, rows: Array, cosines: Array) -> None:
-        """Merge further rows; queries without new ones are unchanged."""
-        if not len(query):
-            return
-        xp = wide.xp
-        self.neighbors, self.cosines = wide.put(self.neighbors), wide.put(self.cosines)
-        touched, place = xp.unique_inverse(query)
-        mine = wide.put(np.repeat(np.arange(len(touched)), self.k))
-        self.neighbors[touched], self.cosines[touched] = keep_best(
-            wide,
-            xp.concat([mine, place]),
-            xp.concat([xp.reshape(self.neighbors[touched], (-1,)), rows]),
-            xp.concat([xp.reshape(self.cosines[touched], (-1,)), cosines]),
-            len(touched),
-            self.k,
-        )
+        if len(query):
+            self.neighbors, self.cosines = wide.put(self.neighbors), wide.put(self.cosines)
+            keep_best(wide, (self.neighbors, self.cosines), query, rows, cosines)
 
 
+@dataclass(eq=False)
 class CloserRows(Statistic):
     """How many rows are nearer to a query than a given row is: its rank is that plus one.
 
@@ -159,21 +142,13 @@ class CloserRows(Statistic):
 
     STATE = ("closer",)
 
-    def __init__(
-        self, index: IntArray, queries: FloatArray, others: IntArray, cosines: FloatArray
-    ) -> None:
-        self.index = index
-        self.queries = queries
-        self.others = others
-        self.cosines = cosines
-        self.clear()
+    index: IntArray
+    queries: FloatArray
+    others: IntArray
+    cosines: FloatArray
 
     def clear(self) -> None:
         self.closer: IntArray = np.zeros(len(self.index), dtype=np.int64)
-
-    @property
-    def key(self) -> str:
-        return "closer rows"
 
     def update(self, block: Block) -> None:
         if not len(block.index) or not len(self.index):
@@ -185,6 +160,3 @@ class CloserRows(Statistic):
         for own in (self.index, self.others):
             closer &= wide.put(own)[:, None] != rows
         self.closer = self.closer + wide.to_host(xp.count_nonzero(closer, axis=1))
-
-    def merge(self, other: Self) -> None:
-        self.closer = self.closer + other.closer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
 
+@dataclass(eq=False)
 class WeightedSum(Statistic):
     """Σ a_i w_i or Σ a_i ŵ_i over the rows.
 
@@ -30,19 +32,13 @@ class WeightedSum(Statistic):
 
     STATE = ("total",)
 
-    def __init__(self, name: str, weights: FloatArray, d: int, of: Literal["rows", "unit"]) -> None:
-        self.name = name
-        self.of = of
-        self.weights = weights
-        self.d = d
-        self.clear()
+    name: str
+    weights: FloatArray
+    d: int
+    of: Literal["rows", "unit"]
 
     def clear(self) -> None:
         self.total: FloatArray = np.zeros(self.d)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return ("weighted sum", self.name)
 
     def update(self, block: Block) -> None:
         if len(block.index):
@@ -52,6 +48,3 @@ class WeightedSum(Statistic):
             elif self.of == "unit":
                 rows = block.unit
             self.total = self.total + block.wide.to_host(weights @ rows)
-
-    def merge(self, other: Self) -> None:
-        self.total = self.total + other.total

@@ -164,7 +164,8 @@ def feed(statistic, index, rows):
     if getattr(statistic, "bounded", False):
         rows = rows * 1e-4  # the largest of all rows keeps within what was promised
     if isinstance(statistic, Census):
-        statistic.sift(index, rows)
+        every = np.ones(int(index.max(initial=0)) + 1, dtype=bool)
+        statistic.sift(index, rows.max(axis=1), rows.min(axis=1), every)
     elif isinstance(statistic, PairSample | PairHistogram):
         statistic.add(Block(index, rows).unit @ QUERIES.T)
     else:

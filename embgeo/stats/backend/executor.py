@@ -19,7 +19,7 @@ from embgeo.stats.backend.torch import TorchBackend
 from embgeo.stats.block import Block
 from embgeo.stats.census import Census
 from embgeo.stats.pair_cosines import PairHistogram
-from embgeo.stats.statistic import Statistic
+from embgeo.stats.statistic import Statistic, merge_all
 
 S = TypeVar("S", bound=Statistic)
 
@@ -99,13 +99,7 @@ class DeviceExecutor:
         """First pass: note unusable rows, feed the others to the statistics."""
 
         def keep(block: Block) -> Mask:
-            index = block.index
-            wanted = self.takes_part[index]
-            high, low = self.backend.extremes(block.stored)
-            good = np.zeros(len(index), dtype=bool)
-            good[wanted] = census.sift_by_extremes(index[wanted], high[wanted], low[wanted])
-            self.takes_part[index] = good
-            return good
+            return census.sift(block.index, *self.backend.extremes(block.stored), self.takes_part)
 
         with self._guard():
             merge_all(
@@ -299,9 +293,3 @@ def cut(blocks: Iterable[Block], rows: int) -> list[Block]:
         for block in blocks
         for at in range(0, len(block.index), rows)
     ]
-
-
-def merge_all(statistics: Sequence[Statistic], others: Sequence[Statistic]) -> None:
-    """Merge each statistic with its other."""
-    for statistic, other in zip(statistics, others, strict=True):
-        statistic.merge(other)

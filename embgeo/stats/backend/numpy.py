@@ -27,10 +27,6 @@ class NumpyBackend(Backend):
     def to_host(self, array: Any) -> Any:
         return array
 
-    def slices(self, rows: int, width: int) -> list[slice]:
-        step = max(1, self.chunk // max(width, 1))
-        return [slice(start, start + step) for start in range(0, rows, step)]
-
     def sum64(self, array: WorkingArray) -> FloatArray:
         # Also runs of 256 summed in float32 would lose digits of Z that I2 of short rows needs.
         return np.asarray(array.sum(axis=0, dtype=np.float64))
