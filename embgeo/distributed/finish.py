@@ -61,7 +61,8 @@ def finish_after_one_round(
         )
     clock = Clock()
     measurement, notes = resume(plan, None, progress)
-    measurement.options = replace(measurement.options, row_errors=False)
+    quick = replace(measurement.options, row_errors=False)
+    measurement.facts = replace(measurement.facts, options=quick)
     needy = {f.FAMILY for f in measurement.families if needs_more(f, measurement)}
     missing = tuple(section for section in SECTIONS if section in needy)
     measurement.families = [f for f in measurement.families if f.FAMILY not in needy]

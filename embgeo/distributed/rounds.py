@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -29,7 +27,7 @@ from embgeo.distributed.rows import SeenNorms, StoredRows, read_norms
 from embgeo.distributed.states import FirstState, SecondState
 from embgeo.measure.passes import choose_families, distinct, open_rows
 from embgeo.metrics import Facts
-from embgeo.metrics.family import ask
+from embgeo.metrics.family import request_first
 from embgeo.stats import Census, Norms
 from embgeo.stats.block import Block
 from embgeo.stats.resources import Resources, shared_fold
@@ -105,9 +103,9 @@ def first_statistics(setup: MeasuringSetup) -> list[Statistic]:
 
     Families that may turn out to be absent when tokens and counts are known are included.
     """
-    source = SimpleNamespace(facts=Facts(1, setup.d), options=setup.options)
-    wanted = (s for f in choose_families(setup.sections) for s in ask(f, "first", source))
-    return distinct(chain([Norms()], wanted))
+    facts = Facts(1, setup.d, setup.options)
+    families = choose_families(setup.sections)
+    return distinct([Norms(), *(s for f in families for s in request_first(f, facts))])
 
 
 @dataclass(frozen=True, slots=True)

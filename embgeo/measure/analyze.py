@@ -183,7 +183,7 @@ def assemble(
     facts, hidden, matrix = measurement.facts, measurement.hidden, measurement.reader.matrix
     popular = None
     if any(f.FAMILY == "frequency" for f in measurement.families) and not explain_absence(facts):
-        popular = rank_by_frequency(facts, measurement.options).popular
+        popular = rank_by_frequency(facts).popular
     values = list(cut_influences(values, facts))
     listed = slice(None) if facts.listed is None else facts.listed
     kept = facts.kept[listed]

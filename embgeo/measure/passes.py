@@ -16,7 +16,7 @@ from embgeo.core.progress import Progress
 from embgeo.core.values import Value
 from embgeo.measure.damage import find_small_rows
 from embgeo.metrics import FAMILIES, SECTIONS, Facts, Family, SharedStatistics
-from embgeo.metrics.family import ask
+from embgeo.metrics.family import ask, request_first
 from embgeo.numerics.blas_threads import limited
 from embgeo.stats import Norms
 from embgeo.stats.reader import HiddenStates, RowReader
@@ -69,13 +69,16 @@ class Measurement:
     ) -> None:
         matrix = reader.matrix
         self.reader = reader
-        self.options = options
-        self.facts = Facts.of(matrix)
+        self.facts = Facts.of(matrix, options)
         self.hidden = None if matrix.hidden is None else HiddenStates(matrix.hidden)
         self.shared = SharedStatistics(reader.eigh, frugal)
         self.absent: dict[str, str] = {}
         self.families = choose_families(sections)
         self._leave_out_absent()
+
+    @property
+    def options(self) -> Options:
+        return self.facts.options
 
     def ask(self, family: Family, question: str) -> Any:
         """The answer of a family to one of `embgeo.metrics.family.QUESTIONS`."""
@@ -97,7 +100,7 @@ class Measurement:
     def first_pass(self) -> None:
         """Read all rows once, or twice if some are damaged; then `facts` knows the kept rows."""
         norms = Norms()
-        statistics = distinct([norms, *self.collect("first")])
+        statistics = distinct([norms, *self.request_first()])
         self.reader.sift(statistics)
         small = find_small_rows(norms, self.options.damaged_below)
         if len(small[0]):
@@ -126,6 +129,10 @@ class Measurement:
             self.reader.announce("second pass", self.facts.m)
             self.reader.fold(statistics)
         self.shared.add(statistics)
+
+    def request_first(self) -> list[Statistic]:
+        """The statistics of the first pass that the families name."""
+        return distinct(s for family in self.families for s in request_first(family, self.facts))
 
     def collect(self, question: str) -> list[Statistic]:
         """Collect the statistics that the families request, each once."""

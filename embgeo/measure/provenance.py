@@ -159,7 +159,7 @@ def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:
 def describe_damage(measurement: Measurement) -> dict[str, Any]:
     """Describe damaged rows by kind, and name the special tokens among them."""
     facts = measurement.facts
-    output = find_output_side(facts, measurement.options, measurement.shared)
+    output = find_output_side(facts, measurement.shared)
     initial = find_initial_rows(facts.small_norms, facts.d)
     untrained = facts.small[initial.rows] if initial.is_certain else NO_ROWS
     damaged = set(facts.damaged.tolist()) - set(untrained.tolist())
@@ -193,8 +193,7 @@ def count_dead_output_rows(measurement: Measurement) -> int:
     """Count the kept rows that the subspace distance leaves out; 0 if it was not measured."""
     if not any(family.FAMILY == subspace.FAMILY for family in measurement.families):
         return 0
-    facts, options = measurement.facts, measurement.options
-    return len(find_dead_output_rows(facts, options, measurement.shared))
+    return len(find_dead_output_rows(measurement.facts, measurement.shared))
 
 
 def count_output_damage(facts: Facts, output: Side) -> int:

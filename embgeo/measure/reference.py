@@ -157,7 +157,7 @@ def measure_reference(
     other.families = [family for family in other.families if family in FAMILIES]
     with other.quiet():
         # Its norms are known, and those of healthy rows.
-        statistics = [one for one in other.collect("first") if not isinstance(one, Norms)]
+        statistics = [one for one in other.request_first() if not isinstance(one, Norms)]
         other.reader.sift(statistics)
         other.shared.add([*statistics, measurement.shared.find(Norms)])
         other.know_rows()

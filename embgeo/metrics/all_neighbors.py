@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.hubness import TIE, count_places
@@ -17,16 +16,14 @@ NAME = "all rows"
 HELD = 2**24
 
 
-def find_all_neighbors(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> TopNeighbors:
+def find_all_neighbors(facts: Facts, reader: RowReader, shared: SharedStatistics) -> TopNeighbors:
     """The k + 1 nearest rows of every kept row by cosine, searched once for all families.
 
     One more than requested, to detect ties of the last neighbor.
     """
     found = shared.get(TopNeighbors, NAME)
     if found is None:
-        k = options.neighbors + 1
+        k = facts.options.neighbors + 1
         parts = [
             (part.neighbors, part.cosines)
             for part in reader.sweep(
@@ -41,15 +38,13 @@ def find_all_neighbors(
     return found
 
 
-def count_all_occurrences(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> FloatArray:
+def count_all_occurrences(facts: Facts, reader: RowReader, shared: SharedStatistics) -> FloatArray:
     """How often each kept row is among the k nearest of another, shape (M,).
 
     Equally near rows that do not all fit share the remaining places.
     """
-    k = options.neighbors
-    found = find_all_neighbors(facts, options, reader, shared)
+    k = facts.options.neighbors
+    found = find_all_neighbors(facts, reader, shared)
     tied = found.cosines[:, k] >= found.cosines[:, k - 1] - TIE
     position = np.searchsorted(facts.kept, found.neighbors[~tied, :k])
     counts = np.bincount(position.ravel(), minlength=facts.m).astype(np.float64)

@@ -24,7 +24,6 @@ from itertools import zip_longest
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
-from embgeo.core.options import Options
 from embgeo.core.quantities import clump as q
 from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
@@ -77,21 +76,19 @@ OF_CLUMP = (
 )
 
 
-def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
+def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
     rows = find_distinct_rows(facts, shared)
     if len(rows) < LEAST:
         return NO_ROWS
     low, high = SAMPLE
     size = max(low, min(high, SAMPLE_ENTRIES // facts.d))
-    return sample_rows(rows, size, generator(options.seed, "dense direction"))
+    return sample_rows(rows, size, generator(facts.options.seed, "dense direction"))
 
 
-def second(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Statistic]:
+def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
     if shared.mean_direction is None:
         return []
-    rows = rows_read(facts, options, shared)
+    rows = rows_read(facts, shared)
     dense = find_dense_direction(reader.take_unit(rows)) if len(rows) else None
     return [*shared.request_mean_angles(), *([] if dense is None else [AngleTo(DENSE, dense)])]
 

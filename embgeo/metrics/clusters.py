@@ -19,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
@@ -43,19 +42,19 @@ REFERENCE_NOTE = "isotropic rows in clusters of the same sizes"
 ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_WITHIN_CLUSTERS, q.I1_WITHIN_CLUSTERS)
 
 
-def rows_read(facts: Facts, options: Options) -> IntArray:
+def rows_read(facts: Facts) -> IntArray:
     if facts.m < LEAST or facts.d < 2:
         return NO_ROWS
-    return sample_rows(facts.kept, SAMPLE, generator(options.seed, "clusters"))
+    return sample_rows(facts.kept, SAMPLE, generator(facts.options.seed, "clusters"))
 
 
-def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
-    rows = rows_read(facts, options)
+def compute(facts: Facts, reader: RowReader) -> list[Value]:
+    rows = rows_read(facts)
     if not len(rows):
         reason = f"fewer than {LEAST} rows" if facts.d > 1 else "d = 1: rows have two directions"
         return [quantity.undefined(reason) for quantity in ALL]
     unit = reader.take_unit(rows)
-    labels, scores = choose_clusters(unit, generator(options.seed, "centers"))
+    labels, scores = choose_clusters(unit, generator(facts.options.seed, "centers"))
     k = int(labels.max()) + 1
     partial = len(rows) < facts.m
     starts = f"{STARTS} random starts"
@@ -75,7 +74,7 @@ def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
     if k == 1 or not len(rest):
         reason = "no clusters were found" if k == 1 else "the rows of each cluster are equal"
         return [*values, *(quantity.undefined(reason) for quantity in ALL[2:])]
-    even = generator(options.seed, "isotropic clusters").standard_normal(unit.shape)
+    even = generator(facts.options.seed, "isotropic clusters").standard_normal(unit.shape)
     even /= np.linalg.norm(even, axis=1)[:, None]
     return [
         *values,

@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
@@ -45,24 +44,18 @@ def second(shared: SharedStatistics) -> list[Statistic]:
     return shared.request_mean_angles()
 
 
-def ahead(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Statistic]:
-    return sample_pairs_ahead(facts, options, reader, shared.norms)
+def ahead(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
+    return sample_pairs_ahead(facts, reader, shared.norms)
 
 
-def rows_read(facts: Facts, options: Options) -> IntArray:
-    return list_pair_rows(facts, options)
+def rows_read(facts: Facts) -> IntArray:
+    return list_pair_rows(facts)
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     exact = compute_exact_values(shared.unit_moments)
     spread = (exact[0].value or 0.0, exact[1].value or 0.0)
-    pairs, errors = compute_pair_values(
-        facts, options, reader, shared.norms, spread, shared.get(PairSample)
-    )
+    pairs, errors = compute_pair_values(facts, reader, shared.norms, spread, shared.get(PairSample))
     values: list[Value] = [
         *add_row_errors(exact, find_mean_errors(facts, shared, *spread), facts.listed),
         *compute_cone_values(facts, shared),

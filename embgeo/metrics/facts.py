@@ -1,4 +1,4 @@
-"""The facts about a matrix other than its entries."""
+"""The facts about a matrix other than its entries, and how it is measured."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.listed_rows import choose_bound, find_listed
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
+from embgeo.core.options import Options
 from embgeo.core.special import SpecialToken
 from embgeo.stats.reader import RowReader
 
@@ -21,10 +22,11 @@ NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Facts:
-    """Shape, labels and companions of a matrix, and which of its rows are kept."""
+    """Shape, labels and companions of a matrix, which of its rows are kept, and the options."""
 
     n: int
     d: int
+    options: Options = field(default_factory=Options)
     tokens: Sequence[str] | None = None
     frequency: Frequency | None = None
     #: Columns of the output projection of an untied model, or why there is none.
@@ -50,13 +52,14 @@ class Facts:
     kept: IntArray = field(default_factory=lambda: NO_ROWS)
 
     @classmethod
-    def of(cls, matrix: Matrix) -> Self:
+    def of(cls, matrix: Matrix, options: Options) -> Self:
         """The facts before any row is read."""
         finfo: Callable[[Any], Any] = ml_dtypes.finfo
         masked = np.concatenate([NO_ROWS, *matrix.masked.values()])
         return cls(
             n=matrix.n,
             d=matrix.d,
+            options=options,
             tokens=matrix.tokens,
             frequency=matrix.frequency,
             output_width=None if matrix.output is None else matrix.output.d,

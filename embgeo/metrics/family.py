@@ -8,8 +8,9 @@ from inspect import signature
 from typing import Any, Protocol
 
 from embgeo.core.values import Value
-from embgeo.metrics.facts import NO_ROWS
+from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import FIRST_PASS
+from embgeo.stats.statistic import Statistic
 
 
 class Family(Protocol):
@@ -36,8 +37,8 @@ class Family(Protocol):
     The functions take what they need by the names of their parameters:
 
     facts : Facts
-        Shape, labels and companions of the matrix; its kept rows after the first pass.
-    options : Options
+        Shape, labels and companions of the matrix, and the options; its kept rows after the first
+        pass.
     reader : RowReader
         After the first pass.
     shared : SharedStatistics
@@ -54,7 +55,6 @@ class Family(Protocol):
 #: The functions of a family with their defaults.
 QUESTIONS: dict[str, Callable[[], Any]] = {
     "absent": str,
-    "first": list,
     "ahead": list,
     "rows_read": lambda: NO_ROWS,
     "second": list,
@@ -62,14 +62,13 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
 }
 
 
-def ask(family: Family, question: str, source: Any) -> Any:
-    """Call a function of a family with the attributes of `source` that its parameters name.
+def request_first(family: Family, facts: Facts) -> list[Statistic]:
+    """The statistics that `FIRST` of a family names."""
+    return [FIRST_PASS[name](facts) for name in getattr(family, "FIRST", ())]
 
-    "first" gives the statistics that `FIRST` names.
-    """
-    if question == "first":
-        names = getattr(family, "FIRST", ())
-        return [FIRST_PASS[name](source.facts, source.options) for name in names]
+
+def ask(family: Family, question: str, source: Any) -> Any:
+    """Call a function of a family with the attributes of `source` that its parameters name."""
     function = getattr(family, question, QUESTIONS[question])
     if function is QUESTIONS[question]:
         return function()

@@ -19,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Column, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
@@ -34,16 +33,16 @@ FIRST = ("norms", "unit moments")
 absent = explain_absence
 
 
-def second(facts: Facts, options: Options) -> list[Statistic]:
-    known = rank_by_frequency(facts, options)
+def second(facts: Facts) -> list[Statistic]:
+    known = rank_by_frequency(facts)
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
         GroupMoments("bin", known.bins(facts), BINS, facts.d, of="unit"),
     ]
 
 
-def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
-    known = rank_by_frequency(facts, options)
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    known = rank_by_frequency(facts)
     norms = shared.norms
     classes = shared.find(GroupMoments, "class")
     bins = shared.find(GroupMoments, "bin")

@@ -18,7 +18,6 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.nearest_rows import NearestRows
-from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.all_neighbors import count_all_occurrences
@@ -48,31 +47,29 @@ SHOWN = 10
 ASK_ALL = "only some of the rows are queries; --neighbors-of all takes every row"
 
 
-def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:
-    return [*search_queries(facts, options, reader)] if is_sampled(facts, options) else []
+def second(facts: Facts, reader: RowReader) -> list[Statistic]:
+    return [*search_queries(facts, reader)] if is_sampled(facts) else []
 
 
-def rows_read(facts: Facts, options: Options) -> IntArray:
-    if facts.m <= options.neighbors:
+def rows_read(facts: Facts) -> IntArray:
+    if facts.m <= facts.options.neighbors:
         return NO_ROWS
-    return list_queries(facts, options) if is_sampled(facts, options) else facts.kept
+    return list_queries(facts) if is_sampled(facts) else facts.kept
 
 
-def is_sampled(facts: Facts, options: Options) -> bool:
-    return len(draw_hub_queries(facts, options)) > 0
+def is_sampled(facts: Facts) -> bool:
+    return len(draw_hub_queries(facts)) > 0
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
-    k = options.neighbors
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+    k = facts.options.neighbors
     if facts.m <= k:
         reason = f"{facts.m} rows have no {k} neighbors each"
         return [quantity.undefined(reason) for quantity in QUANTITIES]
-    if is_sampled(facts, options):
-        return measure_sample(facts, options, shared)
-    if options.neighbors_of == "all":
-        occurrences = count_all_occurrences(facts, options, reader, shared)
+    if is_sampled(facts):
+        return measure_sample(facts, shared)
+    if facts.options.neighbors_of == "all":
+        occurrences = count_all_occurrences(facts, reader, shared)
     else:
         occurrences, near, cosines = count_occurrences(reader.take_unit(facts.kept), k)
         shared.nearest = NearestRows(np.arange(facts.m), near, cosines.astype(np.float32))
@@ -95,9 +92,9 @@ def compute(
 QUANTITIES = (q.HUBNESS, q.ANTIHUB_SHARE, q.ROBIN_HOOD)
 
 
-def measure_sample(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
+def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
     """Values from the neighbors of a sample of rows; equal rows share their places."""
-    k, queries = options.neighbors, draw_hub_queries(facts, options)
+    k, queries = facts.options.neighbors, draw_hub_queries(facts)
     found = find_searched(shared)
     near = found.neighbors[np.searchsorted(found.index, queries), :k]
     shared.nearest = NearestRows(

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics import sphere
@@ -75,7 +74,7 @@ SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
 SAMPLED_SIGNED = (q.I1_SAMPLED_MEAN_SIGN, q.I2_SAMPLED_MEAN_SIGN)
 
 
-def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Statistic]:
+def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     norms, mean = shared.norms, shared.moments.mean
     unit, bound = 1.0 / float(norms.mean()), bound_exponents(shared)
     centered = shared.eigen_centered.vectors.astype(np.float32)
@@ -90,8 +89,8 @@ def second(facts: Facts, options: Options, shared: SharedStatistics) -> list[Sta
             rotation=shared.rotation,
         )
     ]
-    if options.random:
-        wanted.append(LogPartition("random", draw_directions(facts, options), bound=bound))
+    if facts.options.random:
+        wanted.append(LogPartition("random", draw_directions(facts), bound=bound))
     if not shared.all_rows_equal:
         wanted.append(
             LogPartition(
@@ -121,24 +120,24 @@ def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -
     return np.inf if short or level > LONG_MEAN * typical else longest + level
 
 
-def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
+def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
     read = [
-        sphere.rows_read(facts, options, shared, SPHERE_LIMIT),
-        facts.kept[choose_rows(facts, options)],
+        sphere.rows_read(facts, shared, SPHERE_LIMIT),
+        facts.kept[choose_rows(facts)],
     ]
-    if options.isotropy_rows is not None:
-        read += samples(facts, options, options.isotropy_rows)
+    if facts.options.isotropy_rows is not None:
+        read += samples(facts, facts.options.isotropy_rows)
     return np.unique(np.concatenate(read))
 
 
-def draw_directions(facts: Facts, options: Options) -> FloatArray:
-    drawn = generator(options.seed, "random directions").standard_normal((facts.d, RANDOM_PAIRS))
+def draw_directions(facts: Facts) -> FloatArray:
+    drawn = generator(facts.options.seed, "random directions").standard_normal(
+        (facts.d, RANDOM_PAIRS)
+    )
     return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     eigenvectors = shared.find(LogPartition, "eigenvectors")
     raw = eigenvectors.log_z(1.0)
     unit = eigenvectors.log_z(1.0 / float(shared.norms.mean()))
@@ -155,23 +154,21 @@ def compute(
         *measure_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm", unsafe, unsigned),
         q.LOG_I1.measured(float(raw.min() - raw.max()), **by_basis(BOTH, unsafe)),
         gap,
-        *(measure_random_directions(shared) if options.random else []),
+        *(measure_random_directions(shared) if facts.options.random else []),
         *measure_covariance(shared),
         make_z_series(q.Z, raw),
         make_z_series(q.Z_UNIT, unit),
     ]
-    values += sphere.measure_sphere(facts, options, reader, shared, raw, SPHERE_LIMIT)
-    if options.isotropy_rows is not None:
-        values += measure_samples(facts, options, reader, options.isotropy_rows)
-    sample = take_sample(facts, options, reader, shared)
+    values += sphere.measure_sphere(facts, reader, shared, raw, SPHERE_LIMIT)
+    if facts.options.isotropy_rows is not None:
+        values += measure_samples(facts, reader, facts.options.isotropy_rows)
+    sample = take_sample(facts, reader, shared)
     if sample is None:
         return values
-    return add_row_errors(values, find_errors(facts, options, sample), sample.places)
+    return add_row_errors(values, find_errors(facts, sample), sample.places)
 
 
-def find_errors(
-    facts: Facts, options: Options, sample: RowSample
-) -> dict[Quantity, RowError | None]:
+def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | None]:
     shared, found = sample.shared, find_covariance_errors(sample)
     partition = shared.find(LogPartition, "eigenvectors")
     norms = np.linalg.norm(sample.rows, axis=1)
@@ -186,9 +183,9 @@ def find_errors(
     ):
         ratio = float(np.exp(log_z.min() - log_z.max()))
         found[quantity] = None if error is None else error.times(ratio)
-    if options.random:
+    if facts.options.random:
         log_z = shared.find(LogPartition, "random").log_z()
-        directions = draw_directions(facts, options)
+        directions = draw_directions(facts)
         found[q.Z_RANDOM_STD] = find_random_error(sample, log_z, directions)
     return found
 
@@ -325,19 +322,19 @@ def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:
     )
 
 
-def samples(facts: Facts, options: Options, rows: int) -> Iterator[IntArray]:
+def samples(facts: Facts, rows: int) -> Iterator[IntArray]:
     """The rows of each sample."""
-    rng = generator(options.seed, "isotropy runs")
-    for _ in range(options.isotropy_runs):
+    rng = generator(facts.options.seed, "isotropy runs")
+    for _ in range(facts.options.isotropy_runs):
         yield sample_rows(facts.kept, rows, rng)
 
 
-def measure_samples(facts: Facts, options: Options, reader: RowReader, rows: int) -> list[Value]:
+def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
     """Wang's protocol: isotropy of uniform samples of rows, with E recomputed for each."""
     table: list[tuple[float, float, float, float]] = []
-    for run, chosen in enumerate(samples(facts, options, rows), 1):
-        reader.announce(f"isotropy of samples, {run} of {options.isotropy_runs}", 2 * rows)
-        moments = row_moments(facts, options)
+    for run, chosen in enumerate(samples(facts, rows), 1):
+        reader.announce(f"isotropy of samples, {run} of {facts.options.isotropy_runs}", 2 * rows)
+        moments = row_moments(facts)
         reader.fold([moments], chosen)
         vectors = signed_eigen(moments.gram(), moments.mean, reader.eigh, moments.n).vectors
         partition = LogPartition("run", vectors)

@@ -46,13 +46,11 @@ SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 EVERY = (q.INTRINSIC_DIMENSION, q.INTRINSIC_DIMENSION_TRIMMED, q.LOCAL_DIMENSION)
 
 
-def second(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Statistic]:
+def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
     rows = find_distinct_rows(facts, shared)
-    if len(rows) < 3 or options.neighbors_of == "all":
+    if len(rows) < 3 or facts.options.neighbors_of == "all":
         return []
-    queries = draw_queries(facts, options, rows)
+    queries = draw_queries(facts, rows)
     return [
         NearestDistances(
             queries, reader.take(queries), among(facts, rows), NEAREST, find_shift(shared)
@@ -71,16 +69,16 @@ def among(facts: Facts, rows: IntArray) -> npt.NDArray[np.bool_]:
     return takes_part
 
 
-def rows_read(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
-    if options.neighbors_of == "all":
+def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
+    if facts.options.neighbors_of == "all":
         return facts.kept
-    return draw_queries(facts, options, find_distinct_rows(facts, shared))
+    return draw_queries(facts, find_distinct_rows(facts, shared))
 
 
-def draw_queries(facts: Facts, options: Options, rows: IntArray) -> IntArray:
+def draw_queries(facts: Facts, rows: IntArray) -> IntArray:
     low, high = QUERIES
     size = max(low, min(high, QUERY_ENTRIES // facts.d))
-    return sample_rows(rows, size, generator(options.seed, "intrinsic dimension"))
+    return sample_rows(rows, size, generator(facts.options.seed, "intrinsic dimension"))
 
 
 def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
@@ -88,24 +86,20 @@ def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
     return np.asarray(facts.kept[np.sort(np.unique(shared.hashes, return_index=True)[1])])
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     rows = find_distinct_rows(facts, shared)
     if len(rows) < 3:
         reason = f"{len(rows)} distinct rows have no two neighbors each"
         return [quantity.undefined(reason) for quantity in EVERY]
-    distances = find_nearest(facts, options, reader, shared, rows)
-    asked = rows if options.neighbors_of == "all" else draw_queries(facts, options, rows)
+    distances = find_nearest(facts, reader, shared, rows)
+    asked = rows if facts.options.neighbors_of == "all" else draw_queries(facts, rows)
     return [
-        *measure_two_nn(facts, options, distances, asked, len(rows)),
-        *measure_local(facts, options, distances, asked, len(rows)),
+        *measure_two_nn(facts, distances, asked, len(rows)),
+        *measure_local(facts, distances, asked, len(rows)),
     ]
 
 
-def measure_two_nn(
-    facts: Facts, options: Options, distances: FloatArray, asked: IntArray, rows: int
-) -> list[Value]:
+def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: int) -> list[Value]:
     """TwoNN by maximum likelihood, with an error from the spread of the ratios."""
     # Distances of very short rows may vanish, or be lost next to long rows.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,7 +129,7 @@ def measure_two_nn(
         + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
     )
     places = np.searchsorted(facts.kept, asked[finite])
-    trimmed = measure_trimmed(options, ratios, pair, rows)
+    trimmed = measure_trimmed(facts.options, ratios, pair, rows)
     return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places), trimmed]
 
 
@@ -165,9 +159,7 @@ def measure_trimmed(options: Options, ratios: FloatArray, pair: IntArray, rows: 
     )
 
 
-def measure_local(
-    facts: Facts, options: Options, distances: FloatArray, asked: IntArray, rows: int
-) -> list[Value]:
+def measure_local(facts: Facts, distances: FloatArray, asked: IntArray, rows: int) -> list[Value]:
     """The dimension around each query, over all of them and by class of frequency."""
     if rows <= NEAREST:
         return [q.LOCAL_DIMENSION.undefined(f"{rows} distinct rows have no {NEAREST} neighbors")]
@@ -187,7 +179,7 @@ def measure_local(
     )
     groups = {"all": np.ones(n, dtype=bool)}
     if not explain_absence(facts):
-        popular = rank_by_frequency(facts, options).popular[np.searchsorted(facts.kept, asked)]
+        popular = rank_by_frequency(facts).popular[np.searchsorted(facts.kept, asked)]
         groups |= {"popular": popular, "rare": ~popular}
     body: tuple[tuple[Cell, ...], ...] = tuple(
         (name, int(chosen.sum()), *map(float, np.quantile(1.0 / inverse[chosen], SHARES)))
@@ -199,10 +191,10 @@ def measure_local(
 
 
 def find_nearest(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics, rows: IntArray
+    facts: Facts, reader: RowReader, shared: SharedStatistics, rows: IntArray
 ) -> FloatArray:
     """Distances of the queries, or of all rows if requested."""
-    if options.neighbors_of == "sample":
+    if facts.options.neighbors_of == "sample":
         return np.asarray(shared.find(NearestDistances).distances)
     takes_part, shift = among(facts, rows), find_shift(shared)
     found = reader.sweep(

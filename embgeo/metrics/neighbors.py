@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Influence, Quantity, Table, Value
 from embgeo.metrics.all_neighbors import find_all_neighbors
@@ -46,15 +45,15 @@ BoolArray = npt.NDArray[np.bool_]
 FAMILY = "frequency"
 
 
-def absent(facts: Facts, options: Options) -> str:
-    return "" if options.asked else explain_absence(facts)
+def absent(facts: Facts) -> str:
+    return "" if facts.options.asked else explain_absence(facts)
 
 
-def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]:
-    if facts.m <= options.neighbors:
+def second(facts: Facts, reader: RowReader) -> list[Statistic]:
+    if facts.m <= facts.options.neighbors:
         return []
-    wanted: list[Statistic] = [*search_queries(facts, options, reader)]
-    index, others = find_asked_pairs(facts, options)
+    wanted: list[Statistic] = [*search_queries(facts, reader)]
+    index, others = find_asked_pairs(facts)
     if len(index):
         queries, targets = reader.take_unit(index), reader.take_unit(others)
         cosines = np.einsum("ij,ij->i", queries, targets)
@@ -62,27 +61,23 @@ def second(facts: Facts, options: Options, reader: RowReader) -> list[Statistic]
     return wanted
 
 
-def rows_read(facts: Facts, options: Options) -> IntArray:
-    if facts.m <= options.neighbors:
+def rows_read(facts: Facts) -> IntArray:
+    if facts.m <= facts.options.neighbors:
         return NO_ROWS
-    if options.neighbors_of == "all":
+    if facts.options.neighbors_of == "all":
         return facts.kept
-    return np.unique(
-        np.concatenate([list_queries(facts, options), *find_asked_pairs(facts, options)])
-    )
+    return np.unique(np.concatenate([list_queries(facts), *find_asked_pairs(facts)]))
 
 
-def find_asked_pairs(facts: Facts, options: Options) -> tuple[IntArray, IntArray]:
-    row = map_tokens_to_rows(facts) if options.asked else {}
-    pairs = [(row[token], row[other]) for token, others in options.asked for other in others]
+def find_asked_pairs(facts: Facts) -> tuple[IntArray, IntArray]:
+    row = map_tokens_to_rows(facts) if facts.options.asked else {}
+    pairs = [(row[token], row[other]) for token, others in facts.options.asked for other in others]
     flat = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return flat[:, 0], flat[:, 1]
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
-    k = options.neighbors
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+    k = facts.options.neighbors
     if facts.m <= k:
         reason = f"{facts.m} rows have no {k} neighbors each"
         return [
@@ -90,23 +85,21 @@ def compute(
             q.NEIGHBOR_RARITY_POPULAR.undefined(reason),
         ]
     found = find_searched(shared)
-    known = None if explain_absence(facts) else rank_by_frequency(facts, options)
-    shown = choose_shown_rows(facts, options, known)
-    ranked = any(others for _, others in options.asked)
+    known = None if explain_absence(facts) else rank_by_frequency(facts)
+    shown = choose_shown_rows(facts, known)
+    ranked = any(others for _, others in facts.options.asked)
     closer = shared.find(CloserRows) if ranked else None
     if known is None:
         tables = [make_neighbor_table(facts, found, shown, None, k)]
         return [*tables, make_rank_table(facts, closer, None)] if closer else [*tables]
     asked = (
-        find_all_neighbors(facts, options, reader, shared)
-        if options.neighbors_of == "all"
-        else found
+        find_all_neighbors(facts, reader, shared) if facts.options.neighbors_of == "all" else found
     )
     is_rare = known.labels(facts) == 0
-    popular, rare = draw_class_queries(facts, options, known)
+    popular, rare = draw_class_queries(facts, known)
     values: list[Value] = [
-        *measure_rarity(facts, options, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
-        *measure_rarity(facts, options, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
+        *measure_rarity(facts, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
+        *measure_rarity(facts, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
         make_neighbor_table(facts, found, shown, is_rare, k),
     ]
     return [*values, make_rank_table(facts, closer, is_rare)] if closer else values
@@ -114,7 +107,6 @@ def compute(
 
 def measure_rarity(
     facts: Facts,
-    options: Options,
     quantity: Quantity,
     found: TopNeighbors,
     queries: IntArray,
@@ -122,7 +114,7 @@ def measure_rarity(
     known: Popularity,
 ) -> list[Value]:
     """Mean share of rare neighbors, with the influence of tokens."""
-    k = options.neighbors
+    k = facts.options.neighbors
     near = found.neighbors[np.searchsorted(found.index, queries)]
     share = is_rare[near[:, :k]].mean(axis=1)
     rare = int((~known.popular).sum())

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Quantity
 from embgeo.metrics.facts import Facts
@@ -73,13 +72,11 @@ def errors_of_sample(
     return PairErrors(found, None if len(drawn.rows) == m else drawn.rows)
 
 
-def errors_of_all(
-    facts: Facts, options: Options, reader: RowReader, mean: float, std: float
-) -> PairErrors:
+def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> PairErrors:
     """Errors from the means of some rows over all their pairs."""
     if facts.m < LEAST_ROWS:
         return PairErrors({})
-    places = sample_rows(np.arange(facts.m), ROWS, generator(options.seed, "pair errors"))
+    places = sample_rows(np.arange(facts.m), ROWS, generator(facts.options.seed, "pair errors"))
     kernels = make_kernels(mean, std)
     step = max(1, HELD // facts.m)
 
@@ -87,7 +84,7 @@ def errors_of_all(
         """For each kernel and row: its mean over pairs, mean square and signed mean."""
         part = places[number * step : (number + 1) * step]
         cosines = compute_cosines(facts, reader, part)
-        drawn = generator(options.seed, f"pair signs {number}").integers(0, 2, cosines.shape)
+        drawn = generator(facts.options.seed, f"pair signs {number}").integers(0, 2, cosines.shape)
         signs = 2.0 * drawn - 1.0
         means = []
         for kernel in kernels.values():

@@ -7,7 +7,6 @@ from typing import TypeVar
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
@@ -33,7 +32,6 @@ LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 def compute_pair_values(
     facts: Facts,
-    options: Options,
     reader: RowReader,
     norms: FloatArray,
     spread: tuple[float, float],
@@ -44,63 +42,59 @@ def compute_pair_values(
     `spread` is the mean and standard deviation of the cosine over all pairs; `ready` is the sample
     if it was drawn ahead.
     """
-    if facts.m < 2 or options.pairs == 0:
+    if facts.m < 2 or facts.options.pairs == 0:
         reason = "a single row has no pairs" if facts.m < 2 else "no pairs were asked for"
         return [
             quantity.undefined(reason)
             for quantity in (q.POSITIVE_SHARE, q.CONE_APERTURE, q.UNIFORMITY)
         ], PairErrors({})
     pairs = facts.pairs
-    wanted = options.pairs
+    wanted = facts.options.pairs
     if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
-        errors = errors_of_all(facts, options, reader, *spread)
+        errors = errors_of_all(facts, reader, *spread)
         sample = visit_all_pairs(facts, reader, PairSample())
         return summarize_sample(sample, f"all {pairs:,} pairs", exact=True), errors
     if wanted is None:
-        errors = errors_of_all(facts, options, reader, *spread)
+        errors = errors_of_all(facts, reader, *spread)
         counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
         return summarize_histogram(counted, f"all {pairs:,} pairs"), errors
-    sample = ready or sample_pairs(facts, options, reader, norms, wanted)
-    drawn = draw_pairs(facts, options, wanted)
+    sample = ready or sample_pairs(facts, reader, norms, wanted)
+    drawn = draw_pairs(facts, wanted)
     errors = errors_of_sample(drawn, sample.in_order(), facts.m, *spread)
     looked_at = f"{wanted:,} of {pairs:,} pairs, drawn uniformly"
     return summarize_sample(sample, looked_at, exact=False), errors
 
 
-def sample_pairs_ahead(
-    facts: Facts, options: Options, reader: RowReader, norms: FloatArray
-) -> list[Statistic]:
+def sample_pairs_ahead(facts: Facts, reader: RowReader, norms: FloatArray) -> list[Statistic]:
     """The sample of `compute_pair_values`, if it takes a small one."""
-    wanted = options.pairs
+    wanted = facts.options.pairs
     if not wanted or wanted > MOST_AHEAD or wanted >= facts.pairs:
         return []
-    return [sample_pairs(facts, options, reader, norms, wanted)]
+    return [sample_pairs(facts, reader, norms, wanted)]
 
 
-def list_pair_rows(facts: Facts, options: Options) -> IntArray:
+def list_pair_rows(facts: Facts) -> IntArray:
     """Rows that `compute_pair_values` reads."""
-    if facts.m < 2 or options.pairs == 0:
+    if facts.m < 2 or facts.options.pairs == 0:
         return NO_ROWS
-    wanted = options.pairs
+    wanted = facts.options.pairs
     if wanted is None or facts.pairs <= wanted:
         return facts.kept
-    return np.asarray(facts.kept[np.unique(np.concatenate(draw_pairs(facts, options, wanted)))])
+    return np.asarray(facts.kept[np.unique(np.concatenate(draw_pairs(facts, wanted)))])
 
 
-def draw_pairs(facts: Facts, options: Options, count: int) -> tuple[IntArray, IntArray]:
+def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
     """Positions i ≠ j among the kept rows, uniform, with replacement."""
-    rng = generator(options.seed, "pairs")
+    rng = generator(facts.options.seed, "pairs")
     first = rng.integers(0, facts.m, size=count)
     second = rng.integers(0, facts.m - 1, size=count)
     second += second >= first
     return first, second
 
 
-def sample_pairs(
-    facts: Facts, options: Options, reader: RowReader, norms: FloatArray, count: int
-) -> PairSample:
+def sample_pairs(facts: Facts, reader: RowReader, norms: FloatArray, count: int) -> PairSample:
     """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
-    first, second = draw_pairs(facts, options, count)
+    first, second = draw_pairs(facts, count)
     step = max(1, 2**18 // facts.d)  # rows that stay in the cache
     # Whether products of rows neither overflow nor vanish.
     ordinary = norms.min() > 1e-75 and norms.max() < 1e75

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.metrics.facts import Facts
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
@@ -70,14 +69,14 @@ def explain_absence(facts: Facts) -> str:
     return ""
 
 
-def rank_by_frequency(facts: Facts, options: Options) -> Popularity:
+def rank_by_frequency(facts: Facts) -> Popularity:
     """Call only if `explain_absence` gives no reason."""
     if facts.frequency is None:
         raise ValueError("no counts")
     counts = facts.frequency.counts[facts.kept]
     order = np.lexsort((facts.kept, -counts))
     m = len(order)
-    share = options.popular_share
+    share = facts.options.popular_share
     size = min(max(1, round(share * m)), m - 1)
     popular = np.zeros(m, dtype=bool)
     popular[order[:size]] = True

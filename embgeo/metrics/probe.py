@@ -56,17 +56,20 @@ PENALTIES = np.logspace(-2, 5, 15)
 BoolArray = npt.NDArray[np.bool_]
 
 
-def rows_read(facts: Facts, options: Options) -> IntArray:
-    at, _ = choose_probe_rows(facts, options, rank_by_frequency(facts, options))
+def rows_read(facts: Facts) -> IntArray:
+    at, _ = choose_probe_rows(facts, rank_by_frequency(facts))
     return np.asarray(facts.kept[at])
 
 
-def compute(facts: Facts, options: Options, reader: RowReader) -> list[Value]:
-    known = rank_by_frequency(facts, options)
-    at, sample = choose_probe_rows(facts, options, known)
+def compute(facts: Facts, reader: RowReader) -> list[Value]:
+    known = rank_by_frequency(facts)
+    at, sample = choose_probe_rows(facts, known)
     popular, log_count = known.popular[at], known.log_count[at]
     rows = reader.take(facts.kept[at])
-    classes, lines = deal_class_folds(options, popular), deal_line_folds(options, len(rows))
+    classes, lines = (
+        deal_class_folds(facts.options, popular),
+        deal_line_folds(facts.options, len(rows)),
+    )
 
     def fit(number: int) -> Any:
         """One fold of the probe or of the regression; all folds share the threads."""
@@ -106,13 +109,13 @@ def join_folds(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray
     return whole
 
 
-def choose_probe_rows(facts: Facts, options: Options, known: Popularity) -> tuple[IntArray, str]:
+def choose_probe_rows(facts: Facts, known: Popularity) -> tuple[IntArray, str]:
     """Positions among the kept rows (all, or a sample with the same class shares), and a note."""
     m = len(known.order)
     most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // facts.d))
     if m <= most:
         return np.arange(m), f"all {m:,} tokens, {FOLDS} folds"
-    rng = generator(options.seed, "probe rows")
+    rng = generator(facts.options.seed, "probe rows")
     parts = []
     for group in (known.popular, ~known.popular):
         positions = np.flatnonzero(group)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.options import Options
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
@@ -24,12 +23,12 @@ SHOWN = 4
 NAME = "queries"
 
 
-def search_queries(facts: Facts, options: Options, reader: RowReader) -> list[TopNeighbors]:
+def search_queries(facts: Facts, reader: RowReader) -> list[TopNeighbors]:
     """The nearest rows of all queries, one more than requested; empty without queries."""
-    rows = list_queries(facts, options)
+    rows = list_queries(facts)
     if not len(rows):
         return []
-    return [TopNeighbors(NAME, rows, reader.take_unit(rows), options.neighbors + 1)]
+    return [TopNeighbors(NAME, rows, reader.take_unit(rows), facts.options.neighbors + 1)]
 
 
 def find_searched(shared: SharedStatistics) -> TopNeighbors:
@@ -37,36 +36,34 @@ def find_searched(shared: SharedStatistics) -> TopNeighbors:
     return shared.find(TopNeighbors, NAME)
 
 
-def list_queries(facts: Facts, options: Options) -> IntArray:
+def list_queries(facts: Facts) -> IntArray:
     """Rows of all queries, ascending."""
-    if facts.m <= options.neighbors:
+    if facts.m <= facts.options.neighbors:
         return NO_ROWS
-    rows = [draw_hub_queries(facts, options)]
-    known = None if explain_absence(facts) else rank_by_frequency(facts, options)
-    rows.append(choose_shown_rows(facts, options, known))
-    if known and options.neighbors_of == "sample":  # all rows are asked by themselves
-        rows += draw_class_queries(facts, options, known)
+    rows = [draw_hub_queries(facts)]
+    known = None if explain_absence(facts) else rank_by_frequency(facts)
+    rows.append(choose_shown_rows(facts, known))
+    if known and facts.options.neighbors_of == "sample":  # all rows are asked by themselves
+        rows += draw_class_queries(facts, known)
     return np.unique(np.concatenate(rows))
 
 
-def draw_hub_queries(facts: Facts, options: Options) -> IntArray:
+def draw_hub_queries(facts: Facts) -> IntArray:
     """A uniform sample of the rows; empty if every row is a query."""
-    if options.neighbors_of == "all" or facts.m <= max(ALL_ROWS, options.neighbors):
+    if facts.options.neighbors_of == "all" or facts.m <= max(ALL_ROWS, facts.options.neighbors):
         return NO_ROWS
-    return sample_rows(facts.kept, HUB_QUERIES, generator(options.seed, "hubness"))
+    return sample_rows(facts.kept, HUB_QUERIES, generator(facts.options.seed, "hubness"))
 
 
-def draw_class_queries(
-    facts: Facts, options: Options, known: Popularity
-) -> tuple[IntArray, IntArray]:
+def draw_class_queries(facts: Facts, known: Popularity) -> tuple[IntArray, IntArray]:
     """Rows of popular and rare queries, ascending, uniform within each class.
 
     They include the queries of hubs, and further rows if these are too few.
     """
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
-    if options.neighbors_of == "all":
+    if facts.options.neighbors_of == "all":
         return popular, rare
-    rng, hubs = generator(options.seed, "neighbor queries"), draw_hub_queries(facts, options)
+    rng, hubs = generator(facts.options.seed, "neighbor queries"), draw_hub_queries(facts)
     low, high = CLASS_QUERIES
     size = max(low, min(high, CLASS_ENTRIES // facts.d))
 
@@ -78,14 +75,14 @@ def draw_class_queries(
     return draw(popular), draw(rare)
 
 
-def choose_shown_rows(facts: Facts, options: Options, known: Popularity | None) -> IntArray:
+def choose_shown_rows(facts: Facts, known: Popularity | None) -> IntArray:
     """Rows whose neighbors are listed: requested tokens, or a few of each class."""
-    if options.asked:
+    if facts.options.asked:
         row = map_tokens_to_rows(facts)
-        return np.asarray([row[token] for token, _ in options.asked], dtype=np.int64)
+        return np.asarray([row[token] for token, _ in facts.options.asked], dtype=np.int64)
     if known is None:
         return NO_ROWS
-    rng = generator(options.seed, "shown neighbors")
+    rng = generator(facts.options.seed, "shown neighbors")
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
     return np.concatenate([sample_rows(popular, SHOWN, rng), sample_rows(rare, SHOWN, rng)])
 

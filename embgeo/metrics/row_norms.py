@@ -17,7 +17,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Quantity, Scalar, Value
 from embgeo.metrics.facts import Facts
@@ -45,12 +44,12 @@ def second(facts: Facts) -> list[Statistic]:
     return [OutputNorms()] if facts.output_width else []
 
 
-def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     values: list[Value] = [
         *describe_norms(find_input_side(facts, shared), INPUT, q.DAMAGED_GAP),
         *measure_long_rows(shared.norms, facts.d),
     ]
-    output = find_output_side(facts, options, shared)
+    output = find_output_side(facts, shared)
     if output is None:
         return values
     return [*values, *describe_norms(output, OUTPUT, q.OUTPUT_DAMAGED_GAP)]

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.values import Influence, Quantity, Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
@@ -30,13 +29,13 @@ ROWS_PER_DIMENSION = 3
 LEAST_EFFECTIVE = 20.0
 
 
-def choose_rows(facts: Facts, options: Options) -> IntArray:
+def choose_rows(facts: Facts) -> IntArray:
     """Positions of the sample among the kept rows; none if these are too few for d."""
-    if not options.row_errors or facts.m < ROWS_PER_DIMENSION * facts.d:
+    if not facts.options.row_errors or facts.m < ROWS_PER_DIMENSION * facts.d:
         return NO_ROWS
     low, high = ROWS
     size = max(low, min(high, ENTRIES // facts.d))
-    return sample_rows(np.arange(facts.m), size, generator(options.seed, "row errors"))
+    return sample_rows(np.arange(facts.m), size, generator(facts.options.seed, "row errors"))
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,9 @@ class RowSample:
         return RowsOfSpectrum(eigen.values[:rank], along, self.m)
 
 
-def take_sample(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> RowSample | None:
+def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> RowSample | None:
     """The sample; None if rows are too few, or if a few long rows would dominate it."""
-    places = choose_rows(facts, options)
+    places = choose_rows(facts)
     if not len(places):
         return None
     longest = float(shared.norms.max())

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
-from embgeo.core.options import Options
 from embgeo.core.special import RowState
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
@@ -74,7 +73,7 @@ def find_input_side(facts: Facts, shared: SharedStatistics) -> Side:
     return Side(rows, norms, damaged)
 
 
-def find_output_side(facts: Facts, options: Options, shared: SharedStatistics) -> Side | None:
+def find_output_side(facts: Facts, shared: SharedStatistics) -> Side | None:
     """The rows of the output matrix; None if the model is tied or has none."""
     found = shared.get(OutputNorms)
     if found is None:
@@ -82,13 +81,13 @@ def find_output_side(facts: Facts, options: Options, shared: SharedStatistics) -
     rows = facts.vocabulary
     norms = np.asarray(found.values())[np.searchsorted(found.index(), rows)]
     usable = np.isfinite(norms) & (norms > 0)
-    limit = find_norm_limit(norms, options.damaged_below)
+    limit = find_norm_limit(norms, facts.options.damaged_below)
     return Side(rows, norms, ~usable | (norms < limit))
 
 
-def find_dead_output_rows(facts: Facts, options: Options, shared: SharedStatistics) -> IntArray:
+def find_dead_output_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
     """Kept rows whose output row is damaged, but neither zero nor non-finite."""
-    output = find_output_side(facts, options, shared)
+    output = find_output_side(facts, shared)
     if output is None:
         return NO_ROWS
     small = output.damaged & np.isfinite(output.norms) & (output.norms > 0)

@@ -19,7 +19,6 @@ from typing import get_args
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.special import DAMAGED_STATES, RowState
 from embgeo.core.values import Cell, Table, Value
@@ -108,10 +107,8 @@ def rows_read(facts: Facts) -> IntArray:
     return facts.flat if facts.d > 1 else NO_ROWS
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
-    found = find_states(facts, options, reader, shared)
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+    found = find_states(facts, reader, shared)
     values: list[Value] = [
         q.DAMAGED_ROWS.measured(int(found.input.damaged.sum())),
         q.CONSTANT_ROWS.measured(len(found.constant)),
@@ -123,14 +120,12 @@ def compute(
     return [*values, tabulate(facts, found)] if len(found.notable) else values
 
 
-def find_states(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> RowStates:
+def find_states(facts: Facts, reader: RowReader, shared: SharedStatistics) -> RowStates:
     """The states of the rows of the vocabulary, after both passes."""
     return RowStates(
         facts,
         find_input_side(facts, shared),
-        find_output_side(facts, options, shared),
+        find_output_side(facts, shared),
         frozenset(find_constant_rows(facts, reader).tolist()),
         frozenset(find_mean_rows(facts, shared).tolist()),
     )

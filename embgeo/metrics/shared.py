@@ -10,7 +10,6 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.nearest_rows import NearestRows
-from embgeo.core.options import Options
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.block_rotation import BlockRotation, block_rotation
 from embgeo.numerics.eigen import Eigen, Eigh, eigenvalues, signed_eigen
@@ -34,17 +33,17 @@ Spectrum = Literal["uncentered", "centered", "unit"]
 LONG_MEAN = 100.0
 
 
-def row_moments(facts: Facts, options: Options) -> Moments:
+def row_moments(facts: Facts) -> Moments:
     """Mean and scatter of the rows, in the requested precision."""
-    return Moments(facts.d, single=options.precision == "float32")
+    return Moments(facts.d, single=facts.options.precision == "float32")
 
 
 #: The statistics of the first pass that families share, by the names in their `FIRST`.
-FIRST_PASS: dict[str, Callable[[Facts, Options], Statistic]] = {
-    "norms": lambda _facts, _options: Norms(),
-    "hashes": lambda facts, _options: RowHashes(facts.d),
+FIRST_PASS: dict[str, Callable[[Facts], Statistic]] = {
+    "norms": lambda _: Norms(),
+    "hashes": lambda facts: RowHashes(facts.d),
     "moments": row_moments,
-    "unit moments": lambda facts, _options: Moments(facts.d, of="unit"),
+    "unit moments": lambda facts: Moments(facts.d, of="unit"),
 }
 
 

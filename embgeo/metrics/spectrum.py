@@ -16,7 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Quantity, Scalar, Series, Value
 from embgeo.metrics.facts import Facts
@@ -46,13 +45,11 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     return [qr for values, qr in choices if values[-1] * GRAM_IS_ENOUGH < values[0]]
 
 
-def rows_read(facts: Facts, options: Options) -> IntArray:
-    return np.asarray(facts.kept[choose_rows(facts, options)])
+def rows_read(facts: Facts) -> IntArray:
+    return np.asarray(facts.kept[choose_rows(facts)])
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     sigma = shared.singular_values("uncentered")
     centered = shared.singular_values("centered")
     effective_rank, *others = summarize_spectrum(facts, sigma)
@@ -82,7 +79,7 @@ def compute(
         *others,
         q.MEAN_NORM_RATIO.measured(float(offset)),
     ]
-    sample = take_sample(facts, options, reader, shared)
+    sample = take_sample(facts, reader, shared)
     if sample is None:
         return values
     return add_row_errors(values, find_errors(sample, values), sample.places)

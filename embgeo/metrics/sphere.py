@@ -13,7 +13,6 @@ from itertools import count
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
@@ -43,24 +42,23 @@ class Extremes:
 
 def measure_sphere(
     facts: Facts,
-    options: Options,
     reader: RowReader,
     shared: SharedStatistics,
     log_z: FloatArray,
     limit: int,
 ) -> list[Value]:
-    if options.sphere is False:
+    if facts.options.sphere is False:
         return [q.I_SPHERE.undefined("left out on request")]
     if reader.passes_absent:
         return [q.I_SPHERE.undefined(reader.passes_absent)]
-    if is_too_large(facts, options, limit):
+    if is_too_large(facts, limit):
         return [
             q.I_SPHERE.undefined(
                 f"{facts.m * facts.d:.3g} entries are above {limit:.0e}, where each gradient step "
                 "costs a pass over the file; ask for it with --sphere"
             )
         ]
-    low, high = choose_starts(facts, options, reader, shared, log_z)
+    low, high = choose_starts(facts, reader, shared, log_z)
     found = search(facts, reader, low, high, float(shared.norms.max()))
     settled = found.agreeing >= AGREEING
     convention = (
@@ -84,13 +82,13 @@ def measure_sphere(
     ]
 
 
-def is_too_large(facts: Facts, options: Options, limit: int) -> bool:
-    return options.sphere is None and facts.m * facts.d > limit
+def is_too_large(facts: Facts, limit: int) -> bool:
+    return facts.options.sphere is None and facts.m * facts.d > limit
 
 
-def rows_read(facts: Facts, options: Options, shared: SharedStatistics, limit: int) -> IntArray:
+def rows_read(facts: Facts, shared: SharedStatistics, limit: int) -> IntArray:
     """Rows that the search starts from."""
-    if options.sphere is False or is_too_large(facts, options, limit):
+    if facts.options.sphere is False or is_too_large(facts, limit):
         return NO_ROWS
     return np.sort(find_longest_rows(facts, shared))
 
@@ -109,7 +107,6 @@ def find_longest_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
 
 def choose_starts(
     facts: Facts,
-    options: Options,
     reader: RowReader,
     shared: SharedStatistics,
     log_z: FloatArray,
@@ -119,7 +116,7 @@ def choose_starts(
     signed = np.hstack([shared.eigen.vectors, -shared.eigen.vectors])
     order = np.argsort(log_z.ravel(), kind="stable")
     longest = find_longest_rows(facts, shared)
-    drawn = generator(options.seed, "sphere").standard_normal((facts.d, half))
+    drawn = generator(facts.options.seed, "sphere").standard_normal((facts.d, half))
     drawn /= np.linalg.norm(drawn, axis=0)
     return (
         np.hstack([signed[:, order[:half]], drawn]),

@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import subspace as q
 from embgeo.core.values import Series, Value
 from embgeo.metrics.facts import Facts
@@ -46,12 +45,10 @@ def make_qr(facts: Facts, without: IntArray | None = None) -> StackedQR:
     return StackedQR("input|output", width, of="paired", without=without)
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     qr = shared.find(StackedQR, "input|output")
     # Damaged output rows, which are rare, are known only after all rows were read.
-    dead = find_dead_output_rows(facts, options, shared)
+    dead = find_dead_output_rows(facts, shared)
     if len(dead) and reader.passes_absent:
         rows = "1 damaged row" if len(dead) == 1 else f"{len(dead):,} damaged rows"
         reason = f"{rows} of the output matrix: {reader.passes_absent}"

@@ -37,7 +37,7 @@ OF_TAIL = (q.TAIL_EXPONENT, q.TAIL_DISTANCE, q.TAIL_P)
 EVERY = (q.NESUM, q.DECAY_SLOPE, *OF_CHANCE, *OF_TAIL)
 
 
-def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Value]:
+def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in EVERY]
     sigma = shared.singular_values("centered")
@@ -52,7 +52,7 @@ def compute(facts: Facts, options: Options, shared: SharedStatistics) -> list[Va
         q.NESUM.measured(float(relative.sum()), convention="centered"),
         slope,
         *compare_with_chance(relative, facts.m - 1, facts.d),
-        *measure_tail(positive, options),
+        *measure_tail(positive, facts.options),
     ]
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.special import RowState, SpecialToken
 from embgeo.core.values import Cell, Scalar, Table, Value
@@ -43,9 +42,7 @@ def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
     return np.concatenate([NO_ROWS, *list_candidates(facts, shared)]) if facts.special else NO_ROWS
 
 
-def compute(
-    facts: Facts, options: Options, reader: RowReader, shared: SharedStatistics
-) -> list[Value]:
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     values: list[Value] = [*compare_sizes(facts)]
     if facts.tied_as_configured is not None:
         values.append(q.TIED_AS_CONFIGURED.measured(float(facts.tied_as_configured)))
@@ -53,7 +50,7 @@ def compute(
     special = [one for one in facts.special if one.row is None or one.row in known]
     if not special:
         return values
-    found = find_states(facts, options, reader, shared)
+    found = find_states(facts, reader, shared)
     identical = find_identical(facts, reader, shared)
     damaged = sum(found.is_damaged(one.row) for one in special if one.row is not None)
     values.append(q.SPECIAL_DAMAGED_ROWS.measured(damaged))

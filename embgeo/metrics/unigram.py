@@ -20,7 +20,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Quantity, Scalar, Value
 from embgeo.metrics.facts import Facts
@@ -38,8 +37,8 @@ NAME = "log count"
 PENALTY = 0.01
 
 
-def second(facts: Facts, options: Options) -> list[Statistic]:
-    known = rank_by_frequency(facts, options)
+def second(facts: Facts) -> list[Statistic]:
+    known = rank_by_frequency(facts)
     weights = np.zeros(facts.n)
     weights[facts.kept] = known.log_count - known.log_count.mean()
     return [WeightedSum(NAME, weights, facts.d, of="rows")]

@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Scalar, Series, Value
 from embgeo.metrics.facts import Facts
@@ -42,11 +41,11 @@ QUANTITIES = (
 )
 
 
-def second(facts: Facts, options: Options) -> list[Statistic]:
+def second(facts: Facts) -> list[Statistic]:
     weights = find_weights(facts)
     if weights is None:
         return []
-    single = options.precision == "float32"
+    single = facts.options.precision == "float32"
     moments = Moments(facts.d, single=single, weights=weights)
     return [moments, WeightedSum(NAME, weights, facts.d, of="unit")]
 

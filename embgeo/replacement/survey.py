@@ -10,6 +10,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.special import RowState
 from embgeo.measure.damage import find_small_rows
@@ -64,7 +65,7 @@ def survey(matrix: Matrix, damaged_below: float | None, progress: Progress | Non
     norms[reader.census.zero] = 0.0
     healthy = reader.takes_part.copy()
     healthy[small] = False
-    facts = Facts.of(matrix)
+    facts = Facts.of(matrix, Options())
     kinds: tuple[tuple[RowState, IntArray], ...] = (
         ("zero", reader.census.zero),
         ("non-finite", reader.census.nonfinite),

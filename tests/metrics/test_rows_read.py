@@ -89,13 +89,12 @@ def test_without_further_passes_the_sphere_is_not_searched() -> None:
 
 PARAMETERS = {
     "facts": "Facts",
-    "options": "Options",
     "reader": "RowReader",
     "shared": "SharedStatistics",
     "hidden": "HiddenStates | None",
 }
 #: What is not known before the rows were read.
-LATE = {"first": {"reader", "shared"}, "absent": {"reader", "shared"}}
+LATE = {"absent": {"reader", "shared"}}
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__.rpartition(".")[2])
