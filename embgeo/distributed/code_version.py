@@ -6,6 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.version import VERSION
 
 #: Packages whose code decides what a state holds and how states merge.
@@ -19,6 +20,17 @@ def code_version() -> str:
     For example ``0.1.0+1f2e3d4c5b6a``.
     """
     return f"{VERSION}+{hash_code(Path(__file__).parents[1])}"
+
+
+def check_version(made_by: str, where: Path | str) -> None:
+    """Refuse states that another version of the code made."""
+    own = code_version()
+    if made_by != own:
+        raise UnreadableFile(
+            f"made by embgeo {made_by}, this is {own}",
+            where=where,
+            way_out="make and merge all states with one version",
+        )
 
 
 def hash_code(home: Path) -> str:

@@ -12,8 +12,9 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
+from embgeo.distributed.code_version import check_version
 from embgeo.distributed.finish import finish
-from embgeo.distributed.merging import add_rows, check_version, make_plan
+from embgeo.distributed.merging import add_rows, make_plan
 from embgeo.distributed.plans import MergePlan, extend_plan, leave_out_damaged, take_first
 from embgeo.distributed.rounds import SecondPassTask, make_task
 from embgeo.distributed.states import FirstState, SecondState
@@ -54,7 +55,7 @@ def analyze_through(
     """
     chosen = None if sections is None else tuple(sections)
     first = engine.first(chosen, options or Options(), reference)
-    check_version(first.setup, "the workers")
+    check_version(first.setup.embgeo, "the workers")
     known = described(make_plan(first))
     again = leave_out_damaged(known)
     if again.repeats_first:

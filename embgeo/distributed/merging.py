@@ -12,9 +12,9 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.source import NO_TOKENS, Source
 from embgeo.distributed import files
-from embgeo.distributed.code_version import code_version
+from embgeo.distributed.code_version import check_version
 from embgeo.distributed.part import MeasuringSetup, StatePart
-from embgeo.distributed.plans import MergePlan, read_plan
+from embgeo.distributed.plans import MergePlan
 from embgeo.distributed.rounds import first_statistics
 from embgeo.distributed.rows import StoredRows
 from embgeo.distributed.states import (
@@ -40,7 +40,7 @@ def merge_first(states: Sequence[files.Stored]) -> FirstState:
     UnreadableFile for a damaged state, or one whose setup differs from that of the first.
     """
     setup = read_setup(states[0])
-    check_version(setup, states[0].path)
+    check_version(setup.embgeo, states[0].path)
     for stored in states[1:]:
         if difference := read_setup(stored).difference(setup):
             raise files.refuse_state(stored.path, f"differs from {states[0].path} in {difference}")
@@ -52,17 +52,6 @@ def merge_first(states: Sequence[files.Stored]) -> FirstState:
         with reading(stored.path, "state"):
             whole.merge(state)
     return whole
-
-
-def check_version(setup: MeasuringSetup, where: Path | str) -> None:
-    """Refuse states that another version of the code made."""
-    own = code_version()
-    if setup.embgeo != own:
-        raise UnreadableFile(
-            f"made by embgeo {setup.embgeo}, this is {own}",
-            where=where,
-            way_out="make and merge all states with one version",
-        )
 
 
 def sort_by_first_row(states: Sequence[files.Stored], name: str) -> list[files.Stored]:
@@ -136,7 +125,7 @@ def merge_second(plan: MergePlan, identity: str, states: Sequence[files.Stored])
             merge_all(whole.statistics, state.statistics)
             rows.append(state.rows)
     check_cover(whole.parts, plan.matrix.n)
-    return replace(whole, rows=all_rows(rows))
+    return replace(whole, rows=StoredRows().join(*rows))
 
 
 def check_rows(rows: StoredRows, setup: MeasuringSetup) -> None:
@@ -146,15 +135,6 @@ def check_rows(rows: StoredRows, setup: MeasuringSetup) -> None:
         entries.shape[1:] != (setup.d,) or str(entries.dtype) != setup.dtype
     ):
         raise Damaged("it holds rows of another matrix")
-
-
-def all_rows(parts: Sequence[StoredRows]) -> StoredRows:
-    """Rows of consecutive parts in one array."""
-    some = [(rows.index, rows.entries) for rows in parts if rows.entries is not None]
-    if not some:
-        return StoredRows()
-    index, entries = zip(*some, strict=True)
-    return StoredRows(np.concatenate(index), np.concatenate(entries))
 
 
 def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
@@ -177,12 +157,6 @@ def find_plan(states: Sequence[files.Stored]) -> files.Stored:
             way_out="name the plan: embgeo merge plan.npz t*.npz",
         )
     return found
-
-
-def load_plan(stored: files.Stored) -> MergePlan:
-    plan = read_plan(stored)
-    check_version(plan.setup, stored.path)
-    return plan
 
 
 def label_plan(plan: MergePlan, source: Source) -> MergePlan:

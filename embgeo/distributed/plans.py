@@ -15,6 +15,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.values import Note
 from embgeo.distributed import files
+from embgeo.distributed.code_version import check_version
 from embgeo.distributed.part import MeasuringSetup, StatePart
 from embgeo.distributed.rows import (
     Fetch,
@@ -27,7 +28,6 @@ from embgeo.distributed.rows import (
 )
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.measure.checks import check_usable
-from embgeo.measure.damage import find_small_rows
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import SharedStatistics
 from embgeo.metrics.facts import NO_ROWS
@@ -180,7 +180,7 @@ def leave_out_damaged(plan: MergePlan) -> MergePlan:
     norms = next((s for s in plan.first if isinstance(s, Norms)), None)
     if norms is None or len(plan.census.small):  # they were found before
         return plan
-    rows, values = find_small_rows(norms, plan.setup.options.damaged_below)
+    rows, values = norms.find_small(plan.setup.options.damaged_below)
     if not len(rows):
         return plan
     census = plan.census.renumber(0)
@@ -227,8 +227,9 @@ def save_plan(plan: MergePlan, path: Path) -> None:
 
 
 def read_plan(stored: files.Stored) -> MergePlan:
-    """Read what :func:`save_plan` wrote."""
+    """Read what :func:`save_plan` of this version wrote."""
     found = stored.unpack(**PLAIN, index=np.ndarray, rows=np.ndarray | None)
+    check_version(found["setup"].embgeo, stored.path)
     with reading(stored.path, "plan"):
         if not all(map(is_derived, found["derived"])):
             raise Damaged(files.NOT_OURS)

@@ -54,12 +54,14 @@ class StoredRows:
         if rows != len(self.index) or (rows and not (np.diff(self.index) > 0).all()):
             raise ValueError("rows and their numbers do not go together")
 
-    def join(self, other: StoredRows) -> StoredRows:
-        """The rows of both, each once."""
-        if self.entries is None or other.entries is None:
-            return self if other.entries is None else other
-        index, first = np.unique(np.concatenate([self.index, other.index]), return_index=True)
-        return StoredRows(index, np.concatenate([self.entries, other.entries])[first])
+    def join(self, *others: StoredRows) -> StoredRows:
+        """The rows of all, each once."""
+        some = [(one.index, one.entries) for one in (self, *others) if one.entries is not None]
+        if len(some) < 2:
+            return StoredRows(*some[0]) if some else self
+        index, entries = map(np.concatenate, zip(*some, strict=True))
+        index, first = np.unique(index, return_index=True)
+        return StoredRows(index, entries[first])
 
 
 class Gathered:

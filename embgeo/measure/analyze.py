@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable, check_width
-from embgeo.measure.listing import cut_influences
 from embgeo.measure.named_rows import add_named_rows
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
@@ -24,6 +25,7 @@ from embgeo.measure.reference import (
     find_expected,
     measure_reference,
 )
+from embgeo.metrics import Facts
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
@@ -154,8 +156,9 @@ def with_reference(
 
 def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str, float]) -> Value:
     """Add the reference of isotropic rows, from a closed form if there is one."""
-    if isinstance(value, Series) and isinstance(simulated, Series):
-        return with_reference_curve(value, simulated)
+    is_spectrum = value.name == spectrum.SINGULAR_VALUES.name
+    if is_spectrum and isinstance(value, Series) and isinstance(simulated, Series):
+        return replace(value, y={**value.y, "isotropic reference": simulated.y["uncentered"]})
     if not isinstance(value, Scalar) or value.reference is not None or value.name in NO_REFERENCE:
         return value
     reference = known.get(value.name)
@@ -166,10 +169,14 @@ def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str,
     return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
 
 
-def with_reference_curve(value: Series, simulated: Series) -> Series:
-    if value.name != spectrum.SINGULAR_VALUES.name:
-        return value
-    return replace(value, y={**value.y, "isotropic reference": simulated.y["uncentered"]})
+def cut_influence(influence: Influence, facts: Facts) -> Influence:
+    """The influence of the listed rows only, a sample that suffices for errors."""
+    if facts.listed is None:
+        return influence
+    rows = np.arange(facts.m) if influence.rows is None else influence.rows
+    _, at, places = np.intersect1d(rows, facts.listed, assume_unique=True, return_indices=True)
+    noise = None if influence.noise is None else influence.noise[at]
+    return Influence(influence.quantity, influence.values[at], places, noise)
 
 
 def assemble(
@@ -184,7 +191,7 @@ def assemble(
     popular = None
     if any(f.FAMILY == "frequency" for f in measurement.families) and not explain_absence(facts):
         popular = rank_by_frequency(facts).popular
-    values = list(cut_influences(values, facts))
+    values = [cut_influence(v, facts) if isinstance(v, Influence) else v for v in values]
     listed = slice(None) if facts.listed is None else facts.listed
     kept = facts.kept[listed]
     hidden_left_out = 0 if hidden is None else hidden.count_left_out()

@@ -14,7 +14,6 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.values import Value
-from embgeo.measure.damage import find_small_rows
 from embgeo.metrics import FAMILIES, SECTIONS, Facts, Family, SharedStatistics
 from embgeo.metrics.family import ask, request_first
 from embgeo.numerics.blas_threads import limited
@@ -98,11 +97,15 @@ class Measurement:
         return limited(1) if self.reader.narrow else nullcontext()
 
     def first_pass(self) -> None:
-        """Read all rows once, or twice if some are damaged; then `facts` knows the kept rows."""
+        """Read all rows once, or twice if some are damaged; then `facts` knows the kept rows.
+
+        A norm is small only in comparison with all others. Subtracting the short rows from the sums
+        would keep their rounding errors, so the pass is repeated without them.
+        """
         norms = Norms()
         statistics = distinct([norms, *self.request_first()])
         self.reader.sift(statistics)
-        small = find_small_rows(norms, self.options.damaged_below)
+        small = norms.find_small(self.options.damaged_below)
         if len(small[0]):
             statistics = [statistic.blank() for statistic in statistics]
             self.reader.leave_out(statistics, *small)

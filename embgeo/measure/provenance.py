@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from embgeo.core.matrix import Matrix, tied_note
 from embgeo.core.options import Options
-from embgeo.core.values import Note, format_number
+from embgeo.core.values import Note, NoteCode, format_number
 from embgeo.core.version import VERSION
 from embgeo.measure.passes import Measurement
 from embgeo.metrics import Facts, subspace
@@ -57,29 +57,25 @@ def notes(
         way = f"--tensor {name}{transpose} judges the output matrix"
         said.append(Note("output", f"the verdict is about the input embedding; {way}"))
     said += [Note("loading", text) for text in origin.notes]
-    for reason, rows in matrix.masked.items():
-        said.append(Note("masked", f"{counted(len(rows))} left out: {reason}"))
-    if len(facts.zero):
-        said.append(Note("zero", f"{counted(len(facts.zero))} left out: exactly zero"))
-    if len(facts.nonfinite):
-        said.append(Note("nonfinite", f"{counted(len(facts.nonfinite))} left out: non-finite"))
-    if len(facts.small):
-        longest = format_number(float(facts.small_norms.max()), 3)
-        why = f"damaged, their norms are at most {longest}"
-        said.append(Note("damaged", f"{counted(len(facts.small))} left out: {why}"))
-    if dead_output_rows:
-        where = "left out of the subspace distance: damaged in the output matrix"
-        said.append(Note("damaged", f"{counted(dead_output_rows)} {where}"))
+    longest = format_number(float(facts.small_norms.max(initial=0.0)), 3)
+    left_out: list[tuple[NoteCode, int, str]] = [
+        *(("masked", len(rows), f"left out: {reason}") for reason, rows in matrix.masked.items()),
+        ("zero", len(facts.zero), "left out: exactly zero"),
+        ("nonfinite", len(facts.nonfinite), "left out: non-finite"),
+        ("damaged", len(facts.small), f"left out: damaged, their norms are at most {longest}"),
+        (
+            "damaged",
+            dead_output_rows,
+            "left out of the subspace distance: damaged in the output matrix",
+        ),
+    ]
+    said += [Note(code, f"{count_words(n, 'row')} {why}") for code, n, why in left_out if n]
     if facts.listed is not None:
         said.append(
             Note("listed", f"maps and columns show {len(facts.listed):,} of {facts.m:,} rows")
         )
     if hidden_left_out:
-        states = (
-            "1 hidden state is"
-            if hidden_left_out == 1
-            else f"{hidden_left_out:,} hidden states are"
-        )
+        states = count_words(hidden_left_out, "hidden state")
         said.append(Note("hidden", f"{states} left out: non-finite"))
     return tuple(dict.fromkeys(said))
 
@@ -217,8 +213,8 @@ def jsonable_options(options: Options) -> dict[str, Any]:
     return plain
 
 
-def counted(rows: int) -> str:
-    return f"{rows:,} row is" if rows == 1 else f"{rows:,} rows are"
+def count_words(count: int, what: str) -> str:
+    return f"{count:,} {what} is" if count == 1 else f"{count:,} {what}s are"
 
 
 def versions(device: str = "cpu") -> dict[str, str]:

@@ -26,7 +26,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import clump as q
 from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
-from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.neighborhoods import find_distinct_rows
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_groups import find_unused_rows
@@ -38,7 +38,7 @@ from embgeo.numerics.clumps import (
     find_dense_direction,
 )
 from embgeo.numerics.excess_mass import LEAST, find_critical_excess
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import sample_rows
 from embgeo.stats import AngleTo
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -80,9 +80,8 @@ def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
     rows = find_distinct_rows(facts, shared)
     if len(rows) < LEAST:
         return NO_ROWS
-    low, high = SAMPLE
-    size = max(low, min(high, SAMPLE_ENTRIES // facts.d))
-    return sample_rows(rows, size, generator(facts.options.seed, "dense direction"))
+    size = int(np.clip(SAMPLE_ENTRIES // facts.d, *SAMPLE))
+    return sample_rows(rows, size, facts.generator("dense direction"))
 
 
 def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
@@ -225,9 +224,7 @@ def tabulate_scripts(
             inside = None if clump is None else float(clump[own].mean())
             measured = (float(np.median(norms[own])), float(np.cos(angles[own]).mean()), inside)
         rows.append((kind, count, count / total, *measured, damaged[kind] / count))
-    note = (
-        f"{len(every):,} scripts, {SHOWN_SCRIPTS} are shown" if len(every) > SHOWN_SCRIPTS else ""
-    )
+    note = note_shown(len(every), "scripts", SHOWN_SCRIPTS)
     return Table(q.BY_SCRIPT, SCRIPT_COLUMNS, tuple(rows), note=note)
 
 
@@ -259,10 +256,9 @@ def tabulate_rows(
         for kind, positions in select_by_kind(groups, members).items()
     )
     in_turn = [entry for turn in zip_longest(*by_kind) for entry in turn if entry is not None]
-    rows: list[tuple[Cell, ...]] = []
-    for kind, at in in_turn[:SHOWN]:
-        angle = float(np.degrees(abs(angles[at])))
-        rows.append((*facts.identify(int(facts.kept[at])), kind, angle, float(norms[at])))
+    kinds, places = zip(*in_turn[:SHOWN], strict=True)
+    at = np.array(places)
+    degrees = np.degrees(np.abs(angles[at])).tolist()
+    rows = facts.list_rows(at, kinds, degrees, norms[at].tolist())
     columns = ("row", "token", "count", "kind", "angle (°)", "‖w‖")
-    note = f"{int(members.sum()):,} rows, {SHOWN} are shown" if members.sum() > SHOWN else ""
-    return Table(quantity, columns, tuple(rows), note=note)
+    return Table(quantity, columns, rows, note=note_shown(int(members.sum()), "rows", SHOWN))

@@ -24,7 +24,7 @@ from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.isotropy import compute_i1_i2
 from embgeo.numerics.clusters import STARTS, find_clusters, measure_distances, members, silhouettes
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import sample_rows
 from embgeo.stats.reader import RowReader
 
 FAMILY = "cosine"
@@ -45,7 +45,7 @@ ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_WITHIN_CLUSTERS, q.I1_WITHIN_CLUSTERS)
 def rows_read(facts: Facts) -> IntArray:
     if facts.m < LEAST or facts.d < 2:
         return NO_ROWS
-    return sample_rows(facts.kept, SAMPLE, generator(facts.options.seed, "clusters"))
+    return sample_rows(facts.kept, SAMPLE, facts.generator("clusters"))
 
 
 def compute(facts: Facts, reader: RowReader) -> list[Value]:
@@ -54,7 +54,7 @@ def compute(facts: Facts, reader: RowReader) -> list[Value]:
         reason = f"fewer than {LEAST} rows" if facts.d > 1 else "d = 1: rows have two directions"
         return [quantity.undefined(reason) for quantity in ALL]
     unit = reader.take_unit(rows)
-    labels, scores = choose_clusters(unit, generator(facts.options.seed, "centers"))
+    labels, scores = choose_clusters(unit, facts.generator("centers"))
     k = int(labels.max()) + 1
     partial = len(rows) < facts.m
     starts = f"{STARTS} random starts"
@@ -74,7 +74,7 @@ def compute(facts: Facts, reader: RowReader) -> list[Value]:
     if k == 1 or not len(rest):
         reason = "no clusters were found" if k == 1 else "the rows of each cluster are equal"
         return [*values, *(quantity.undefined(reason) for quantity in ALL[2:])]
-    even = generator(facts.options.seed, "isotropic clusters").standard_normal(unit.shape)
+    even = facts.generator("isotropic clusters").standard_normal(unit.shape)
     even /= np.linalg.norm(even, axis=1)[:, None]
     return [
         *values,

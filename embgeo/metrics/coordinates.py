@@ -26,6 +26,7 @@ from embgeo.core.values import Scalar, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.isotropy import compute_i1_i2
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.spectra import average_cosine
 from embgeo.stats import LogPartition, Moments, ReducedSums
 from embgeo.stats.statistic import Statistic
 
@@ -124,8 +125,8 @@ def measure_mean_cosines(facts: Facts, shared: SharedStatistics) -> list[Scalar]
         if m < 2:
             values.append(quantity.undefined("fewer than two rows have anything left"))
             continue
-        squared = float(np.square(reduced.sums[at]).sum())
-        values.append(quantity.measured((squared - m) / (m * (m - 1.0)), convention=CONVENTION))
+        mean = average_cosine(reduced.sums[at], m)
+        values.append(quantity.measured(mean, convention=CONVENTION))
     return values
 
 

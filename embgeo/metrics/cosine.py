@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
@@ -25,7 +24,7 @@ from embgeo.metrics.row_sample import add_row_errors
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.pair_errors import LEAST_ROWS
 from embgeo.numerics.row_errors import RowError
-from embgeo.stats import Moments, PairSample
+from embgeo.stats import Moments
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -38,24 +37,18 @@ CONE_QUANTILES = {
     q.CONE_HALF_ANGLE_MEDIAN: 0.5,
 }
 ONE_ROW = "a single row has no pairs"
+ahead = sample_pairs_ahead
+rows_read = list_pair_rows
 
 
 def second(shared: SharedStatistics) -> list[Statistic]:
     return shared.request_mean_angles()
 
 
-def ahead(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
-    return sample_pairs_ahead(facts, reader, shared.norms)
-
-
-def rows_read(facts: Facts) -> IntArray:
-    return list_pair_rows(facts)
-
-
 def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     exact = compute_exact_values(shared.unit_moments)
     spread = (exact[0].value or 0.0, exact[1].value or 0.0)
-    pairs, errors = compute_pair_values(facts, reader, shared.norms, spread, shared.get(PairSample))
+    pairs, errors = compute_pair_values(facts, reader, shared, spread)
     values: list[Value] = [
         *add_row_errors(exact, find_mean_errors(facts, shared, *spread), facts.listed),
         *compute_cone_values(facts, shared),

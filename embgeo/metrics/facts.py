@@ -15,6 +15,8 @@ from embgeo.core.listed_rows import choose_bound, find_listed
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.core.special import SpecialToken
+from embgeo.core.values import Cell
+from embgeo.numerics.sampling import generator
 from embgeo.stats.reader import RowReader
 
 NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
@@ -87,6 +89,10 @@ class Facts:
             flat=census.flat,
         )
 
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Random numbers for one purpose, by the seed of the options."""
+        return generator(self.options.seed, purpose)
+
     @property
     def m(self) -> int:
         """Number of kept rows."""
@@ -151,10 +157,22 @@ class Facts:
         """Number, token and count of a row: the first three cells of a table of rows."""
         return row, self.token(row), self.count(row)
 
+    def list_rows(self, places: IntArray, *columns: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
+        """Lines of a table of the kept rows at some places: `identify`, then further columns."""
+        rows = self.kept[places].tolist()
+        return tuple(
+            (*self.identify(row), *cells) for row, *cells in zip(rows, *columns, strict=True)
+        )
+
     def list_examples(self, rows: IntArray, shown: int = 5) -> str:
         """The first tokens of these rows, in one text."""
         more = " …" if len(rows) > shown else ""
         return " · ".join(self.token(row) for row in rows[:shown].tolist()) + more
+
+
+def note_shown(count: int, what: str, shown: int) -> str:
+    """The note of a table that shows only some of its rows; empty if it shows all."""
+    return f"{count:,} {what}, {shown} are shown" if count > shown else ""
 
 
 def is_padding(token: str) -> bool:

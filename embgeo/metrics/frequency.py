@@ -25,6 +25,7 @@ from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import BINS, Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.scores import spearman
+from embgeo.numerics.spectra import average_cosine
 from embgeo.stats import GroupMoments
 from embgeo.stats.statistic import Statistic
 
@@ -124,14 +125,13 @@ def tabulate_bins(
     for number in range(int(label.max()) + 1):
         inside = label == number
         n = float(bins.n[number])
-        total = float(np.square(bins.mean[number] * n).sum())
         rows.append(
             (
                 number + 1,
                 int(n),
                 format_count_range(facts, known.counts[inside]),
                 float(np.median(norms[inside])),
-                (total - n) / (n * (n - 1)) if n > 1 else None,
+                average_cosine(bins.mean[number] * n, n) if n > 1 else None,
                 float(bins.mean[number] @ overall) / length if length > 1e-13 else None,
             )
         )

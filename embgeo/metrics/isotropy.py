@@ -34,7 +34,7 @@ from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, ta
 from embgeo.metrics.shared import SharedStatistics, row_moments
 from embgeo.numerics.eigen import Eigen, signed_eigen
 from embgeo.numerics.row_errors import RowError
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.numerics.spectra import compute_isoscore, compute_symmetry
 from embgeo.stats import LogPartition
@@ -131,9 +131,7 @@ def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
 
 
 def draw_directions(facts: Facts) -> FloatArray:
-    drawn = generator(facts.options.seed, "random directions").standard_normal(
-        (facts.d, RANDOM_PAIRS)
-    )
+    drawn = facts.generator("random directions").standard_normal((facts.d, RANDOM_PAIRS))
     return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
 
 
@@ -293,18 +291,32 @@ def spread_error(relative: FloatArray, spread: float) -> float | None:
 
 def measure_covariance(shared: SharedStatistics) -> list[Scalar]:
     """IsoScore and both moments of symmetry, from the mean and the covariance."""
-    eigenvalues = shared.eigen_centered.values
-    reason = shared.all_rows_equal
-    if len(eigenvalues) < 2:
-        reason = "d = 1: one direction cannot be compared with others"
-    first, second = compute_symmetry(shared.moments.mean, float(shared.norms.mean()), eigenvalues)
-    centrality = q.SYMMETRY_FIRST.measured(first)
+    return summarize_covariance(
+        (q.ISOSCORE, q.SYMMETRY_FIRST, q.SYMMETRY_SECOND),
+        shared.moments.mean,
+        float(shared.norms.mean()),
+        shared.eigen_centered.values,
+        shared.all_rows_equal,
+    )
+
+
+def summarize_covariance(
+    quantities: tuple[Quantity, Quantity, Quantity],
+    mean: FloatArray,
+    mean_norm: float,
+    variances: FloatArray,
+    equal: str,
+) -> list[Scalar]:
+    """IsoScore and both moments of symmetry; `equal` is the reason if all rows are equal."""
+    score, centrality, evenness = quantities
+    first, second = compute_symmetry(mean, mean_norm, variances)
+    reason = "d = 1: one direction cannot be compared with others" if len(variances) < 2 else equal
     if reason or second is None:
-        return [q.ISOSCORE.undefined(reason), centrality, q.SYMMETRY_SECOND.undefined(reason)]
+        return [score.undefined(reason), centrality.measured(first), evenness.undefined(reason)]
     return [
-        q.ISOSCORE.measured(compute_isoscore(eigenvalues)),
-        centrality,
-        q.SYMMETRY_SECOND.measured(second),
+        score.measured(compute_isoscore(variances)),
+        centrality.measured(first),
+        evenness.measured(second),
     ]
 
 
@@ -324,7 +336,7 @@ def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:
 
 def samples(facts: Facts, rows: int) -> Iterator[IntArray]:
     """The rows of each sample."""
-    rng = generator(facts.options.seed, "isotropy runs")
+    rng = facts.generator("isotropy runs")
     for _ in range(facts.options.isotropy_runs):
         yield sample_rows(facts.kept, rows, rng)
 

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Influence, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
@@ -25,7 +24,7 @@ from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.hubness import TIE
 from embgeo.numerics.local_dimension import USED, compute_inverse_dimensions, fit_two_nn
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import NearestDistances
 from embgeo.stats.reader import RowReader
@@ -76,9 +75,8 @@ def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
 
 
 def draw_queries(facts: Facts, rows: IntArray) -> IntArray:
-    low, high = QUERIES
-    size = max(low, min(high, QUERY_ENTRIES // facts.d))
-    return sample_rows(rows, size, generator(facts.options.seed, "intrinsic dimension"))
+    size = int(np.clip(QUERY_ENTRIES // facts.d, *QUERIES))
+    return sample_rows(rows, size, facts.generator("intrinsic dimension"))
 
 
 def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
@@ -129,11 +127,11 @@ def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: i
         + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
     )
     places = np.searchsorted(facts.kept, asked[finite])
-    trimmed = measure_trimmed(facts.options, ratios, pair, rows)
+    trimmed = measure_trimmed(facts, ratios, pair, rows)
     return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places), trimmed]
 
 
-def measure_trimmed(options: Options, ratios: FloatArray, pair: IntArray, rows: int) -> Scalar:
+def measure_trimmed(facts: Facts, ratios: FloatArray, pair: IntArray, rows: int) -> Scalar:
     """TwoNN fitted without the largest ratios, with a bootstrap error.
 
     `pair` numbers the queries so that mutually nearest rows are drawn together.
@@ -144,7 +142,7 @@ def measure_trimmed(options: Options, ratios: FloatArray, pair: IntArray, rows: 
     if not np.quantile(ratios, 0.25) > TIE:
         reason = "the two nearest rows of a quarter of the queries are equally far"
         return q.INTRINSIC_DIMENSION_TRIMMED.undefined(reason)
-    rng = generator(options.seed, "trimmed dimension")
+    rng = facts.generator("trimmed dimension")
     pairs = int(pair.max()) + 1
     times = (np.bincount(rng.integers(0, pairs, pairs), minlength=pairs) for _ in range(RESAMPLES))
     again = np.array([fit_two_nn(np.repeat(ratios, each[pair])) for each in times])

@@ -14,7 +14,7 @@ from embgeo.core.values import Quantity
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.pair_errors import LEAST_ROWS, DrawnPairs, error_from_row_means
 from embgeo.numerics.row_errors import RowError
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import sample_rows
 from embgeo.stats.reader import RowReader
 
 #: At most this many rows have their means over all others formed if every pair counts: enough to
@@ -76,7 +76,7 @@ def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> P
     """Errors from the means of some rows over all their pairs."""
     if facts.m < LEAST_ROWS:
         return PairErrors({})
-    places = sample_rows(np.arange(facts.m), ROWS, generator(facts.options.seed, "pair errors"))
+    places = sample_rows(np.arange(facts.m), ROWS, facts.generator("pair errors"))
     kernels = make_kernels(mean, std)
     step = max(1, HELD // facts.m)
 
@@ -84,7 +84,7 @@ def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> P
         """For each kernel and row: its mean over pairs, mean square and signed mean."""
         part = places[number * step : (number + 1) * step]
         cosines = compute_cosines(facts, reader, part)
-        drawn = generator(facts.options.seed, f"pair signs {number}").integers(0, 2, cosines.shape)
+        drawn = facts.generator(f"pair signs {number}").integers(0, 2, cosines.shape)
         signs = 2.0 * drawn - 1.0
         means = []
         for kernel in kernels.values():

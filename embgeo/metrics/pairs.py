@@ -11,7 +11,7 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.pair_errors import PairErrors, errors_of_all, errors_of_sample
-from embgeo.numerics.sampling import generator
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.scores import quantile_error, share_error
 from embgeo.stats import PairHistogram, PairSample
 from embgeo.stats.block import Block
@@ -33,14 +33,12 @@ LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 def compute_pair_values(
     facts: Facts,
     reader: RowReader,
-    norms: FloatArray,
+    shared: SharedStatistics,
     spread: tuple[float, float],
-    ready: PairSample | None = None,
 ) -> tuple[list[Value], PairErrors]:
     """Values over all pairs or a sample of pairs, and their errors over tokens.
 
-    `spread` is the mean and standard deviation of the cosine over all pairs; `ready` is the sample
-    if it was drawn ahead.
+    `spread` is the mean and standard deviation of the cosine over all pairs.
     """
     if facts.m < 2 or facts.options.pairs == 0:
         reason = "a single row has no pairs" if facts.m < 2 else "no pairs were asked for"
@@ -58,19 +56,21 @@ def compute_pair_values(
         errors = errors_of_all(facts, reader, *spread)
         counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
         return summarize_histogram(counted, f"all {pairs:,} pairs"), errors
-    sample = ready or sample_pairs(facts, reader, norms, wanted)
+    sample = shared.get(PairSample) or sample_pairs(facts, reader, shared.norms, wanted)
     drawn = draw_pairs(facts, wanted)
     errors = errors_of_sample(drawn, sample.in_order(), facts.m, *spread)
     looked_at = f"{wanted:,} of {pairs:,} pairs, drawn uniformly"
     return summarize_sample(sample, looked_at, exact=False), errors
 
 
-def sample_pairs_ahead(facts: Facts, reader: RowReader, norms: FloatArray) -> list[Statistic]:
+def sample_pairs_ahead(
+    facts: Facts, reader: RowReader, shared: SharedStatistics
+) -> list[Statistic]:
     """The sample of `compute_pair_values`, if it takes a small one."""
     wanted = facts.options.pairs
     if not wanted or wanted > MOST_AHEAD or wanted >= facts.pairs:
         return []
-    return [sample_pairs(facts, reader, norms, wanted)]
+    return [sample_pairs(facts, reader, shared.norms, wanted)]
 
 
 def list_pair_rows(facts: Facts) -> IntArray:
@@ -85,7 +85,7 @@ def list_pair_rows(facts: Facts) -> IntArray:
 
 def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
     """Positions i ≠ j among the kept rows, uniform, with replacement."""
-    rng = generator(facts.options.seed, "pairs")
+    rng = facts.generator("pairs")
     first = rng.integers(0, facts.m, size=count)
     second = rng.integers(0, facts.m - 1, size=count)
     second += second >= first

@@ -23,14 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Caveat, Influence, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.ridge import ridge_prediction
-from embgeo.numerics.sampling import FOLDS, Fold, deal_folds, generator
+from embgeo.numerics.sampling import FOLDS, Fold, deal_folds
 from embgeo.numerics.scores import (
     Judged,
     auc,
@@ -67,8 +66,8 @@ def compute(facts: Facts, reader: RowReader) -> list[Value]:
     popular, log_count = known.popular[at], known.log_count[at]
     rows = reader.take(facts.kept[at])
     classes, lines = (
-        deal_class_folds(facts.options, popular),
-        deal_line_folds(facts.options, len(rows)),
+        deal_class_folds(facts, popular),
+        deal_line_folds(facts, len(rows)),
     )
 
     def fit(number: int) -> Any:
@@ -87,18 +86,18 @@ def compute(facts: Facts, reader: RowReader) -> list[Value]:
     ]
 
 
-def deal_class_folds(options: Options, popular: BoolArray) -> list[Fold]:
+def deal_class_folds(facts: Facts, popular: BoolArray) -> list[Fold]:
     """Folds with the same share of popular rows; none if a class is too small."""
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         return []
-    return list(deal_folds(generator(options.seed, "folds"), ~popular))
+    return list(deal_folds(facts.generator("folds"), ~popular))
 
 
-def deal_line_folds(options: Options, rows: int) -> list[Fold]:
+def deal_line_folds(facts: Facts, rows: int) -> list[Fold]:
     """Folds of the regression; none if there are too few rows."""
     if rows < 2 * FOLDS:
         return []
-    return list(deal_folds(generator(options.seed, "ridge folds"), np.zeros(rows, dtype=bool)))
+    return list(deal_folds(facts.generator("ridge folds"), np.zeros(rows, dtype=bool)))
 
 
 def join_folds(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray:
@@ -115,7 +114,7 @@ def choose_probe_rows(facts: Facts, known: Popularity) -> tuple[IntArray, str]:
     most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // facts.d))
     if m <= most:
         return np.arange(m), f"all {m:,} tokens, {FOLDS} folds"
-    rng = generator(facts.options.seed, "probe rows")
+    rng = facts.generator("probe rows")
     parts = []
     for group in (known.popular, ~known.popular):
         positions = np.flatnonzero(group)

@@ -8,7 +8,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import sample_rows
 from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
 
@@ -52,7 +52,7 @@ def draw_hub_queries(facts: Facts) -> IntArray:
     """A uniform sample of the rows; empty if every row is a query."""
     if facts.options.neighbors_of == "all" or facts.m <= max(ALL_ROWS, facts.options.neighbors):
         return NO_ROWS
-    return sample_rows(facts.kept, HUB_QUERIES, generator(facts.options.seed, "hubness"))
+    return sample_rows(facts.kept, HUB_QUERIES, facts.generator("hubness"))
 
 
 def draw_class_queries(facts: Facts, known: Popularity) -> tuple[IntArray, IntArray]:
@@ -63,9 +63,8 @@ def draw_class_queries(facts: Facts, known: Popularity) -> tuple[IntArray, IntAr
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
     if facts.options.neighbors_of == "all":
         return popular, rare
-    rng, hubs = generator(facts.options.seed, "neighbor queries"), draw_hub_queries(facts)
-    low, high = CLASS_QUERIES
-    size = max(low, min(high, CLASS_ENTRIES // facts.d))
+    rng, hubs = facts.generator("neighbor queries"), draw_hub_queries(facts)
+    size = int(np.clip(CLASS_ENTRIES // facts.d, *CLASS_QUERIES))
 
     def draw(group: IntArray) -> IntArray:
         ready = np.intersect1d(group, hubs, assume_unique=True)
@@ -82,7 +81,7 @@ def choose_shown_rows(facts: Facts, known: Popularity | None) -> IntArray:
         return np.asarray([row[token] for token, _ in facts.options.asked], dtype=np.int64)
     if known is None:
         return NO_ROWS
-    rng = generator(facts.options.seed, "shown neighbors")
+    rng = facts.generator("shown neighbors")
     popular, rare = facts.kept[known.popular], facts.kept[~known.popular]
     return np.concatenate([sample_rows(popular, SHOWN, rng), sample_rows(rare, SHOWN, rng)])
 

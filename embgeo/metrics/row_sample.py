@@ -17,7 +17,7 @@ from embgeo.core.values import Influence, Quantity, Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.row_errors import RowError, RowsOfSpectrum
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import sample_rows
 from embgeo.stats.reader import RowReader
 
 #: Size of the sample: this many entries at most, within bounds.
@@ -33,9 +33,8 @@ def choose_rows(facts: Facts) -> IntArray:
     """Positions of the sample among the kept rows; none if these are too few for d."""
     if not facts.options.row_errors or facts.m < ROWS_PER_DIMENSION * facts.d:
         return NO_ROWS
-    low, high = ROWS
-    size = max(low, min(high, ENTRIES // facts.d))
-    return sample_rows(np.arange(facts.m), size, generator(facts.options.seed, "row errors"))
+    size = int(np.clip(ENTRIES // facts.d, *ROWS))
+    return sample_rows(np.arange(facts.m), size, facts.generator("row errors"))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.special import DAMAGED_STATES, RowState
 from embgeo.core.values import Cell, Table, Value
-from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.row_norms import root_mean_square
 from embgeo.metrics.row_sides import Side, find_input_side, find_output_side
 from embgeo.metrics.shared import SharedStatistics
@@ -163,7 +163,7 @@ def tabulate(facts: Facts, found: RowStates) -> Table:
     columns: tuple[str, ...] = ("row", "token", "count", "state", "‖w‖")
     if found.output is not None:
         columns = (*columns, "output", "‖u‖")
-    note = f"{len(rows):,} rows, {SHOWN} are shown" if len(rows) > SHOWN else ""
+    note = note_shown(len(rows), "rows", SHOWN)
     cells = tuple(list_cells(facts, found, row) for row in rows[:SHOWN])
     return Table(q.DAMAGED, columns, cells, note=note)
 

@@ -17,7 +17,6 @@ from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.sampling import generator
 from embgeo.numerics.sphere_search import find_extremes
 from embgeo.stats import PartitionGradient
 from embgeo.stats.reader import RowReader
@@ -95,8 +94,7 @@ def rows_read(facts: Facts, shared: SharedStatistics, limit: int) -> IntArray:
 
 def count_starts(facts: Facts) -> int:
     """The number of starts on either side."""
-    low, high = STARTS
-    return max(low, min(high, START_ENTRIES // (facts.m * facts.d)))
+    return int(np.clip(START_ENTRIES // (facts.m * facts.d), *STARTS))
 
 
 def find_longest_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
@@ -116,7 +114,7 @@ def choose_starts(
     signed = np.hstack([shared.eigen.vectors, -shared.eigen.vectors])
     order = np.argsort(log_z.ravel(), kind="stable")
     longest = find_longest_rows(facts, shared)
-    drawn = generator(facts.options.seed, "sphere").standard_normal((facts.d, half))
+    drawn = facts.generator("sphere").standard_normal((facts.d, half))
     drawn /= np.linalg.norm(drawn, axis=0)
     return (
         np.hstack([signed[:, order[:half]], drawn]),

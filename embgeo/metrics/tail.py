@@ -18,14 +18,12 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
-from embgeo.core.options import Options
 from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.power_law import LEAST_TAIL, compute_tail_p, fit_slope, fit_tail
 from embgeo.numerics.random_matrix import compute_largest_p, estimate_level, find_edge
-from embgeo.numerics.sampling import generator
 
 FAMILY = "spectrum"
 FIRST = ("moments",)
@@ -52,7 +50,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         q.NESUM.measured(float(relative.sum()), convention="centered"),
         slope,
         *compare_with_chance(relative, facts.m - 1, facts.d),
-        *measure_tail(positive, facts.options),
+        *measure_tail(facts, positive),
     ]
 
 
@@ -75,7 +73,7 @@ def compare_with_chance(relative: FloatArray, n: int, d: int) -> list[Value]:
     ]
 
 
-def measure_tail(positive: FloatArray, options: Options) -> list[Value]:
+def measure_tail(facts: Facts, positive: FloatArray) -> list[Value]:
     fit = fit_tail(positive)
     if fit is None:
         reason = f"fewer than {LEAST_TAIL} eigenvalues differ from zero and from each other"
@@ -85,9 +83,9 @@ def measure_tail(positive: FloatArray, options: Options) -> list[Value]:
         q.TAIL_EXPONENT.measured(fit.alpha, convention=convention),
         q.TAIL_DISTANCE.measured(fit.distance, convention=convention),
     ]
-    if not options.random:
+    if not facts.options.random:
         return values
-    p = compute_tail_p(positive, fit, DRAWS, generator(options.seed, "tail of the spectrum"))
+    p = compute_tail_p(positive, fit, DRAWS, facts.generator("tail of the spectrum"))
     # Near 0 and 1 the sample underestimates the spread: two more draws on either side (Agresti &
     # Coull 1998).
     smoothed = (p * DRAWS + 2.0) / (DRAWS + 4.0)

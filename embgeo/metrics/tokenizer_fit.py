@@ -21,7 +21,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.special import RowState, SpecialToken
 from embgeo.core.values import Cell, Scalar, Table, Value
-from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.row_states import ORDER, RowStates, find_states, request_states
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.tokens import group_equal_hashes, split_equal_rows
@@ -107,7 +107,7 @@ def tabulate(
         if found.output is not None:
             cells[-1] += list_output_cells(found, one.row)
     columns = COLUMNS if found.output is None else (*COLUMNS, "output", "‖u‖", "output percentile")
-    note = f"{len(special):,} tokens, {SHOWN} are shown" if len(special) > SHOWN else ""
+    note = note_shown(len(special), "tokens", SHOWN)
     return Table(q.SPECIAL, columns, tuple(cells), note=note)
 
 

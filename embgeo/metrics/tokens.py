@@ -17,10 +17,11 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
-from embgeo.core.values import Cell, Column, Histogram, Quantity, Scalar, Table, Value
+from embgeo.core.values import Column, Histogram, Quantity, Scalar, Table, Value
 from embgeo.metrics.cosine import round_range
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.spectra import average_cosine
 from embgeo.stats import Moments
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -67,11 +68,9 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
 
 def tabulate_extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label: str) -> Table:
     """The rows of smallest key; negated keys give the largest first."""
-    rows: list[tuple[Cell, ...]] = [
-        (*facts.identify(int(facts.kept[at])), float(abs(keys[at])))
-        for at in np.argsort(keys, kind="stable")[:SHOWN]
-    ]
-    return Table(quantity, ("row", "token", "count", label), tuple(rows))
+    at = np.argsort(keys, kind="stable")[:SHOWN]
+    rows = facts.list_rows(at, np.abs(keys[at]).tolist())
+    return Table(quantity, ("row", "token", "count", label), rows)
 
 
 def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
@@ -120,8 +119,7 @@ def measure_distinct(
     for start in range(0, len(first), step):
         some = slice(start, start + step)
         total = total - extra[some] @ reader.take_unit(first[some])
-    squared = float(np.square(total).sum())
-    return q.MEAN_COSINE_DISTINCT.measured((squared - m) / (m * (m - 1.0)))
+    return q.MEAN_COSINE_DISTINCT.measured(average_cosine(total, m))
 
 
 def make_duplicate_table(facts: Facts, groups: list[IntArray]) -> Table:

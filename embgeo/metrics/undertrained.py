@@ -20,7 +20,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
-from embgeo.core.values import Cell, Column, Table, Value
+from embgeo.core.values import Column, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_groups import find_unused_rows
@@ -94,9 +94,7 @@ def tabulate(
 ) -> list[Value]:
     """The table without tokens known to be unused, and the column of all rows."""
     order = np.argsort(indicator, kind="stable")
-    order = order[~np.isin(facts.kept[order], known)]
-    rows: list[tuple[Cell, ...]] = [
-        (*facts.identify(int(facts.kept[at])), float(indicator[at])) for at in order[:SHOWN]
-    ]
-    table = Table(q.UNDERTRAINED, (*COLUMNS, label), tuple(rows), note=note)
+    at = order[~np.isin(facts.kept[order], known)][:SHOWN]
+    rows = facts.list_rows(at, indicator[at].tolist())
+    table = Table(q.UNDERTRAINED, (*COLUMNS, label), rows, note=note)
     return [table, Column(q.UNDERTRAINED_INDICATOR, facts.take_listed(indicator), label)]

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.quantities import clump as q
-from embgeo.core.values import Cell, Table, Value
-from embgeo.metrics.facts import Facts
+from embgeo.core.values import Table, Value
+from embgeo.metrics.facts import Facts, note_shown
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.metrics.token_kinds import find_kinds
 
@@ -34,12 +34,10 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     counted = q.UNREACHABLE_ROWS.measured(int(np.isin(rows, facts.vocabulary).sum()))
     at = np.flatnonzero(np.isin(facts.kept, rows))
     at = at[np.argsort(-shared.norms[at], kind="stable")][:SHOWN]
-    shown = facts.kept[at]
-    kinds = find_kinds(facts, shown)
-    cells: list[tuple[Cell, ...]] = [
-        (*facts.identify(row), kind, float(norm))
-        for row, kind, norm in zip(shown.tolist(), kinds, shared.norms[at], strict=True)
-    ]
-    note = f"{len(rows):,} tokens, {SHOWN} are shown" if len(rows) > SHOWN else ""
+    if not len(at):
+        return [counted]
+    kinds, norms = find_kinds(facts, facts.kept[at]), shared.norms[at].tolist()
+    lines = facts.list_rows(at, kinds, norms)
     columns = ("row", "token", "count", "kind", "‖w‖")
-    return [counted, *([Table(q.UNREACHABLE, columns, tuple(cells), note=note)] if cells else [])]
+    note = note_shown(len(rows), "tokens", SHOWN)
+    return [counted, Table(q.UNREACHABLE, columns, lines, note=note)]

@@ -19,12 +19,13 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Scalar, Series, Value
+from embgeo.core.values import Series, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.isotropy import summarize_covariance
 from embgeo.metrics.popularity import explain_absence
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.eigen import eigenvalues
-from embgeo.numerics.spectra import compute_effective_rank, compute_isoscore, compute_symmetry
+from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats import Moments, WeightedSum
 from embgeo.stats.statistic import Statistic
 
@@ -74,6 +75,7 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
     total = shared.find(WeightedSum, NAME).total
     scatter = moments.scatter
     variances = eigenvalues(scatter, facts.m)
+    varies = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
     scatter += np.outer(moments.mean, moments.n * moments.mean)
     energies = eigenvalues(scatter, facts.m)
     # Eigenvalues below the rounding error count as 0.
@@ -90,7 +92,13 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         q.WEIGHTED_EFFECTIVE_RANK.measured(
             compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
         ),
-        *summarize_covariance(moments, float(p @ shared.norms), variances),
+        *summarize_covariance(
+            (q.WEIGHTED_ISOSCORE, q.WEIGHTED_SYMMETRY_FIRST, q.WEIGHTED_SYMMETRY_SECOND),
+            moments.mean,
+            float(p @ shared.norms),
+            variances,
+            "" if varies else "all rows are equal",
+        ),
         Series(
             q.WEIGHTED_SINGULAR_VALUES,
             np.arange(1, facts.d + 1, dtype=np.float64),
@@ -99,22 +107,4 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
             "σ_k / σ₁",
             log_y=True,
         ),
-    ]
-
-
-def summarize_covariance(moments: Moments, mean_norm: float, variances: FloatArray) -> list[Scalar]:
-    """IsoScore and both moments of symmetry of the weighted covariance."""
-    first, second = compute_symmetry(moments.mean, mean_norm, variances)
-    left = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
-    reason = "d = 1 has no directions to compare" if len(variances) < 2 else "all rows are equal"
-    if second is None or not left:
-        return [
-            q.WEIGHTED_SYMMETRY_FIRST.measured(first),
-            q.WEIGHTED_ISOSCORE.undefined(reason),
-            q.WEIGHTED_SYMMETRY_SECOND.undefined(reason),
-        ]
-    return [
-        q.WEIGHTED_ISOSCORE.measured(compute_isoscore(variances)),
-        q.WEIGHTED_SYMMETRY_FIRST.measured(first),
-        q.WEIGHTED_SYMMETRY_SECOND.measured(second),
     ]

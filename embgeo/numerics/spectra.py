@@ -1,4 +1,4 @@
-"""Scalar summaries of a spectrum."""
+"""Scalar summaries of spectra and sums of rows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def compute_entropy(weights: FloatArray) -> float:
     p = weights / weights.sum()
     p = p[p > 0]
     return float(-np.sum(p * np.log(p)))
+
+
+def average_cosine(total: FloatArray, m: int | float) -> float:
+    """Mean cosine over ordered pairs i ≠ j of m unit rows, (‖Σŵ‖² − m)/(m(m − 1)), from Σŵ."""
+    return (float(np.square(total).sum()) - m) / (m * (m - 1.0))
 
 
 def compute_isoscore(variances: FloatArray) -> float:

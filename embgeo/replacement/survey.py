@@ -13,7 +13,6 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.special import RowState
-from embgeo.measure.damage import find_small_rows
 from embgeo.metrics import Facts
 from embgeo.metrics.row_norms import root_mean_square
 from embgeo.stats import Norms
@@ -59,7 +58,7 @@ def survey(matrix: Matrix, damaged_below: float | None, progress: Progress | Non
     reader = RowReader(replace(matrix, output=None), progress=progress)
     found = Norms()
     reader.sift([found])
-    small, _ = find_small_rows(found, damaged_below)
+    small, _ = found.find_small(damaged_below)
     norms = np.full(matrix.n, np.nan)
     norms[found.index()] = found.values()
     norms[reader.census.zero] = 0.0

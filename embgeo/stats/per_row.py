@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import Array, FloatArray, IntArray
 from embgeo.core.listed_rows import is_listed
+from embgeo.numerics.norm_gap import find_norm_limit
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic, concatenate
 
@@ -94,6 +95,15 @@ class Norms(PerRow):
 
     def compute(self, block: Block) -> Array:
         return block.norms
+
+    def find_small(self, limit: float | None) -> tuple[IntArray, FloatArray]:
+        """The rows with a norm below a limit, in ascending order, and their norms.
+
+        Without a limit, the largest gap between norms decides.
+        """
+        values = self.values()
+        small = values < find_norm_limit(values, limit)
+        return self.index()[small], values[small]
 
 
 class OutputNorms(PerRow):

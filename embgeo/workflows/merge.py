@@ -22,12 +22,11 @@ from embgeo.distributed.finish import Partial
 from embgeo.distributed.merging import (
     find_plan,
     label_plan,
-    load_plan,
     make_plan,
     merge_first,
     merge_second,
 )
-from embgeo.distributed.plans import MergePlan, save_plan
+from embgeo.distributed.plans import MergePlan, read_plan, save_plan
 from embgeo.distributed.rows import SeenNorms, fetch_from_files
 from embgeo.workflows.analyze import Analysis
 from embgeo.workflows.folders import default_name
@@ -111,7 +110,7 @@ class StateMerge:
         plans = [one for one in stored if one.kind == "plan"]
         self._stored_plan = plans[0] if plans else find_plan(self._states)
         self._where = self._states[0].path
-        self.plan = load_plan(self._stored_plan)
+        self.plan = read_plan(self._stored_plan)
 
     @property
     def name(self) -> str:

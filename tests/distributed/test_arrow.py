@@ -245,7 +245,7 @@ def test_parts_that_were_measured_otherwise_do_not_merge(monkeypatch: pytest.Mon
 
         with pytest.raises(EmbgeoError, match=says):
             analyze_batches(run, "vector", row="id")
-    monkeypatch.setattr("embgeo.distributed.merging.code_version", lambda: "0.0+other")
+    monkeypatch.setattr("embgeo.distributed.code_version.code_version", lambda: "0.0+other")
     with pytest.raises(EmbgeoError, match="the workers: made by embgeo"):
         analyze_batches(in_parts(table, [9]), "vector", row="id")
 

@@ -29,9 +29,9 @@ from embgeo.distributed import (
     second_round,
 )
 from embgeo.distributed.code_version import code_version, hash_code
-from embgeo.distributed.merging import label_plan, load_plan, merge_first, merge_second
+from embgeo.distributed.merging import label_plan, merge_first, merge_second
 from embgeo.distributed.packing import Packer
-from embgeo.distributed.plans import IN_PARTS, MergePlan, save_plan
+from embgeo.distributed.plans import IN_PARTS, MergePlan, read_plan, save_plan
 from embgeo.distributed.rounds import read_task
 from embgeo.distributed.states import FirstState, save_second
 from embgeo.measure.analyze import analyze
@@ -322,7 +322,7 @@ def test_gathered_rows_of_another_matrix(tmp_path: Path) -> None:
     save_second(forged, path, tmp_path / "t.npz")
     second = files.read(tmp_path / "t.npz", ("second",))
     with pytest.raises(EmbgeoError, match="rows of another matrix"):
-        merge_second(load_plan(stored), stored.identity, [second])
+        merge_second(read_plan(stored), stored.identity, [second])
 
 
 def test_an_output_projection_that_a_part_does_not_find() -> None:

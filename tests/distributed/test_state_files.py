@@ -18,7 +18,7 @@ from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.core.special import SpecialToken
 from embgeo.distributed import describe_part, extend_plan, files, first_round, make_plan
-from embgeo.distributed.merging import find_plan, load_plan, merge_first
+from embgeo.distributed.merging import find_plan, merge_first
 from embgeo.distributed.packing import RECORDS, Packer, Unpackable, Unpacker
 from embgeo.distributed.part import (
     Elsewhere,
@@ -28,7 +28,7 @@ from embgeo.distributed.part import (
     share,
     without_entries,
 )
-from embgeo.distributed.plans import save_plan
+from embgeo.distributed.plans import read_plan, save_plan
 from embgeo.distributed.rounds import read_task
 from embgeo.distributed.rows import Gathered, RowsMissing, SeenNorms, StoredRows, read_norms
 from embgeo.distributed.states import save_first
@@ -240,7 +240,7 @@ def read_whole(path: Path) -> None:
             make_plan(merge_first([stored]))
         else:
             read_task(stored)
-            extend_plan(load_plan(stored))
+            extend_plan(read_plan(stored))
 
 
 def test_equal_states_are_equal_bytes(state: Path) -> None:
@@ -426,7 +426,7 @@ def test_a_part_reads_the_norms_of_its_rows(
         np.testing.assert_array_equal(
             found.values, expected.values[np.isin(expected.index, found.index)]
         )
-    again = SeenNorms.of(load_plan(stored).first)
+    again = SeenNorms.of(read_plan(stored).first)
     assert again is not None
     np.testing.assert_array_equal(again.values, expected.values)
     rows = np.arange(17, 39)

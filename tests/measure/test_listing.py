@@ -14,7 +14,7 @@ from embgeo.core import listed_rows
 from embgeo.core.listed_rows import choose_bound, find_listed, is_listed
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Influence
-from embgeo.measure.listing import cut_influences
+from embgeo.measure.analyze import cut_influence
 from embgeo.metrics.facts import Facts
 from embgeo.result.analysis import load_analysis
 from tests.support.in_parts import in_parts
@@ -139,7 +139,7 @@ def test_influences_keep_the_parts_of_listed_rows():
     every = Influence.of(quantity, values)
     some = Influence.of(quantity, values[::3], np.arange(2_000)[::3])
     for influence, rows in ((every, np.arange(2_000)), (some, np.arange(2_000)[::3])):
-        (found,) = cut_influences([influence], facts)
+        found = cut_influence(influence, facts)
         both = np.intersect1d(rows, facts.listed)
         np.testing.assert_array_equal(facts.listed[found.rows], both)
         np.testing.assert_array_equal(found.values, values[both].astype(np.float32))

@@ -10,7 +10,7 @@ import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.token_spelling import classify_token
 from embgeo.core.values import Column, Scalar, Table
-from embgeo.metrics import neighborhoods
+from embgeo.metrics import Facts, neighborhoods
 from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
 from embgeo.numerics.local_dimension import fit_two_nn
 from embgeo.numerics.sampling import generator
@@ -350,7 +350,9 @@ def test_the_error_of_the_trimmed_dimension_is_the_literal_bootstrap(
 ) -> None:
     monkeypatch.setattr(neighborhoods, "RESAMPLES", 4)
     ratios = np.random.default_rng(8).exponential(size=60)
-    found = neighborhoods.measure_trimmed(embgeo.Options(seed=3), ratios, np.arange(60), 240)
+    found = neighborhoods.measure_trimmed(
+        Facts(240, 1, embgeo.Options(seed=3)), ratios, np.arange(60), 240
+    )
     rng = generator(3, "trimmed dimension")
     drawn = [np.sort(rng.integers(0, 60, 60)) for _ in range(4)]
     error = np.std([fit_two_nn(ratios[rows]) for rows in drawn], ddof=1)

@@ -21,8 +21,8 @@ from embgeo.distributed import (
     second_round,
     take_first,
 )
-from embgeo.distributed.merging import load_plan, merge_first, merge_second
-from embgeo.distributed.plans import Fetch, save_plan
+from embgeo.distributed.merging import merge_first, merge_second
+from embgeo.distributed.plans import Fetch, read_plan, save_plan
 from embgeo.distributed.rounds import read_task
 from embgeo.distributed.states import save_first, save_second
 from embgeo.result.analysis import Analysis
@@ -63,7 +63,7 @@ def in_parts(
         path = folder / f"plan{rounds}.npz"
         save_plan(plan, path)
         stored = files.read(path, ("plan",))
-        plan = load_plan(stored)
+        plan = read_plan(stored)
         seconds = second_files(matrix, cuts, path)
         second = merge_second(plan, stored.identity, seconds[::-1])
         if plan.repeats_first:
