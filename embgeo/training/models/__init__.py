@@ -36,7 +36,7 @@ MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer, Transfo
 
 
 def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageModel:
-    """Make the language model of that name, drawn from torch's global generator.
+    """Make a language model by name, with weights drawn from torch's global generator.
 
     `n_tokens`: tokens of the vocabulary. `settings`: keyword arguments of the model's constructor.
     """
@@ -49,7 +49,7 @@ def model_class(name: str) -> type[LanguageModel]:
 
 
 def check_model(kind: type[LanguageModel]) -> str:
-    """The name of a model from a plug-in; ValueError if it is not a usable model."""
+    """The name of a model of a plug-in; ValueError if the model is not usable."""
     if not (isinstance(kind, type) and issubclass(kind, LanguageModel)):
         raise ValueError("it is not a LanguageModel")
     if kind.layers_of is LanguageModel.layers_of:

@@ -1,4 +1,4 @@
-"""The input embedding and the output layer that all models have."""
+"""The base class of all models: input embedding and output layer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from embgeo.training.methods.weights import make_embedding, make_linear
 class EmbeddingModel(nn.Module):
     """An embedding, and an output layer with the same number of rows and columns.
 
-    Methods find and replace both by ``get_input_embeddings()``, ``get_output_embeddings()`` and
-    their ``set_…``. In the saved model they are ``embedding.weight`` and ``decoder.weight``.
+    Methods get and replace both by ``get_input_embeddings()``, ``get_output_embeddings()`` and the
+    corresponding ``set_…``. Saved models have them as ``embedding.weight`` and ``decoder.weight``.
 
     Parameters
     ----------
@@ -48,10 +48,7 @@ class EmbeddingModel(nn.Module):
 
     @classmethod
     def construct(cls, settings: Mapping[str, Any], *sizes: Any) -> Self:
-        """Make a model of these sizes, drawn from torch's global generator.
-
-        `settings` are keyword arguments of the constructor; `BadOption` for others.
-        """
+        """Make a model of these sizes; `BadOption` for settings that the constructor lacks."""
         refuse_others(cls.NAME, settings, list_defaults(cls))
         return cls(*sizes, **settings)
 
@@ -72,8 +69,7 @@ class EmbeddingModel(nn.Module):
     def embedding_parameters(self) -> list[Tensor]:
         """The parameters with a row for each token or position, each once."""
         layers = (self.get_input_embeddings(), self.get_output_embeddings())
-        found = {id(p): p for layer in layers for p in layer.parameters()}
-        return list(found.values())
+        return list(dict.fromkeys(p for layer in layers for p in layer.parameters()))
 
     def get_input_embeddings(self) -> nn.Module:
         return self.embedding

@@ -24,7 +24,7 @@ class Output(NamedTuple):
     raw : Tensor
         States of the last layer, before dropout; shape (T, B, d).
     state : object
-        State for the next window, to be passed as ``detach(output.state)``; None without one.
+        State for the next window, which gets ``detach(output.state)``; None without a state.
     """
 
     hidden: Tensor
@@ -33,11 +33,11 @@ class Output(NamedTuple):
 
 
 class LanguageModel(EmbeddingModel):
-    """An embedding, layers of which the last is as wide as the embedding, and an output layer.
+    """An embedding, layers that end with the width of the embedding, and an output layer.
 
     Weights are drawn from torch's global generator: first the embedding, then the layers, last an
-    untied output layer. With the same seed, a tied and an untied model therefore share all weights
-    that both have.
+    untied output layer. With one seed, a tied and an untied model therefore share all weights that
+    both have.
 
     Parameters
     ----------
@@ -56,10 +56,9 @@ class LanguageModel(EmbeddingModel):
     CARRIES_STATE : bool
         Whether a window sees the windows before it.
     WINDOWED : bool
-        Whether the context of a token depends on the length of windows, although a state is
-        carried.
+        Whether the context of a token depends on the length of windows although a state is carried.
     longest : int, optional
-        Tokens of a window at most; None for no limit.
+        The largest number of tokens of a window; None for no limit.
     """
 
     CARRIES_STATE: ClassVar[bool] = True
@@ -72,15 +71,15 @@ class LanguageModel(EmbeddingModel):
 
     @property
     def logits_per_state(self) -> int:
-        """Numbers that `head` computes and keeps for each state."""
+        """The number of values that `head` computes and keeps for each state."""
         return self.n_tokens
 
     @torch.no_grad()
     def start_bias(self, log_probabilities: Tensor) -> None:
         """Initialize the output bias, if any, with ln p of each token, shape (N,).
 
-        From 0, a bias cannot reach ln p in a short training under Adam, and the common direction of
-        the embedding takes its place.
+        Started at 0, a bias does not reach ln p in a short training with Adam, and the common
+        direction of the embedding takes its place.
         """
         bias = self.decoder.bias
         if bias is not None:
@@ -88,13 +87,13 @@ class LanguageModel(EmbeddingModel):
             bias.copy_(log_probabilities)
 
     def initial_state(self, batch: int) -> Any:  # noqa: ARG002
-        """The state before the first window, for this many streams."""
+        """The state of `batch` streams before the first window."""
         return None
 
     def forward(self, inputs: Tensor, state: Any = None) -> Output:
-        """The states after each token.
+        """Compute the states after each token.
 
-        `inputs`: tokens, shape (T, B), time first. `state`: that of the window before; by default
+        `inputs`: tokens, shape (T, B). `state`: after the window before; by default
         `initial_state`.
         """
         rows: Tensor = self.embedding(inputs)
@@ -123,17 +122,14 @@ class LanguageModel(EmbeddingModel):
         return logits
 
     def activation_penalty(self, output: Output) -> Tensor:
-        """A penalty of the model to add to the loss of a window; 0 for most."""
+        """The model's own penalty in the loss of a window; 0 for most models."""
         return torch.zeros((), device=output.raw.device)
 
 
 def drop_rows(rows: Tensor, ids: Tensor, n_tokens: int, p: float) -> Tensor:
-    """Drop whole rows of the embedding after the lookup, whatever layer that was.
+    """Set all occurrences of a share `p` of the tokens to zero, and divide the rest by 1 − p.
 
-    All occurrences of a dropped token become zero; the rest is divided by 1 − p.
-
-    `rows`: embedded tokens, shape (T, B, d). `ids`: the tokens, shape (T, B). `p`: the share of
-    tokens to drop.
+    `rows`: embedded tokens, shape (T, B, d). `ids`: the tokens, shape (T, B).
     """
     kept = F.dropout(rows.new_ones(n_tokens), p)
     return rows * kept[ids].unsqueeze(-1)

@@ -28,7 +28,7 @@ MULTIPLE = 32
 class Llama(LanguageModel):
     """Blocks of causal attention and a gated feed-forward layer, each after an RMSNorm.
 
-    A window does not see the windows before it: there is no state.
+    A window does not see the windows before it.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class RmsNorm(nn.RMSNorm):
 
 
 class LlamaBlock(nn.Module):
-    """Attention and the gated layer, each to be added to states of shape (B, T, d)."""
+    """Attention and the gated layer, which are added to states of shape (B, T, d)."""
 
     def __init__(
         self, d: int, heads: int, kv_heads: int, inner: int, *, qk_norm: bool, spread: float
@@ -147,7 +147,7 @@ class LlamaBlock(nn.Module):
         self.norm_key = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
 
     def attend(self, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        """Causal attention, in which several heads of queries share one of keys and values."""
+        """Causal attention in which heads of queries share heads of keys and values."""
         split = self.attention_in(self.norm_attention(x)).unflatten(-1, (-1, self.width))
         sizes = (self.heads, self.kv_heads, self.kv_heads)
         query, key, value = split.transpose(1, 2).split(sizes, dim=1)
@@ -156,10 +156,8 @@ class LlamaBlock(nn.Module):
         if self.kv_heads < self.heads:
             served = self.heads // self.kv_heads
             key, value = (each.repeat_interleave(served, dim=1) for each in (key, value))
-        query, key = (
-            query.to(value.dtype),
-            key.to(value.dtype),
-        )  # undo the precision of norms
+        # Norms may have raised the precision.
+        query, key = query.to(value.dtype), key.to(value.dtype)
         seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         found: Tensor = self.attention_out(seen.transpose(1, 2).flatten(2))
         return found

@@ -12,14 +12,14 @@ from torch.nn import functional as F
 from embgeo.training.checks import share, whole
 from embgeo.training.methods.weights import to_single
 
-#: Bound of −ln π in 1/π, which overflows in float32 while r is 0.
+#: Bound of −ln π in 1/π, which overflows in float32 where r is 0.
 LARGEST_EXPONENT = 80.0
 
 
 class MixtureOfSoftmaxes(nn.Module):
     """ln p = ln Σ_k π_k·softmax(W·tanh(V_k·h + v_k) + b), with π = softmax(P·h).
 
-    The softmax of log-probabilities is the distribution itself, so that they can replace logits.
+    The softmax of log-probabilities returns the distribution, so that they can replace logits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""LSTM models whose recurrent weights may be dropped anew in each window."""
+"""LSTM models with dropout of recurrent weights in each window."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ State = tuple[Tensor, Tensor]
 class LstmLayer(nn.Module):
     """`torch.nn.LSTM` of one layer, with the same parameters under the same names.
 
-    Under autocast it computes in the precision of its weights. Recurrent weights after dropout are
-    an argument of the call, so that checkpoints hold no second copy.
+    It ignores autocast. Recurrent weights after dropout are an argument of the call, so that
+    checkpoints hold no second copy.
 
-    `bound`: weights are uniform in ± this; by default 1/√hidden, as in `torch.nn.LSTM`.
+    `bound`: weights are uniform in ±bound; by default 1/√hidden, as in `torch.nn.LSTM`.
     """
 
     def __init__(self, inputs: int, hidden: int, *, bound: float | None = None) -> None:
@@ -53,10 +53,10 @@ class LstmLayer(nn.Module):
     def forward(
         self, states: Tensor, state: State, recurrent: Tensor | None = None
     ) -> tuple[Tensor, State]:
-        """All states, shape (T, B, hidden), and the last h and c, shape (1, B, hidden) each.
+        """All states, shape (T, B, hidden), and the last h and c, each of shape (1, B, hidden).
 
-        `states`: shape (T, B, inputs). `state`: h and c before the first token. `recurrent`:
-        replaces ``weight_hh_l0``.
+        `states`: inputs, shape (T, B, inputs). `state`: h and c before the first token.
+        `recurrent`: replaces ``weight_hh_l0``.
         """
         weights = [
             self.weight_ih_l0,
@@ -66,12 +66,11 @@ class LstmLayer(nn.Module):
         ]
         if states.is_cuda:
             weights = in_one_piece(weights)
-        # Without training mode cuDNN has no backward, which dynamic evaluation needs. Nothing else
-        # depends on it, as the kernel has no dropout.
+        # cuDNN has a backward pass in training mode only, and dynamic evaluation needs it. The mode
+        # changes nothing else, as the kernel has no dropout.
         train = torch.is_grad_enabled()
         start = tuple(part.to(weights[0].dtype) for part in state)
-        # Not in mixed precision: on CUDA, autocast uses float16 here, whatever was requested, and
-        # bfloat16 needs a recent cuDNN.
+        # Without autocast, which always uses float16 here on CUDA; bfloat16 needs a recent cuDNN.
         with exact(states):
             found, h, c = torch.lstm(
                 states.to(weights[0].dtype), start, weights, True, 1, 0.0, train, False, False
@@ -83,21 +82,21 @@ class LstmLayer(nn.Module):
 
 
 def in_one_piece(weights: list[Tensor]) -> list[Tensor]:
-    """Copy weights into one piece of memory, or cuDNN does so with a warning."""
+    """Copy weights into one block of memory; otherwise, cuDNN does so with a warning."""
     flat = torch.cat([weight.reshape(-1) for weight in weights])
     parts = torch.split(flat, [weight.numel() for weight in weights])
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
 
 
 class RecurrentModel(LanguageModel):
-    """LSTM layers; subclasses say which recurrent weights and which states are dropped.
+    """LSTM layers; subclasses define the dropout of recurrent weights and states.
 
     Parameters
     ----------
     n_tokens, d, embedding_dropout
         See :class:`LanguageModel`.
     hidden : int
-        Units of all layers but the last, which has d.
+        Units of all layers except the last, which has d.
     layers : int
     input_dropout, hidden_dropout, output_dropout : float
         Dropout of the input of the first layer, between layers, and of the output layer's input.
@@ -106,9 +105,9 @@ class RecurrentModel(LanguageModel):
     experts, last, latent_dropout
         A :class:`MixtureOfSoftmaxes` on a last layer of `last` units; one softmax by default.
     row_bound : float
-        Rows of the embedding and of the output layer are uniform in ± this.
+        Weights of the embedding and of the output layer are uniform in ±row_bound.
     lstm_bound : float, optional
-        The same for the layers; see :class:`LstmLayer`.
+        See `bound` of :class:`LstmLayer`.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ SPREAD = 0.02
 class Transformer(LanguageModel):
     """Blocks of causal attention and a feed-forward layer, each after a LayerNorm.
 
-    A window does not see the windows before it: there is no state.
+    A window does not see the windows before it.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Transformer(LanguageModel):
         Columns of the embedding, and features of all blocks.
     layers : int
     heads : int
-        Divides d; with rotary positions, into even numbers.
+        A divisor of d; with rotary positions, d/heads is even.
     feedforward : int, optional
         Units of the feed-forward layers; 4·d by default.
     dropout : float
@@ -36,7 +36,7 @@ class Transformer(LanguageModel):
         layers.
     positions : {"learned", "rotary"}
     context : int
-        Learned positions, which limit the length of windows. Rotary positions have no limit.
+        The number of learned positions, which limits windows; rotary positions have no limit.
     n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
@@ -123,7 +123,7 @@ class TransformerBlock(nn.Module):
         super().__init__()
         self.heads = heads
         self.dropout = dropout
-        # All blocks add to the same stream, so that each starts smaller the more there are.
+        # All blocks add to the same states: the more blocks, the smaller their initial weights.
         added = SPREAD * (2 * blocks) ** -0.5
         self.norm_attention = nn.LayerNorm(d)
         self.attention_in = linear(d, 3 * d, SPREAD)
@@ -153,7 +153,7 @@ class TransformerBlock(nn.Module):
 
 
 def check_heads(d: int, heads: int, *, rotary: bool) -> int:
-    """Features of a head, if the heads divide d."""
+    """The number of features of a head; `BadOption` if the heads do not divide d."""
     if d % whole("heads", heads) or (rotary and d // heads % 2):
         even = " into even numbers" if rotary else ""
         raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")

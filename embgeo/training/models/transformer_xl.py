@@ -31,7 +31,7 @@ class TransformerXL(LanguageModel):
     feedforward : int, optional
         Units of the feed-forward layers; 4·d by default.
     memory : int
-        Tokens before a window that its attention sees, without a gradient.
+        The number of tokens before a window that attention sees, without a gradient.
     dropout : float
         Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
     attention_dropout : float
@@ -84,7 +84,7 @@ class TransformerXL(LanguageModel):
         self.same_length = False
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
         self.make_embedding(normal(n_tokens, d))
-        # One dimension makes them biases, without weight decay.
+        # Parameters of one dimension are biases, without weight decay.
         self.content_bias = nn.Parameter(normal(heads, d // heads).flatten())
         self.distance_bias = nn.Parameter(normal(heads, d // heads).flatten())
         attention_dropout = share("attention_dropout", attention_dropout)
@@ -117,9 +117,9 @@ class TransformerXL(LanguageModel):
     def reading(
         self, memory: int | None, clamp: int | None, *, same_length: bool
     ) -> Iterator[None]:
-        """Evaluate with these settings inside the block; None keeps the length of the memory.
+        """Evaluate with these settings inside the block; `memory` of None keeps the present one.
 
-        A model that was trained without a memory has none here either.
+        A model that was trained without a memory is evaluated without one.
         """
         before = self.memory, self.clamp, self.same_length
         self.memory = self.memory if memory is None or self.memory == 0 else memory

@@ -31,7 +31,7 @@ SIZES = {
 class VdLstm(RecurrentModel):
     """Two LSTM layers with dropout masks that are constant in time.
 
-    A unit is dropped alike on its way to the next layer and to the next time.
+    A mask drops the same units on the way to the next layer and to the next time.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class VdLstm(RecurrentModel):
     embedding_dropout : float
         Share of tokens whose embedding is zero throughout a window; 0 in the paper.
     bound : float, optional
-        All weights are uniform in ± this; 0.1, 0.05 or 0.04 by size.
+        All weights are uniform in ±bound; 0.1, 0.05 or 0.04 by size.
     n_tokens, tied, bias
         See :class:`LanguageModel`.
 
@@ -104,6 +104,6 @@ class VdLstm(RecurrentModel):
         )
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:  # noqa: ARG002
-        """Drop units, the same in both."""
+        """Drop the same units of recurrent weights and states."""
         units = F.dropout(layer.weight_hh_l0.new_ones(layer.hidden), dropout)
         return layer.weight_hh_l0 * units, units
