@@ -197,10 +197,11 @@ def describe(hint: Any) -> str:
     origin = get_origin(hint)
     if origin is Literal:
         return " or ".join(map(str, get_args(hint)))
+    entries = get_args(hint)
     if origin is tuple:
-        return "a list"
+        return "a list" if Ellipsis in entries else f"a list of {len(entries)} values"
     if origin in (Union, types.UnionType):
-        return describe(get_args(hint)[0])
+        return " or ".join(describe(entry) for entry in entries if entry is not types.NoneType)
     if is_dataclass(hint) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return "a table"
     words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}

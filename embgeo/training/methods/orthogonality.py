@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, nonnegative, whole
+from embgeo.training.checks import choice, nonnegative, require, whole
 from embgeo.training.methods.factored import FactoredEmbedding, Factorization
 from embgeo.training.methods.regularizer import Setup, Step
 from embgeo.training.methods.weights import exact, to_single
@@ -167,6 +167,8 @@ class Constrained(Factorization):
         super().__init__(embedding)
         choice("mode", mode, ("penalty", "proximal"))
         for name, weights in (("frobenius", frobenius), ("spectral", spectral)):
+            pair = isinstance(weights, list | tuple) and len(weights) == 2
+            require(name, weights, pair, "give two numbers, for U and V")
             for value in weights:
                 nonnegative(name, value)
         self.mode = mode

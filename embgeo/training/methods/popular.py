@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
+from embgeo.training.checks import require
 from embgeo.training.methods.regularizer import Setup, WeightRegularizer
 from embgeo.training.methods.weights import mask_rows
 
@@ -37,8 +38,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
     BadOption
         A share outside of 0 to 1, or fewer than two rows.
     """
-    if not 0.0 < share < 1.0:
-        raise BadOption(f"a share of {share} of the types is popular", way_out="give 0 < share < 1")
+    require("share", share, 0.0 < share < 1.0, "give 0 < share < 1")
     kept = torch.nonzero(mask_rows(len(counts), ignore_rows)).squeeze(1)
     if len(kept) < 2:
         raise BadOption(f"{len(kept)} rows are not two classes", way_out="ignore fewer rows")

@@ -173,3 +173,17 @@ def test_a_defined_method_is_resumed_to_the_same_bits(tmp_path: Path, name: str)
 def test_a_study_has_a_folder_for_each(tmp_path: Path) -> None:
     run_all(with_tables(training={"steps": 2}), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == set(TABLES)
+
+
+@pytest.mark.parametrize(
+    ("setting", "way_out"),
+    [
+        ({"c1": "loose"}, "it has to be a number or fixed or free"),
+        ({"frobenius": [1.0]}, "it has to be a list of 2 values"),
+        ({"gamma": "much"}, "it has to be a number"),
+    ],
+)
+def test_a_setting_of_the_wrong_type(setting: dict[str, Any], way_out: str) -> None:
+    with pytest.raises(BadOption) as error:
+        METHODS["sc-exp"].settings(setting)
+    assert error.value.way_out == way_out
