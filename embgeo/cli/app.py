@@ -80,8 +80,8 @@ app = typer.Typer(
 )
 
 
-def show_version(wanted: bool) -> None:
-    if wanted:
+def show_version(requested: bool) -> None:
+    if requested:
         from embgeo import __version__
 
         print(f"embgeo {__version__}")

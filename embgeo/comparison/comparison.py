@@ -136,18 +136,18 @@ class Comparison:
         KeyError
             If nothing has this name; the message suggests similar names.
         """
-        wanted, member = name if isinstance(name, tuple) else (name, 1)
+        key, member = name if isinstance(name, tuple) else (name, 1)
         place = self._place(member)
         values: list[Difference | Value] = list(self.differences_of(place))
         pair = self.pair(0, place)
         values += [] if pair is None else pair.values()
         for value in values:
-            if value.name == wanted:
+            if value.name == key:
                 return value
-        if wanted in QUANTITIES:
-            raise MissingValue(f"{wanted} is missing: it was not compared")
-        way_out = suggest(str(wanted), self.keys())
-        raise MissingValue(f"no value is called {wanted!r}", way_out=way_out)
+        if key in QUANTITIES:
+            raise MissingValue(f"{key} is missing: it was not compared")
+        way_out = suggest(str(key), self.keys())
+        raise MissingValue(f"no value is called {key!r}", way_out=way_out)
 
     def _place(self, member: int | str) -> int:
         names = [one.name for one in self.members]

@@ -69,15 +69,15 @@ class Joint:
 
 
 def read_joint(
-    shared: Shared, advance: Callable[[int], None], beside: Sequence[Statistic] = ()
+    shared: Shared, advance: Callable[[int], None], more: Sequence[Statistic] = ()
 ) -> Joint:
     """Two passes over both matrices, and a third if a QR factor is needed.
 
-    The first pass also feeds the statistics in `beside`.
+    The first pass also feeds the statistics in `more`.
     """
     p, width = shared.p, shared.p + shared.q
     moments, sums = Moments(width), PairedSums(p)
-    shared.fold([moments, sums, *beside], advance)
+    shared.fold([moments, sums, *more], advance)
     factor = cholesky_factor(moments.gram())
     full_rank = factor is not None
     first, second = DistanceTo("mean", moments.mean[:p]), DistanceTo("mean", moments.mean[p:])

@@ -64,12 +64,12 @@ class Overlap:
         return f"{len(self.queries):,} of {self.shared:,} shared tokens"
 
 
-def draw_queries(shared: int, wanted: int | None, seed: int) -> IntArray:
+def draw_queries(shared: int, count: int | None, seed: int) -> IntArray:
     """Uniformly drawn shared tokens: the requested number, or a default."""
-    if wanted is None:
-        wanted = shared if shared <= ASK_ALL else QUERIES
+    if count is None:
+        count = shared if shared <= ASK_ALL else QUERIES
     rng = np.random.default_rng([seed, zlib.crc32(b"compare queries")])
-    return sample_rows(np.arange(shared, dtype=np.int64), wanted, rng)
+    return sample_rows(np.arange(shared, dtype=np.int64), count, rng)
 
 
 def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:

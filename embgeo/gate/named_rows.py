@@ -46,11 +46,11 @@ def name_rows(analysis: Analysis) -> dict[str, str]:
 def find_rows(table: Table, states: dict[str, tuple[str, ...]]) -> list[tuple[Cell, Cell]]:
     """Row and token of the rows of a table with one of these states."""
     row_at, token_at = table.columns.index("row"), table.columns.index("token")
-    wanted = [(table.columns.index(c), own) for c, own in states.items() if c in table.columns]
+    checked = [(table.columns.index(c), own) for c, own in states.items() if c in table.columns]
     return [
         (cells[row_at], cells[token_at])
         for cells in table.rows
-        if any(cells[at] in own for at, own in wanted)
+        if any(cells[at] in own for at, own in checked)
     ]
 
 

@@ -34,19 +34,19 @@ class RowsOnDemand:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, wanted: slice | IntArray) -> Array:
-        if isinstance(wanted, slice):
-            start, stop, step = wanted.indices(self.shape[0])
+    def __getitem__(self, index: slice | IntArray) -> Array:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self.shape[0])
             first, held = self._hold(start, max(start, stop))
             return held[start - first : stop - first : step]
-        if not len(wanted):
+        if not len(index):
             return np.empty((0, self.shape[1]), self.dtype)
-        rows, places = np.unique(wanted, return_inverse=True)
+        rows, places = np.unique(index, return_inverse=True)
         start, stop = int(rows[0]), int(rows[-1]) + 1
         with self._lock:
             first, held = self._first, self._held
         if first <= start and stop <= first + len(held):
-            return np.asarray(held[wanted - first])
+            return np.asarray(held[index - first])
         return np.asarray(self._read(start, stop, rows)[places])
 
     def _hold(self, start: int, stop: int) -> tuple[int, Array]:

@@ -170,11 +170,11 @@ def train_point(
             loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
             losses.append(loss.item())
             step = Step(logits=logits, targets=targets)
-            wanted = (1.0 - point.beta) * loss
+            objective = (1.0 - point.beta) * loss
             if scale:
-                wanted = wanted + scale * augmented(step)
+                objective = objective + scale * augmented(step)
             optimizer.zero_grad()
-            wanted.backward()  # type: ignore[no-untyped-call]
+            objective.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
             apply_factor(optimizer, schedule(done, total, epoch))
             optimizer.step()

@@ -64,9 +64,9 @@ def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable
     if isinstance(result, str | PathLike):
         folder = Path(result)
         if names_result(folder, TRAINING_NAME):
-            beside = (folder if folder.is_dir() else folder.parent) / COMPARISON_FOLDER
+            home = (folder if folder.is_dir() else folder.parent) / COMPARISON_FOLDER
             result = load_training(folder)
-            compared = load_comparison(beside) if names_result(beside, COMPARISON_NAME) else None
+            compared = load_comparison(home) if names_result(home, COMPARISON_NAME) else None
         elif names_result(folder, COMPARISON_NAME):
             result = load_comparison(folder)
         else:

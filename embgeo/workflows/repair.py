@@ -160,10 +160,10 @@ def repair(
     if patch is not None:
         record = read_patch(as_path(patch, "patch"), target)
     else:
-        wanted = make_rows(target, rows, method, seed, max_rows, damaged_below, progress)
-        if wanted is None:
+        made = make_rows(target, rows, method, seed, max_rows, damaged_below, progress)
+        if made is None:
             return Repair(None)
-        record = wanted
+        record = made
     record = replace(record, source=place.given)
     notes = list_other_weights(target)
     if dry_run or out is None:

@@ -153,12 +153,12 @@ def write_study(
     progress.start("comparing the embeddings", 0)
     comparison = compare_embeddings(study, task, progress)
     TRAINING.save(study, task.folder)
-    beside = task.folder / COMPARISON_FOLDER
+    folder = task.folder / COMPARISON_FOLDER
     if comparison is not None:
         way_out = f"make room, and resume with {argument('resume')}"
-        write_whole(beside, comparison.save, replace_comparison, way_out)
-    elif (beside / COMPARISON_NAME).is_file():  # of earlier runs
-        shutil.rmtree(beside, ignore_errors=True)
+        write_whole(folder, comparison.save, replace_comparison, way_out)
+    elif (folder / COMPARISON_NAME).is_file():  # of earlier runs
+        shutil.rmtree(folder, ignore_errors=True)
     report = task.folder / REPORT_NAME
     write_text(report, render(study, comparison))
     return study, report

@@ -89,11 +89,11 @@ def check_view(shape: Sequence[int], strides: Sequence[int], offset: int, elemen
     """Refuse a strided view, in elements, that leaves its storage."""
     if len(shape) != len(strides):
         raise Damaged("a tensor's shape and strides have different lengths")
-    wanted = count(shape)
+    needed = count(shape)
     last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-    if offset > elements or (wanted > 0 and last >= elements):
+    if offset > elements or (needed > 0 and last >= elements):
         raise Damaged("a tensor reaches beyond its storage")
-    if wanted > max(elements, _MOST_REPEATED_ELEMENTS):
+    if needed > max(elements, _MOST_REPEATED_ELEMENTS):
         raise Damaged("a tensor repeats its storage into an absurd size")
 
 

@@ -89,9 +89,9 @@ class RecordFormat(Generic[T]):
         """Text of the JSON file; raises ValueError for a number that is not finite."""
         return as_text(self.to_json(record, arrays))
 
-    def save(self, record: T, folder: Path, beside: Arrays | None = None) -> Path:
-        """Write each file whole or not at all, the JSON file last; `beside` are further arrays."""
-        arrays: Arrays = dict(beside or {})
+    def save(self, record: T, folder: Path, more: Arrays | None = None) -> Path:
+        """Write each file whole or not at all, the JSON file last; `more` are further arrays."""
+        arrays: Arrays = dict(more or {})
         content = self.to_json(record, arrays)
         # Made before anything is written; the digest is inserted afterwards.
         text = as_text(content | {DIGEST: _NO_DIGEST} if arrays else content)

@@ -149,8 +149,8 @@ def _tensor(
     path: Path, stamp: FileStamp, answer: dict[str, Any], matrix: dict[str, Any], known: str
 ) -> Tensor:
     rows, width, dtype = answer["rows"], matrix["width"], np.dtype(matrix["dtype"])
-    wanted = rows * width * dtype.itemsize
-    if rows < 0 or width < 0 or wanted > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
+    promised = rows * width * dtype.itemsize
+    if rows < 0 or width < 0 or promised > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {stamp.size:,} bytes")
     read = partial(_values, path, stamp, tuple(answer["groups"]), matrix)
     columns = tuple(map(plain, matrix.get("columns", ())))

@@ -88,9 +88,9 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
         )
     dtype = _dtype(descr[2] + descr[3])
     shape = _shape(shape_text[1])
-    wanted = count(shape) * dtype.itemsize
-    if wanted > size - start:
-        raise Damaged(f"the header promises {wanted:,} bytes, the file holds {size - start:,}")
+    promised = count(shape) * dtype.itemsize
+    if promised > size - start:
+        raise Damaged(f"the header promises {promised:,} bytes, the file holds {size - start:,}")
     return NpyHeader(shape, dtype, descr[1] == _OTHER_ORDER, order[1] == "True", start)
 
 

@@ -136,14 +136,14 @@ def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tup
     """
     spaced = marks_words_by_spaces(tokens)
     keys = [word_of(token, spaced).encode("utf-8") for token in tokens]
-    wanted = {key for key in keys if key}
+    vocabulary = {key for key in keys if key}
     found: Counter[bytes] = Counter()
     total = 0
     for piece in text.pieces(words=True):
         words = piece.split()
         total += len(words)
         for word, count in Counter(words).items():
-            if word in wanted:
+            if word in vocabulary:
                 found[word] += count
     if not found:
         raise LabelMismatch(

@@ -69,15 +69,15 @@ def list_weights(
     with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
         weight_map = read_index(folder, weights, Path(scratch) / weights)
     shards = tuple(dict.fromkeys(weight_map.values()))
-    wanted = find_names(weight_map, source)
-    holders = {weight_map[name] for name in wanted}
+    needed = find_names(weight_map, source)
+    holders = {weight_map[name] for name in needed}
     tensors = [
         one
         for shard in ([shard for shard in shards if shard in holders] or shards)
         for one in list_tensors(folder, shard)
         if weight_map.get(one.name) == shard
     ]
-    missing = set(wanted) - {one.name for one in tensors}
+    missing = set(needed) - {one.name for one in tensors}
     if missing:
         raise Damaged(f"the index puts {short(min(missing))} into a shard that does not hold it")
     return tensors, shards

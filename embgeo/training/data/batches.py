@@ -334,6 +334,6 @@ def streams(
     for start in range(0, length, new):
         stop = start + new
         first = max(0, stop - bptt) if new < bptt else start
-        wanted = targets[first:stop].clone()
-        wanted[: start - first] = IGNORED
-        yield inputs[first:stop].to(device), wanted.to(device)
+        masked = targets[first:stop].clone()
+        masked[: start - first] = IGNORED
+        yield inputs[first:stop].to(device), masked.to(device)

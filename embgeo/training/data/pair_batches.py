@@ -112,7 +112,7 @@ def gather_pairs(pairs: ParallelSplit, chosen: IntArray, device: torch.device) -
     inputs = np.concatenate([np.full((len(chosen), 1), END_ROW), target[:, :-1]], axis=1)
     places = np.flatnonzero(np.arange(target.shape[1]) < target_lengths[:, None])
     arrays = (source, lengths, inputs, places, target.reshape(-1)[places])
-    given, known, read, kept, wanted = (
+    given, known, read, kept, targets = (
         torch.from_numpy(one.astype(np.int64)).to(device) for one in arrays
     )
-    return PairBatch(given, known, read, kept, wanted, units=len(places))
+    return PairBatch(given, known, read, kept, targets, units=len(places))

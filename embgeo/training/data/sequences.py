@@ -45,9 +45,9 @@ class RowSequences:
 
     def select(self, chosen: IntArray) -> RowSequences:
         """Some sequences, given in ascending order."""
-        wanted = np.zeros(len(self), dtype=bool)
-        wanted[chosen] = True
-        rows = self.rows[np.repeat(wanted, self.lengths)]
+        mask = np.zeros(len(self), dtype=bool)
+        mask[chosen] = True
+        rows = self.rows[np.repeat(mask, self.lengths)]
         return RowSequences(rows, np.concatenate([[0], np.cumsum(self.lengths[chosen])]))
 
 

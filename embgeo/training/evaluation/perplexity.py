@@ -163,11 +163,11 @@ def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
     found = [
         F.cross_entropy(
             model.head(states).to(wide(hidden.device)),
-            wanted,
+            expected,
             ignore_index=IGNORED,
             reduction="none",
         )
-        for states, wanted in zip(
+        for states, expected in zip(
             torch.split(hidden.flatten(0, 1), positions),
             torch.split(targets.flatten(), positions),
             strict=True,

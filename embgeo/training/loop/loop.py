@@ -206,15 +206,15 @@ class Loop:
         if self.finetune_end is None:
             factor = self.schedule(self.place(), self.steps, self.batches.epoch)
         self.optimizer.zero_grad(set_to_none=True)
-        wanted = self.config.training.accumulate
+        accumulate = self.config.training.accumulate
         losses: list[Tensor] = []
         ratios: list[float] = []
         weights: list[float] = []
         units = 0.0
-        while len(losses) < wanted and not (losses and self.stage_ended):
+        while len(losses) < accumulate and not (losses and self.stage_ended):
             batch = self.batches.take()
             loss, objective = self.loss(batch)
-            (objective / wanted).backward()  # type: ignore[no-untyped-call]
+            (objective / accumulate).backward()  # type: ignore[no-untyped-call]
             losses.append(loss)
             ratios.append(batch.length_ratio)
             weights.append(self.task.weigh(self.config, batch))
@@ -223,7 +223,7 @@ class Loop:
         mean, flag_sums = self.world.average(self.parameters, mean, flags)
         self.update(
             factor * sum(ratios) / len(ratios),
-            wanted / len(losses),
+            accumulate / len(losses),
             sum(weights) / len(weights),
         )
         tokens = round(units * self.world.size)

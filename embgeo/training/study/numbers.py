@@ -178,8 +178,8 @@ def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
 def prior_distance(sigma: FloatArray, target: FloatArray) -> float:
     """‖σ/‖σ‖ − σ*/‖σ*‖‖, for σ in falling order; between 0 and √2."""
     ordered = np.sort(np.asarray(sigma, dtype=np.float64))[::-1]
-    wanted = np.sort(target)[::-1]
+    expected = np.sort(target)[::-1]
     length = float(np.linalg.norm(ordered))
-    if not length > 0.0 or len(ordered) != len(wanted):
+    if not length > 0.0 or len(ordered) != len(expected):
         return math.nan
-    return float(np.linalg.norm(ordered / length - wanted / np.linalg.norm(wanted)))
+    return float(np.linalg.norm(ordered / length - expected / np.linalg.norm(expected)))

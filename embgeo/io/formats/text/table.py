@@ -287,16 +287,16 @@ def _drop_empty(lines: list[bytes]) -> list[bytes]:
 
 def _sides(start: int, lines: list[bytes], layout: TableLayout) -> list[list[bytes]]:
     """The cells before the numbers of each line; checks the number of cells."""
-    filled, before, wanted = _drop_empty(lines), layout.before, layout.before + layout.columns
+    filled, before, expected = _drop_empty(lines), layout.before, layout.before + layout.columns
     if not layout.separator:
-        if all(len(line.split()) == wanted for line in filled):
+        if all(len(line.split()) == expected for line in filled):
             return [[]] * len(filled)
     elif not _is_quoted(filled):
-        if {line.count(layout.separator) for line in filled} <= {wanted - 1}:
+        if {line.count(layout.separator) for line in filled} <= {expected - 1}:
             return [line.split(layout.separator, before)[:before] for line in filled]
     else:
         rows = split_quoted_cells(filled, layout.separator)
-        if len(rows) == len(filled) and {len(row) for row in rows} == {wanted}:
+        if len(rows) == len(filled) and {len(row) for row in rows} == {expected}:
             return [[_encode(cell) for cell in row[:before]] for row in rows]
     raise _odd_line(start, lines, layout)
 
@@ -307,13 +307,13 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
     """The error for the first line with a wrong number of cells."""
-    wanted = layout.before + layout.columns
+    expected = layout.before + layout.columns
     for number, line in enumerate(lines, start):
         line = line.removesuffix(b"\r")
         found = len(split_cells(line, layout.separator))
-        if found != wanted and line:
+        if found != expected and line:
             return Damaged(
-                f"line {number:,} has {found:,} cells where {wanted:,} are expected",
+                f"line {number:,} has {found:,} cells where {expected:,} are expected",
                 "every line needs the same number of them; it may be cut off there",
             )
     return Damaged("a quoted cell spans several lines", "write it on one")
