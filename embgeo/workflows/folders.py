@@ -61,7 +61,8 @@ def check_folder(folder: Path, name: str, what: str) -> None:
     """Refuse, before anything is computed, a folder that is not empty and lacks the file `name`."""
     if str(folder) == "-":
         way_out = f"print the result with {argument('json')}, or choose a folder"
-        raise BadOption("a folder cannot be standard output", where=argument("out"), way_out=way_out)
+        cause = "a folder cannot be standard output"
+        raise BadOption(cause, where=argument("out"), way_out=way_out)
     if is_occupied(folder) and not (folder / name).is_file():
         cause = f"exists and holds something other than {what}"
         raise BadOption(cause, where=folder, way_out=ELSEWHERE)
