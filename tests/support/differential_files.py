@@ -472,7 +472,7 @@ def _parquet_other(chance: random.Random) -> bytes:
 
 def _parquet_read(path: Path) -> Arrays:
     """Columns of lists of floats, of one length; or all columns of floats together."""
-    from pyarrow import parquet, types
+    from pyarrow import compute, parquet, types
 
     table = parquet.read_table(path, use_threads=False)
     table.validate(full=True)
@@ -487,7 +487,8 @@ def _parquet_read(path: Path) -> Arrays:
         width = getattr(field.type, "list_size", len(rows[0]) if rows and rows[0] else 0)
         if any(row is None or len(row) != width or None in row for row in rows):
             raise ValueError("no matrix")
-        array = np.array(rows, dtype=kind.to_pandas_dtype()).reshape(len(rows), width)
+        # Not of `rows`: Python's floats do not keep every bit of a NaN.
+        array = compute.list_flatten(column).to_numpy().reshape(len(rows), width)
         found[plain(field.name)] = numbers_of(array)
     if not found and len(floats) > 1:
         if any(column.null_count for column in floats):
