@@ -64,7 +64,7 @@ def analyze_through(
     second = engine.second(make_task(plan))
 
     def fold(statistics: Sequence[Statistic]) -> None:
-        task = replace(make_task(plan), statistics=tuple(statistics), wanted=NO_ROWS)
+        task = replace(make_task(plan), statistics=statistics, wanted=NO_ROWS)
         merge_all(statistics, engine.second(task).statistics)
 
     return finish(

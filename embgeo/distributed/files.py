@@ -90,10 +90,6 @@ class Stored:
                 raise Damaged(NOT_OURS)
             return found
 
-    def plain(self, name: str) -> Any:
-        """An entry of the content as plain data; None if it is missing."""
-        return self.content.get(name)
-
 
 def is_of(value: Any, kind: Kind) -> bool:
     """Whether a value is of a kind of :meth:`Stored.unpack`."""

@@ -112,7 +112,7 @@ def merge_second(plan: MergePlan, identity: str, states: Sequence[files.Stored])
     whole = SecondState(identity, [], [blank.blank() for blank in blanks])
     rows: list[StoredRows] = []
     for stored in sort_by_first_row(states, "parts"):
-        if stored.plain("plan") != identity:
+        if stored.content.get("plan") != identity:
             raise UnreadableFile(
                 "made for another plan",
                 where=stored.path,
@@ -148,9 +148,9 @@ def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
 
 def find_plan(states: Sequence[files.Stored]) -> files.Stored:
     """The plan of second rounds, at the path that they recorded."""
-    place = states[0].plain("plan_path")
+    place = states[0].content.get("plan_path")
     found = files.read(Path(place), ("plan",)) if isinstance(place, str) and place else None
-    if found is None or found.identity != states[0].plain("plan"):
+    if found is None or found.identity != states[0].content.get("plan"):
         raise UnreadableFile(
             "its plan is missing or was replaced",
             where=states[0].path,

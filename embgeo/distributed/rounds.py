@@ -116,9 +116,9 @@ class SecondPassTask:
     plan: str
     setup: MeasuringSetup
     #: Parts of the first round.
-    parts: tuple[StatePart, ...]
+    parts: Sequence[StatePart]
     #: Blank statistics.
-    statistics: tuple[Statistic, ...]
+    statistics: Sequence[Statistic]
     #: Rows of the whole to leave out of statistics, and rows to gather.
     left_out: IntArray
     wanted: IntArray
@@ -130,16 +130,9 @@ class SecondPassTask:
 
 def make_task(plan: MergePlan) -> SecondPassTask:
     """What the parts have to know of a plan that is not in a file."""
-    output = plan.matrix.output
-    return SecondPassTask(
-        "",
-        plan.setup,
-        tuple(plan.parts),
-        tuple(plan.statistics),
-        plan.left_out,
-        plan.wanted,
-        None if output is None else output.d,
-    )
+    names = ("setup", "parts", "statistics", "left_out", "wanted")
+    known = {name: getattr(plan, name) for name in names}
+    return SecondPassTask("", output_width=find_output_width(plan.matrix), **known)
 
 
 def read_task(stored: files.Stored) -> SecondPassTask:
@@ -152,17 +145,12 @@ def read_task(stored: files.Stored) -> SecondPassTask:
         wanted=np.ndarray,
         matrix=Matrix,
     )
-    output = found["matrix"].output
-    return SecondPassTask(
-        stored.identity,
-        found["setup"],
-        tuple(found["parts"]),
-        tuple(found["statistics"]),
-        found["left_out"],
-        found["wanted"],
-        None if output is None else output.d,
-        stored,
-    )
+    width = find_output_width(found.pop("matrix"))
+    return SecondPassTask(stored.identity, output_width=width, stored=stored, **found)
+
+
+def find_output_width(matrix: Matrix) -> int | None:
+    return None if matrix.output is None else matrix.output.d
 
 
 def check_same_rows(task: SecondPassTask, matrix: Matrix, part: StatePart) -> None:

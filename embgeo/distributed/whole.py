@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.special import SpecialToken
@@ -182,9 +182,9 @@ def join_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequen
     return Frequency("counts", np.concatenate([f.counts for f in found]), source)
 
 
-def join_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, npt.NDArray[np.int64]]:
+def join_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, IntArray]:
     """Masked rows by reason, with numbers of the whole."""
-    rows: dict[str, list[npt.NDArray[np.int64]]] = {}
+    rows: dict[str, list[IntArray]] = {}
     for part, matrix in known:
         for reason, own in matrix.masked.items():
             rows.setdefault(reason, []).append(own + part.start)

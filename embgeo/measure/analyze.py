@@ -91,13 +91,7 @@ def complete(
 ) -> Analysis:
     """Compute the result from the statistics of both passes.
 
-    Parameters
-    ----------
-    measurement : Measurement
-    compared : sequence of str or None
-        Sections to compare with isotropic rows; None means all.
-    command : str
-    clock : Clock
+    The sections in `compared`, by default all, are compared with isotropic rows.
     """
     values: list[Value] = []
     seen: dict[str, None] = {}

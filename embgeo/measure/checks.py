@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 
 import numpy as np
 
@@ -42,13 +43,8 @@ def check_usable(measurement: Measurement) -> None:
             where=where,
             way_out=f"choose another tensor with {argument('tensor')}, see: embgeo inspect",
         )
-    if not SQUARABLE[0] < largest < SQUARABLE[1]:
-        raise EmbgeoError(
-            f"the largest entry is {largest:.3g}, its square is beyond what a "
-            "floating-point number holds",
-            where=where,
-            way_out="rescale the matrix, or look whether its bytes were read as the right dtype",
-        )
+    way_out = "rescale the matrix, or look whether its bytes were read as the right dtype"
+    check_squarable(largest, where, way_out)
     if options.isotropy_rows is not None and options.isotropy_rows > facts.m:
         raise BadOption(
             f"{options.isotropy_rows:,} rows requested, the matrix has {facts.m:,} to sample",
@@ -59,6 +55,13 @@ def check_usable(measurement: Measurement) -> None:
         check_asked(facts, options)
     if measurement.hidden is not None:
         check_hidden(measurement.hidden, facts)
+
+
+def check_squarable(largest: float, where: Path | str, way_out: str) -> None:
+    """Check that the square of the largest entry neither overflows nor vanishes."""
+    if not SQUARABLE[0] < largest < SQUARABLE[1]:
+        cause = f"the largest entry is {largest:.3g}, its square is beyond what a floating-point "
+        raise EmbgeoError(f"{cause}number holds", where=where, way_out=way_out)
 
 
 def check_asked(facts: Facts, options: Options) -> None:
@@ -93,10 +96,5 @@ def check_hidden(hidden: HiddenStates, facts: Facts) -> None:
     largest = max((float(np.abs(rows).max()) for _, rows in hidden.blocks()), default=None)
     if largest is None:
         raise EmbgeoError("no hidden state is finite", where=where, way_out="give another file")
-    if largest and not SQUARABLE[0] < largest < SQUARABLE[1]:
-        raise EmbgeoError(
-            f"the largest entry is {largest:.3g}, its square is beyond what a floating-point "
-            "number holds",
-            where=where,
-            way_out="rescale the hidden states",
-        )
+    if largest:
+        check_squarable(largest, where, "rescale the hidden states")

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from embgeo.core.arrays import Mask
 from embgeo.core.matrix import Matrix, tied_note
 from embgeo.core.options import Options
 from embgeo.core.values import Note, NoteCode, format_number
@@ -82,7 +82,7 @@ def notes(
 
 def provenance(
     measurement: Measurement,
-    popular: npt.NDArray[np.bool_] | None,
+    popular: Mask | None,
     reference: dict[str, Any] | None,
     command: str,
 ) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.core.quantities import coordinates as coordinate
 from embgeo.core.quantities import cosine, frequency, isotropy
@@ -87,7 +87,7 @@ class GaussianRows:
     Indexed like an array by slices or row numbers; the same index gives the same rows.
     """
 
-    def __init__(self, norms: npt.NDArray[np.float64], d: int, seed: int) -> None:
+    def __init__(self, norms: FloatArray, d: int, seed: int) -> None:
         self.norms = norms
         self.seed = seed
         self.shape = (len(norms), d)
@@ -96,7 +96,7 @@ class GaussianRows:
         # Blocks of rows end within chunks: without these each chunk would be drawn several times.
         self.chunk = lru_cache(RECENT_CHUNKS)(self.draw_chunk)
 
-    def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def __getitem__(self, rows: slice | IntArray) -> npt.NDArray[Any]:
         if not isinstance(rows, slice):
             return self._pick(rows)
         start, stop, _ = rows.indices(self.shape[0])
@@ -105,7 +105,7 @@ class GaussianRows:
         offset = first * CHUNK
         return np.concatenate(chunks)[start - offset : stop - offset]
 
-    def _pick(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def _pick(self, rows: IntArray) -> npt.NDArray[Any]:
         """Draw single rows; each chunk that holds some is drawn once."""
         picked = np.empty((len(rows), self.shape[1]), self.dtype)
         numbers = rows // CHUNK
@@ -127,15 +127,7 @@ class GaussianRows:
 def measure_reference(
     measurement: Measurement, sections: Sequence[str]
 ) -> dict[str, Scalar | Series]:
-    """Measure isotropic rows of the same N, d and norms; values by name.
-
-    Parameters
-    ----------
-    measurement : Measurement
-        Measurement of the matrix, after both passes.
-    sections : sequence of str
-        Sections to measure.
-    """
+    """Measure isotropic rows of the same N, d and norms as a matrix after both passes, by name."""
     reader, norms, d = measurement.reader, measurement.shared.norms, measurement.facts.d
     facts = measurement.facts
     twin = isotropic_twin(norms, d, measurement.options.seed, reader.spread)
@@ -168,17 +160,8 @@ def measure_reference(
     return {value.name: value for value in values if isinstance(value, Scalar | Series)}
 
 
-def isotropic_twin(norms: npt.NDArray[np.float64], d: int, seed: int, spread: Spread) -> Matrix:
-    """Build the reference matrix, in memory if it is small.
-
-    Parameters
-    ----------
-    norms : float64 array, shape (M,)
-    d : int
-    seed : int
-    spread : callable
-        ``spread(work, count)`` gives ``work(0)`` to ``work(count − 1)`` in order, on all threads.
-    """
+def isotropic_twin(norms: FloatArray, d: int, seed: int, spread: Spread) -> Matrix:
+    """Build the reference matrix, in memory if it is small; `spread` works on all threads."""
     rows = GaussianRows(norms, d, seed)
     data = cast(npt.NDArray[Any], rows)
     if len(norms) * d <= HELD_ENTRIES:
@@ -199,7 +182,7 @@ def find_expected(measurement: Measurement) -> dict[str, float]:
     return known | expect_weighted(norms, facts.d, weights[facts.kept])
 
 
-def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
+def expected(norms: FloatArray, d: int) -> dict[str, float]:
     """Expectations over independent uniformly random directions in d dimensions.
 
     The cosine of two of them has mean 0 and variance 1/d, and E exp(t·cos) = ₀F₁(; d/2; t²/4).
@@ -229,7 +212,7 @@ def expected(norms: npt.NDArray[np.float64], d: int) -> dict[str, float]:
     return found | ({isotropy.Z_RANDOM_STD.name: spread} if np.isfinite(spread) else {})
 
 
-def expect_isoscore(norms: npt.NDArray[np.float64], d: int) -> float:
+def expect_isoscore(norms: FloatArray, d: int) -> float:
     """IsoScore is (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
 
     Of rows of norms n_i, Σλ = Σn_i² and E Σλ² = Σn_i⁴ + Σ_(i≠j) n_i²n_j²/d, so that fewer rows, and

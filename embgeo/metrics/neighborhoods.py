@@ -14,9 +14,8 @@ Examples
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Cell, Influence, Scalar, Table, Value
 from embgeo.metrics.facts import Facts
@@ -62,7 +61,7 @@ def find_shift(shared: SharedStatistics) -> FloatArray | None:
     return shared.moments.mean if shared.mean_is_long else None
 
 
-def among(facts: Facts, rows: IntArray) -> npt.NDArray[np.bool_]:
+def among(facts: Facts, rows: IntArray) -> Mask:
     takes_part = np.zeros(facts.n, dtype=bool)
     takes_part[rows] = True
     return takes_part

@@ -18,9 +18,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Influence, Quantity, Table, Value
 from embgeo.metrics.all_neighbors import find_all_neighbors
@@ -39,8 +38,6 @@ from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import CloserRows, TopNeighbors
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
-
-BoolArray = npt.NDArray[np.bool_]
 
 FAMILY = "frequency"
 
@@ -110,7 +107,7 @@ def measure_rarity(
     quantity: Quantity,
     found: TopNeighbors,
     queries: IntArray,
-    is_rare: BoolArray,
+    is_rare: Mask,
     known: Popularity,
 ) -> list[Value]:
     """Mean share of rare neighbors, with the influence of tokens."""
@@ -163,7 +160,7 @@ def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popu
 
 
 def influence_of_tokens(
-    facts: Facts, queries: IntArray, near: IntArray, is_rare: BoolArray, slope: float
+    facts: Facts, queries: IntArray, near: IntArray, is_rare: Mask, slope: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Influence of each kept row on the mean share, its noise, and the standard error.
 
@@ -195,7 +192,7 @@ def influence_of_tokens(
 
 
 def make_neighbor_table(
-    facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: BoolArray | None, k: int
+    facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: Mask | None, k: int
 ) -> Table:
     """The table of neighbors; without classes it has no class, count or marks."""
     body: list[tuple[Cell, ...]] = []
@@ -217,7 +214,7 @@ def make_neighbor_table(
     return Table(q.NEIGHBORS, columns, tuple(body), note=note, rare=tuple(rare))
 
 
-def make_rank_table(facts: Facts, closer: CloserRows, is_rare: BoolArray | None) -> Table:
+def make_rank_table(facts: Facts, closer: CloserRows, is_rare: Mask | None) -> Table:
     body = tuple(
         (
             facts.token(int(row)),

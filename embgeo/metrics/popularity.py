@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.metrics.facts import Facts
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
@@ -22,7 +21,7 @@ class Popularity:
 
     #: Positions among the kept rows, the most frequent first.
     order: IntArray
-    popular: npt.NDArray[np.bool_]
+    popular: Mask
     counts: FloatArray
     #: ln(1 + count), or −ln(rank) if only the order is known.
     log_count: FloatArray

@@ -20,9 +20,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Caveat, Influence, Value
 from embgeo.metrics.facts import Facts
@@ -51,8 +50,6 @@ MIN_ROWS = 1_000
 
 #: Candidate ridge penalties, on standardized columns.
 PENALTIES = np.logspace(-2, 5, 15)
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 def rows_read(facts: Facts) -> IntArray:
@@ -86,7 +83,7 @@ def compute(facts: Facts, reader: RowReader) -> list[Value]:
     ]
 
 
-def deal_class_folds(facts: Facts, popular: BoolArray) -> list[Fold]:
+def deal_class_folds(facts: Facts, popular: Mask) -> list[Fold]:
     """Folds with the same share of popular rows; none if a class is too small."""
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         return []
@@ -175,7 +172,7 @@ def measure_probe(
 
 
 def influence_of_edge(
-    judge: Callable[[FloatArray, BoolArray], Judged],
+    judge: Callable[[FloatArray, Mask], Judged],
     score: FloatArray,
     known: Popularity,
     at: IntArray,

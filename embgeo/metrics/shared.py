@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.nearest_rows import NearestRows
@@ -110,7 +111,7 @@ class SharedStatistics:
         return np.asarray(self.find(Norms).values())
 
     @property
-    def hashes(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    def hashes(self) -> npt.NDArray[np.uint64]:
         """Hashes of the kept rows, shape (M,)."""
         return self.find(RowHashes).values()
 

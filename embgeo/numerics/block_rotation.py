@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, WorkingArray
+from embgeo.core.arrays import FloatArray, SingleArray, WorkingArray
 
 #: Largest spectral norm of the omitted part of a block, below the rounding of float32.
 TOLERANCE = 3e-8
@@ -36,10 +35,10 @@ class BlockRotation:
         their factor, shape (width + r, width).
     """
 
-    left: npt.NDArray[np.float32]
-    blocks: list[tuple[slice, slice, npt.NDArray[np.float32]]]
+    left: SingleArray
+    blocks: list[tuple[slice, slice, SingleArray]]
 
-    def apply(self, x: WorkingArray) -> npt.NDArray[np.float32]:
+    def apply(self, x: WorkingArray) -> SingleArray:
         """``x @ Q`` for float32 rows, shape (b, d)."""
         out = np.empty(x.shape, dtype=np.float32)
         outside = x @ self.left

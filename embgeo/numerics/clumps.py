@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, Mask
 from embgeo.numerics.excess_mass import LEAST, Modes, find_critical_excess, find_modes
@@ -95,7 +96,7 @@ def find_dense_direction(unit: FloatArray) -> FloatArray | None:
 def find_clump(
     angles: FloatArray,
     norms: FloatArray,
-    hashes: np.ndarray[tuple[int], np.dtype[np.uint64]],
+    hashes: npt.NDArray[np.uint64],
     own_angles: FloatArray | None = None,
 ) -> Clump | None:
     """Rows around the mean direction with norms of their own, or else around a dense direction.

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.numerics.nearest_point import EPS, NearestPoint
 
 #: An iterator over all points in blocks, with their row numbers, at each call.
@@ -81,7 +80,7 @@ class Hull:
 
 
 def distance_to_hull(
-    blocks: Blocks, d: int, rounding: float = EPS, repeated: npt.NDArray[np.bool_] | None = None
+    blocks: Blocks, d: int, rounding: float = EPS, repeated: Mask | None = None
 ) -> Hull:
     """The point of the hull nearest to the origin, from blocks of finite points.
 
@@ -180,11 +179,11 @@ class _Overview:
 
     mean: FloatArray
     longest: float
-    repeated: npt.NDArray[np.bool_]
+    repeated: Mask
     origin: int | None
 
 
-def _overview(blocks: Blocks, d: int, repeated: npt.NDArray[np.bool_] | None) -> _Overview:
+def _overview(blocks: Blocks, d: int, repeated: Mask | None) -> _Overview:
     total, longest, n, last, origin = np.zeros(d), 0.0, 0, 0, None
     for index, points in blocks():
         zero = ~points.any(axis=1)
@@ -199,7 +198,7 @@ def _overview(blocks: Blocks, d: int, repeated: npt.NDArray[np.bool_] | None) ->
 
 
 def _lowest(
-    blocks: Blocks, direction: FloatArray, count: int, repeated: npt.NDArray[np.bool_]
+    blocks: Blocks, direction: FloatArray, count: int, repeated: Mask
 ) -> tuple[IntArray, FloatArray]:
     """The `count` distinct points of smallest ⟨h, direction⟩."""
     values: list[FloatArray] = []

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 
 #: Cosines with a smaller difference are equal.
 TIE = 1e-12
@@ -110,7 +109,7 @@ class SampledPlaces:
     own: IntArray
     group_of: IntArray
 
-    def sums(self, used: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def sums(self, used: Mask) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sums of the shares of each row, their squares and cubes over the used queries."""
         chosen = used[self.query]
         group, share, query = self.group[chosen], self.share[chosen], self.query[chosen]
@@ -126,7 +125,7 @@ class SampledPlaces:
             found.append(np.asarray(by_row - own, dtype=np.float64))
         return found[0], found[1], found[2]
 
-    def skewness(self, used: npt.NDArray[np.bool_], k: int) -> float | None:
+    def skewness(self, used: Mask, k: int) -> float | None:
         """Estimate of the skewness of N_k with all rows as queries; None without a spread.
 
         N of a row is a sum over m queries, of which n are used. Sums over products of shares of two

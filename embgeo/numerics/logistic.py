@@ -13,9 +13,8 @@ gradient, in float64, decides when the search ends.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, Mask, SingleArray
 from embgeo.numerics.rank_update import add_gram
 from embgeo.numerics.row_space import standardized
 
@@ -25,10 +24,8 @@ TOLERANCE = 1e-17
 #: The curvature is recomputed if a step promises more than this share of the previous promise.
 QUICK = 0.2
 
-BoolArray = npt.NDArray[np.bool_]
 
-
-def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[FloatArray, bool]:
+def log_odds(rows: FloatArray, positive: Mask, new: FloatArray) -> tuple[FloatArray, bool]:
     """log-odds of `new` rows from a logistic regression with balanced classes.
 
     Minimizes ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardized columns, where c_i
@@ -51,7 +48,7 @@ def log_odds(rows: FloatArray, positive: BoolArray, new: FloatArray) -> tuple[Fl
     return np.asarray(x_new @ weights + bias), settled
 
 
-def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool]:
+def _newton(x: FloatArray, positive: Mask) -> tuple[FloatArray, float, bool]:
     from scipy.linalg import cho_solve
 
     n, d = x.shape
@@ -88,7 +85,7 @@ def _newton(x: FloatArray, positive: BoolArray) -> tuple[FloatArray, float, bool
     return beta[:-1], float(beta[-1]), False
 
 
-def _curvature(x: npt.NDArray[np.float32], weight: FloatArray) -> FloatArray:
+def _curvature(x: SingleArray, weight: FloatArray) -> FloatArray:
     """Cholesky factor of the second derivative, in float32."""
     from scipy.linalg import cho_factor
 

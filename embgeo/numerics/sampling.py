@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.arrays import IntArray, Mask
 
 FOLDS = 5
 
@@ -37,7 +37,7 @@ def sample_rows(rows: IntArray, count: int, rng: np.random.Generator) -> IntArra
     return np.sort(chosen)
 
 
-def deal_folds(rng: np.random.Generator, classes: npt.NDArray[np.bool_]) -> Iterator[Fold]:
+def deal_folds(rng: np.random.Generator, classes: Mask) -> Iterator[Fold]:
     """`FOLDS` folds with both classes (bool array, shape (n,)) spread evenly over them."""
     fold = np.empty(len(classes), dtype=np.int64)
     start = 0

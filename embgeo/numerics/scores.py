@@ -9,12 +9,10 @@ influences it is the error of a paired difference.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, Mask
 from embgeo.core.reach import REACH, student_reach
 
-BoolArray = npt.NDArray[np.bool_]
 Judged = tuple[float, FloatArray]
 
 
@@ -80,7 +78,7 @@ def mean_influence(values: FloatArray) -> FloatArray:
     return np.asarray((values - values.mean()) / np.sqrt(n * (n - 1.0)))
 
 
-def auc(score: FloatArray, positive: BoolArray) -> Judged:
+def auc(score: FloatArray, positive: Mask) -> Judged:
     """Area under the ROC curve: the probability that a positive scores above a negative.
 
     The area is the mean over positives of the share of negatives below them, V₁₀(i), and the mean
@@ -104,7 +102,7 @@ def auc(score: FloatArray, positive: BoolArray) -> Judged:
     return float(above.mean()), influence
 
 
-def balanced_accuracy(score: FloatArray, positive: BoolArray) -> Judged:
+def balanced_accuracy(score: FloatArray, positive: Mask) -> Judged:
     """Mean of the recalls r of both classes at score > 0, with the error ½√(Σ r(1 − r)/n)."""
     right = ((score > 0) == positive).astype(np.float64)
     influence = np.empty(len(score))
@@ -115,7 +113,7 @@ def balanced_accuracy(score: FloatArray, positive: BoolArray) -> Judged:
     return sum(recalls) / 2.0, influence
 
 
-def balanced_loss(score: FloatArray, positive: BoolArray) -> Judged:
+def balanced_loss(score: FloatArray, positive: Mask) -> Judged:
     """−mean log P(own class), summed over both classes, from log-odds."""
     loss = np.logaddexp(0.0, np.where(positive, -score, score))
     influence = np.empty(len(score))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arguments import as_path
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import (
@@ -121,10 +122,10 @@ class Analysis:
     nearest: NearestRows | None = None
     absent: dict[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-    rows: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    rows: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     tokens: tuple[str, ...] | None = None
-    counts: npt.NDArray[np.float64] | None = None
-    popular: npt.NDArray[np.bool_] | None = None
+    counts: FloatArray | None = None
+    popular: Mask | None = None
     timing: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: Quantity | str) -> Value:

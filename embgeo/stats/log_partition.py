@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import Array, FloatArray, IntArray
+from embgeo.core.arrays import Array, FloatArray, IntArray, SingleArray
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.stats.backend.backend import Backend
 from embgeo.stats.backend.numpy import HOST
@@ -81,7 +80,7 @@ class LogPartition(LogSums):
     scales: tuple[float, ...] = (1.0,)
     shift: FloatArray | None = None
     bound: float = np.inf
-    single: npt.NDArray[np.float32] | None = None
+    single: SingleArray | None = None
     rotation: BlockRotation | None = None
     unit_rows: bool = False
     zeroed: IntArray | None = None

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray, WorkingArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask, WorkingArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.numerics.eigen import Eigh
@@ -58,24 +57,20 @@ class RowReader:
         self.plan = self.resources.plan(matrix.n, matrix.d, weighted)
         self.census = Census()
         self._lock = Lock()
-        self.takes_part: npt.NDArray[np.bool_] = np.ones(matrix.n, dtype=bool)
+        self.takes_part: Mask = np.ones(matrix.n, dtype=bool)
         for rows in matrix.masked.values():
             self.takes_part[rows] = False
-        self.executor = self._open_executor()
+        self.executor: DeviceExecutor | None = None
+        if self.resources.device != "cpu":
+            from embgeo.stats.backend.executor import open_executor
 
-    def _open_executor(self) -> DeviceExecutor | None:
-        """Open the executor of the requested device, if any."""
-        if self.resources.device == "cpu":
-            return None
-        from embgeo.stats.backend.executor import open_executor
-
-        return open_executor(
-            self.resources.device,
-            self.matrix,
-            self.takes_part,
-            self.resources.memory,
-            lambda rows: self.progress.advance(rows),
-        )
+            self.executor = open_executor(
+                self.resources.device,
+                matrix,
+                self.takes_part,
+                self.resources.memory,
+                lambda rows: self.progress.advance(rows),
+            )
 
     @property
     def device(self) -> str:
@@ -263,7 +258,7 @@ class HiddenStates:
         """Count the states with a non-finite entry."""
         return self.states.n - sum(len(index) for index, _ in self.blocks())
 
-    def find_repeated(self) -> npt.NDArray[np.bool_]:
+    def find_repeated(self) -> Mask:
         """Mask of the states that equal an earlier one or are not finite."""
         hashes = RowHashes(self.width)
         for index, rows in self.blocks():

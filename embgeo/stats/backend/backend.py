@@ -7,10 +7,9 @@ from functools import cached_property
 from typing import Any
 from weakref import finalize
 
-import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import Array
+from embgeo.core.arrays import Array, FloatArray
 
 
 class Backend(ABC):
@@ -73,7 +72,7 @@ class Backend(ABC):
         return [slice(start, start + step) for start in range(0, rows, step)]
 
     @abstractmethod
-    def sum64(self, array: Array) -> npt.NDArray[np.float64]:
+    def sum64(self, array: Array) -> FloatArray:
         """Sum over the first axis in float64, on the host."""
 
     @abstractmethod

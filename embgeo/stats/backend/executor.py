@@ -36,19 +36,7 @@ def open_executor(
 ) -> DeviceExecutor | None:
     """Open the executor of the named device; None for the numpy path.
 
-    Parameters
-    ----------
-    name : str
-        As of `embgeo.stats.backend.choose.open_device`.
-    matrix, takes_part, memory, progress
-        As of `DeviceExecutor`.
-
-    Raises
-    ------
-    BadOption
-        If the device is not there, or cannot hold the rows as they are stored.
-    EmbgeoError
-        If torch is not installed.
+    BadOption if the device is missing, or cannot hold the rows as they are stored.
     """
     backend = open_device(name, memory)
     if backend is None:
@@ -112,24 +100,23 @@ class DeviceExecutor:
         with self._guard():
             merge_all(statistics, self._feed_all(statistics, self._read_kept(rows)))
 
-    def sweep(self, make: Callable[[Block], S], among: Mask | None = None) -> Iterator[S]:
+    def sweep(self, make: Callable[[Block], S], among: Mask) -> Iterator[S]:
         """Feed all kept rows to one statistic per block of query rows.
 
         Parameters
         ----------
         make : callable
             Makes the statistic for a block of rows.
-        among : bool array, shape (N,), optional
-            The rows that blocks are made of; the kept ones by default.
+        among : bool array, shape (N,)
+            The rows that blocks are made of.
 
         Yields
         ------
         Statistic
             In the order of the rows.
         """
-        chosen = self.takes_part if among is None else among
         pieces = self.rows.read_pieces()
-        for block in self._cut_blocks(pieces, lambda block: chosen[block.index]):
+        for block in self._cut_blocks(pieces, lambda block: among[block.index]):
             with self._guard():
                 found = list(self._sweep_block(make, block))
             yield from found
