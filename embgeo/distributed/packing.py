@@ -25,6 +25,7 @@ from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart
 from embgeo.numerics.block_rotation import BlockRotation
 from embgeo.numerics.eigen import Eigen
 from embgeo.stats import STATISTICS
+from embgeo.stats.per_row import shorten
 from embgeo.stats.statistic import Statistic
 
 Array = npt.NDArray[Any]
@@ -96,11 +97,10 @@ class Packer:
         if isinstance(value, slice):
             return {"slice": [value.start, value.stop, value.step]}
         if RECORDS.get(type(value).__name__) is type(value):
-            return {"record": type(value).__name__, "of": self._attributes(value)}
+            names = list_attributes(type(value))
+            own = {name: self.pack(getattr(value, name)) for name in names}
+            return {"record": type(value).__name__, "of": own}
         raise TypeError(f"{type(value).__name__} cannot be saved")
-
-    def _attributes(self, value: Any) -> dict[str, Any]:
-        return {name: self.pack(getattr(value, name)) for name in list_attributes(type(value))}
 
     def _array(self, array: Array) -> Any:
         known = self._names.get(id(array))
@@ -110,9 +110,10 @@ class Packer:
         return known
 
     def _described(self, array: Array) -> dict[str, Any]:
-        if array.dtype == np.int64 and array.ndim == 1 and _is_range(array):
-            first = int(array[0]) if len(array) else 0
-            return {"range": [first, first + len(array)]}
+        if array.dtype == np.int64 and array.ndim == 1:
+            rows = shorten(array)
+            if isinstance(rows, range):
+                return {"range": [rows.start, rows.stop]}
         name = f"a{len(self.arrays)}"
         if hasattr(ml_dtypes, array.dtype.name):
             # .npy does not know these types: their bits are saved.
@@ -120,12 +121,6 @@ class Packer:
             return {"array": name, "dtype": array.dtype.name}
         self.arrays[name] = array
         return {"array": name}
-
-
-def _is_range(array: Array) -> bool:
-    return not len(array) or (
-        int(array[-1]) - int(array[0]) == len(array) - 1 and bool(np.all(np.diff(array) == 1))
-    )
 
 
 class Unpacker:

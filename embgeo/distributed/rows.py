@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -171,9 +171,7 @@ def fetch_from_files(
     to `folder`, which holds the states.
     """
 
-    @cache
-    def open_matrix(file: str, tensor: str, transposed: bool) -> Matrix:
-        return open_again(file, tensor, transposed, folder)
+    open_matrix = cache(partial(open_again, folder))
 
     def fetch(rows: IntArray) -> npt.NDArray[Any]:
         found: npt.NDArray[Any] | None = None
@@ -206,7 +204,7 @@ def locate(part: StatePart) -> tuple[str, str, bool, int]:
     return part.file, part.tensor, part.transposed, part.first_row
 
 
-def open_again(file: str, tensor: str, transposed: bool, folder: Path) -> Matrix:
+def open_again(folder: Path, file: str, tensor: str, transposed: bool) -> Matrix:
     """The matrix that parts were cut from; RowsMissing if it cannot be reached."""
     for home in (Path(), folder):
         try:

@@ -137,7 +137,8 @@ def provenance(
         "hidden": hidden,
         "reference": reference,
         "sections": list(dict.fromkeys(family.FAMILY for family in measurement.families)),
-        "options": jsonable_options(options),
+        "options": asdict(options)
+        | {"asked": [[token, list(others)] for token, others in options.asked]},
         "seed": options.seed,
         "conventions": conventions(options),
         "command": command,
@@ -205,12 +206,6 @@ def conventions(options: Options) -> dict[str, str]:
         return CONVENTIONS
     single = f"float64, but products for the spectrum in float32 as requested; {IN_SINGLE}"
     return CONVENTIONS | {"accumulation": single}
-
-
-def jsonable_options(options: Options) -> dict[str, Any]:
-    plain = asdict(options)
-    plain["asked"] = [[token, list(others)] for token, others in options.asked]
-    return plain
 
 
 def count_words(count: int, what: str) -> str:

@@ -55,7 +55,7 @@ _I1_OF_ALL = "with all coordinates I1 of unit rows has a reference, from which a
 #: Geometry that isotropic rows give no value for, and why; docs/metrics.md shows it.
 NO_REFERENCE: dict[str, str] = {
     decay.TAIL_P.name: "a p-value: two draws of isotropic rows can give 0.05 and 0.7",
-    cosine.CONE_APERTURE.name: "the largest of the angles grows with the pairs that are looked at",
+    cosine.CONE_APERTURE.name: "the largest angle grows with the number of pairs",
     isotropy.EIGENGAP.name: "a gap between two draws of eigenvalues is chance",
     isotropy.Z_RANDOM_MIN.name: "an extreme of a thousand directions, which z_random_std describes",
     isotropy.Z_RANDOM_MAX.name: "an extreme of a thousand directions, which z_random_std describes",

@@ -41,7 +41,7 @@ def compute_pair_values(
     `spread` is the mean and standard deviation of the cosine over all pairs.
     """
     if facts.m < 2 or facts.options.pairs == 0:
-        reason = "a single row has no pairs" if facts.m < 2 else "no pairs were asked for"
+        reason = "a single row has no pairs" if facts.m < 2 else "no pairs were requested"
         return [
             quantity.undefined(reason)
             for quantity in (q.POSITIVE_SHARE, q.CONE_APERTURE, q.UNIFORMITY)

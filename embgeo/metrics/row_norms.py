@@ -37,7 +37,7 @@ OUTPUT = (
 )
 #: Chance that the longest of lognormal rows counts as long.
 CHANCE = 1e-3
-FEW_ROWS = "fewer than 20 rows, of which 5 % is not one"
+FEW_ROWS = "fewer than 20 rows: 5 % of them is less than one row"
 
 
 def second(facts: Facts) -> list[Statistic]:

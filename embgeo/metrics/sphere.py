@@ -54,7 +54,7 @@ def measure_sphere(
         return [
             q.I_SPHERE.undefined(
                 f"{facts.m * facts.d:.3g} entries are above {limit:.0e}, where each gradient step "
-                "costs a pass over the file; ask for it with --sphere"
+                "costs a pass over the file; request it with --sphere"
             )
         ]
     low, high = choose_starts(facts, reader, shared, log_z)

@@ -19,7 +19,7 @@ def bound_rounding(backend: Backend, rows: Array) -> float:
 
 
 def find_candidates(
-    backend: Backend, scores: Array, least: Array, k: int
+    backend: Backend, scores: Array, least: Array, slack: Array | float, k: int
 ) -> tuple[Array, Array] | None:
     """Find query and column of every score that may be among the k best of its query.
 
@@ -28,17 +28,20 @@ def find_candidates(
     scores : array of the backend, shape (q, b)
         The larger the better; −inf never is.
     least : float64 array of ``backend.wide``, shape (q,)
-        Score of the k-th best row so far, less the rounding of scores; −inf where fewer than k
-        rows were seen.
+        Score of the k-th best row so far; −inf where fewer than k rows were seen.
+    slack : float, or float64 array of ``backend.wide``, shape (q,)
+        Rounding of the scores.
     k : int
 
     Returns
     -------
     tuple of two int arrays of ``backend.wide``, or None where there are too many to be worthwhile
     """
-    xp = backend.xp
+    xp, wide = backend.xp, backend.wide.xp
+    if scores.shape[1] >= k and bool(wide.any(wide.isinf(least))):
+        least = wide.maximum(least, backend.widen(backend.kth_largest(scores, k)))
     lowest = float(xp.finfo(scores.dtype).min)  # −inf lies below it
-    mask = scores >= xp.clip(backend.put(least, scores.dtype), lowest, None)[:, None]
+    mask = scores >= xp.clip(backend.put(least - slack, scores.dtype), lowest, None)[:, None]
     if int(xp.count_nonzero(mask)) > MOST * k * scores.shape[0]:
         return None
     # In one dimension the search is several times as fast.
@@ -46,14 +49,6 @@ def find_candidates(
     flat = backend.to_wide(flat)
     query = flat // scores.shape[1]
     return query, flat - query * scores.shape[1]
-
-
-def raise_least(backend: Backend, least: Array, scores: Array, k: int) -> Array:
-    """Replace a least score of −inf by the k-th best of the block."""
-    xp = backend.wide.xp
-    if scores.shape[1] < k or not bool(xp.any(xp.isinf(least))):
-        return least
-    return xp.maximum(least, backend.widen(backend.kth_largest(scores, k)))
 
 
 def leave_out_self(backend: Backend, scores: Array, mine: IntArray, theirs: IntArray) -> None:

@@ -17,7 +17,6 @@ from embgeo.stats.nearest import (
     find_candidates,
     keep_best,
     leave_out_self,
-    raise_least,
 )
 from embgeo.stats.statistic import Statistic
 
@@ -94,10 +93,8 @@ class NearestDistances(Statistic):
         scores -= backend.put(squares, stored.dtype)
         leave_out_self(backend, scores, self.index, block.index)
         least = own - xp.square(wide.put(self.distances)[:, -1])
-        least = raise_least(backend, least, scores, self.k)
-        slack = 2.0 * bound_rounding(backend, stored)
-        least = least - slack * xp.clip(own, longest, None)
-        return find_candidates(backend, scores, least, self.k)
+        slack = 2.0 * bound_rounding(backend, stored) * xp.clip(own, longest, None)
+        return find_candidates(backend, scores, least, slack, self.k)
 
     def _search_all(self, block: Block) -> tuple[Array, Array]:
         """The best few by the product in float64, if too many rows are equally near."""

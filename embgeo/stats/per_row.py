@@ -74,10 +74,12 @@ class PerRow(Statistic):
 
 
 def shorten(index: IntArray) -> IntArray | range:
-    """Replace consecutive row numbers by a range."""
-    if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
-        return range(int(index[0]), int(index[-1]) + 1)
-    return index
+    """Replace consecutive row numbers, or none, by a range."""
+    if not len(index):
+        return range(0)
+    first, last = int(index[0]), int(index[-1])
+    is_range = last - first == len(index) - 1 and np.all(np.diff(index) == 1)
+    return range(first, last + 1) if is_range else index
 
 
 def join_ranges(parts: Sequence[IntArray | range]) -> IntArray | range:

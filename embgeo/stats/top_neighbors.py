@@ -17,7 +17,6 @@ from embgeo.stats.nearest import (
     find_candidates,
     keep_best,
     leave_out_self,
-    raise_least,
 )
 from embgeo.stats.statistic import Statistic
 
@@ -80,9 +79,8 @@ class TopNeighbors(Statistic):
         backend, wide, stored = block.backend, block.wide, block.stored_unit
         scores = backend.constant(self.queries, stored.dtype) @ stored.T
         leave_out_self(backend, scores, self.index, block.index)
-        least = raise_least(backend, wide.put(self.cosines)[:, -1], scores, self.k)
-        slack = bound_rounding(backend, stored)
-        found = find_candidates(backend, scores, least - slack, self.k)
+        least, slack = wide.put(self.cosines)[:, -1], bound_rounding(backend, stored)
+        found = find_candidates(backend, scores, least, slack, self.k)
         del scores
         self._join(
             wide, *(self._search_all(block) if found is None else self._measure(block, *found))
