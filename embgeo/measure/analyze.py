@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from embgeo.core.matrix import Matrix
+from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable, check_width
-from embgeo.measure.named_rows import add_named_rows
 from embgeo.measure.passes import Measurement, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import (
@@ -28,6 +28,7 @@ from embgeo.measure.reference import (
 from embgeo.metrics import Facts
 from embgeo.metrics.popularity import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
+from embgeo.stats import TopNeighbors
 from embgeo.stats.resources import Resources
 
 
@@ -161,6 +162,39 @@ def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str,
     if reference is None:
         return value
     return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
+
+
+def add_named_rows(measurement: Measurement, values: Iterable[Value]) -> NearestRows | None:
+    """Add the nearest rows of the rows that tables name to those that a family has searched.
+
+    The tables are known only after the second pass, so this takes a short further one.
+    """
+    known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
+    reader = measurement.reader
+    if facts.m <= k or facts.listed is not None or reader.passes_absent:
+        return known
+    named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]
+    rows = np.intersect1d(np.array(named, dtype=np.int64), facts.kept)
+    if known is not None:
+        rows = np.setdiff1d(rows, facts.kept[known.rows], assume_unique=True)
+    if not len(rows):
+        return known
+    found = TopNeighbors("named rows", rows, reader.take_unit(rows), k)
+    reader.announce("neighbors of named rows", facts.m)
+    reader.fold([found])
+    further = NearestRows(
+        np.searchsorted(facts.kept, rows),
+        np.asarray(np.searchsorted(facts.kept, found.neighbors)),
+        np.asarray(found.cosines, dtype=np.float32),
+    )
+    return further if known is None else known.union(further)
+
+
+def list_rows(table: Table) -> Iterator[int]:
+    """Yield the numbers of the rows that a table lists; none if it lists other things."""
+    if "row" in table.columns:
+        at = table.columns.index("row")
+        yield from (number for cells in table.rows if isinstance(number := cells[at], int))
 
 
 def cut_influence(influence: Influence, facts: Facts) -> Influence:

@@ -20,9 +20,9 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Table, Value
-from embgeo.metrics.all_neighbors import count_all_occurrences
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.queries import (
+    count_all_occurrences,
     draw_hub_queries,
     find_searched,
     list_queries,

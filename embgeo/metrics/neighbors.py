@@ -22,12 +22,12 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Cell, Influence, Quantity, Table, Value
-from embgeo.metrics.all_neighbors import find_all_neighbors
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.queries import (
     choose_shown_rows,
     draw_class_queries,
+    find_all_neighbors,
     find_searched,
     list_queries,
     map_tokens_to_rows,

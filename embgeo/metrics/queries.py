@@ -1,13 +1,14 @@
-"""Rows whose neighbors are searched, shared by hubs and the neighbors of classes."""
+"""Rows whose neighbors are searched, some or all, for hubs and the neighbors of classes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.popularity import Popularity, explain_absence, rank_by_frequency
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.hubness import TIE, count_places
 from embgeo.numerics.sampling import sample_rows
 from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
@@ -20,7 +21,9 @@ CLASS_ENTRIES = 2**17
 CLASS_QUERIES = (200, 500)
 #: Tokens of each class in the shown table.
 SHOWN = 4
-NAME = "queries"
+NAME, ALL = "queries", "all rows"
+#: Cosines in memory at a time for ties.
+HELD = 2**24
 
 
 def search_queries(facts: Facts, reader: RowReader) -> list[TopNeighbors]:
@@ -92,3 +95,55 @@ def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
     for row in facts.kept:
         rows.setdefault(facts.token(int(row)), int(row))
     return rows
+
+
+def find_all_neighbors(facts: Facts, reader: RowReader, shared: SharedStatistics) -> TopNeighbors:
+    """The k + 1 nearest rows of every kept row by cosine, searched once for all families.
+
+    One more than requested, to detect ties of the last neighbor.
+    """
+    found = shared.get(TopNeighbors, ALL)
+    if found is None:
+        k = facts.options.neighbors + 1
+        parts = [
+            (part.neighbors, part.cosines)
+            for part in reader.sweep(
+                lambda block: TopNeighbors(ALL, block.index, block.unit, k),
+                facts.kept,
+                "neighbors of all rows",
+            )
+        ]
+        found = TopNeighbors(ALL, facts.kept, np.zeros((0, facts.d)), k)
+        found.neighbors, found.cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
+        shared.add([found])
+    return found
+
+
+def count_all_occurrences(facts: Facts, reader: RowReader, shared: SharedStatistics) -> FloatArray:
+    """How often each kept row is among the k nearest of another, shape (M,).
+
+    Equally near rows that do not all fit share the remaining places.
+    """
+    k = facts.options.neighbors
+    found = find_all_neighbors(facts, reader, shared)
+    tied = found.cosines[:, k] >= found.cosines[:, k - 1] - TIE
+    position = np.searchsorted(facts.kept, found.neighbors[~tied, :k])
+    counts = np.bincount(position.ravel(), minlength=facts.m).astype(np.float64)
+    rows = facts.kept[tied]
+    step = max(1, HELD // facts.m)
+
+    def share_places(number: int) -> FloatArray:
+        part = rows[number * step : (number + 1) * step]
+        return count_places(compute_cosines(facts, reader, part), k)
+
+    for found_places in reader.spread(share_places, -(-len(rows) // step), "rows equally near"):
+        counts += found_places
+    return counts
+
+
+def compute_cosines(facts: Facts, reader: RowReader, rows: IntArray) -> FloatArray:
+    """Cosines of some rows with all kept rows, shape (len(rows), M); −∞ with themselves."""
+    unit = reader.take_unit(rows)
+    cosines = np.hstack([unit @ block.unit.T for block in reader.blocks(None)])
+    cosines[np.arange(len(rows)), np.searchsorted(facts.kept, rows)] = -np.inf
+    return cosines

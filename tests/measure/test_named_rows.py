@@ -7,7 +7,7 @@ import pytest
 
 import embgeo
 from embgeo.core.options import Options
-from embgeo.measure.named_rows import list_rows
+from embgeo.measure.analyze import list_rows
 from embgeo.metrics import queries
 
 
