@@ -83,16 +83,9 @@ def first_round(
     if part.start == part.stop:
         return FirstState(setup, [(part, None)], Census(), statistics)
     piece = cut(matrix, part.start - part.first_row, part.stop - part.first_row)
-    reader = open_rows(piece, setup.options, resources, progress)
-
-    def blocks(start: int, stop: int) -> Iterator[Block]:
-        for block in reader.sifted_blocks(start, stop):
-            yield block.renumber(part.start)
-
-    reader.announce("first pass", piece.n)
+    reader = open_rows(piece, setup.options, resources, progress, part.start)
     # Squares that overflow are reported when the parts are merged.
-    with np.errstate(over="ignore", invalid="ignore"):
-        shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
+    reader.sift(statistics)
     return FirstState(
         setup, [(part, without_entries(piece))], reader.census.renumber(part.start), statistics
     )
@@ -201,21 +194,19 @@ def second_round(
         return SecondState(task.plan, [part], statistics)
     piece = cut(matrix, part.start - part.first_row, part.stop - part.first_row)
     piece = replace(piece, masked={}, output=find_output_rows(task, piece, part), hidden=None)
-    reader = open_rows(piece, task.setup.options, resources, progress)
+    reader = open_rows(piece, task.setup.options, resources, progress, part.start)
     reader.takes_part[within(task.left_out, part)] = False
     seen = None if task.stored is None else read_norms(task.stored, part.start, part.stop)
 
     def blocks(start: int, stop: int) -> Iterator[Block]:
         for block in reader.blocks(None, start, stop):
-            own = block.renumber(part.start)
-            check_norms(seen, own, part)
-            yield own
+            check_norms(seen, block, part)
+            yield block
 
     if statistics:
         reader.announce("second pass", piece.n)
         shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
-        left_out = (block.renumber(part.start) for block in reader.read_left_out())
-        fold(left_out, [statistic for statistic in statistics if statistic.of_left_out])
+        fold(reader.read_left_out(), [s for s in statistics if s.of_left_out])
     own = within(task.wanted, part)
     if not statistics:
         check_norms(seen, Block(own + part.start, piece.stored(own)), part)

@@ -28,11 +28,12 @@ def open_rows(
     options: Options,
     resources: Resources | None = None,
     progress: Progress | None = None,
+    first_row: int = 0,
 ) -> RowReader:
-    """Open the rows of a matrix in the requested precision."""
+    """Open the rows of a matrix, or of a part, in the requested precision."""
     if options.precision == "float32":
         matrix = replace(matrix, rounded=True)
-    return RowReader(matrix, resources, progress)
+    return RowReader(matrix, resources, progress, first_row)
 
 
 class Measurement:

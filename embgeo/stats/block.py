@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -64,12 +63,6 @@ class Block:
         read = self._read_paired
         paired = None if read is None else lambda: read()[chosen]
         return Block(self.index[chosen], stored, paired, self.backend)
-
-    def renumber(self, by: int) -> Block:
-        """The same rows with larger row numbers; derived arrays are shared."""
-        other = copy(self)
-        other.index = self.index + by
-        return other
 
     @cached_property
     def rows(self) -> Array:

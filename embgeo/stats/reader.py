@@ -30,6 +30,9 @@ S = TypeVar("S", bound=Statistic)
 class RowReader:
     """Reads the kept rows of a matrix, on all threads or on a device.
 
+    Blocks of a part of a matrix have the row numbers of the whole, in which `first_row` is the
+    number of the part's row 0; parts are not read on devices.
+
     Attributes
     ----------
     census : Census
@@ -47,8 +50,10 @@ class RowReader:
         matrix: Matrix,
         resources: Resources | None = None,
         progress: Progress | None = None,
+        first_row: int = 0,
     ) -> None:
         self.matrix = matrix
+        self.first_row = first_row
         self.resources = resources or Resources()
         self.progress = progress or Progress()
         #: Progress of the analysis, such as "4/8"; a prefix of announcements.
@@ -119,7 +124,9 @@ class RowReader:
         step = self.plan.block_rows
         for index, rows in self.matrix.blocks(start=start, stop=stop, step=step):
             good = census.sift(index, *HOST.extremes(rows), self.takes_part)
-            yield Block(index, rows) if good.all() else Block(index[good], rows[good])
+            if not good.all():
+                index, rows = index[good], rows[good]
+            yield Block(index + self.first_row, rows)
         with self._lock:
             self.census.merge(census)
 
@@ -136,7 +143,7 @@ class RowReader:
                 index, block = index[good], block[good]
             output = self.matrix.output if rows is None else None
             read_paired = None if output is None else partial(output.take, index)
-            yield Block(index, block, read_paired)
+            yield Block(index + self.first_row, block, read_paired)
 
     def fold(self, statistics: Sequence[Statistic], rows: IntArray | None = None) -> None:
         """Feed the kept rows (or the named ones) to the statistics."""
@@ -153,7 +160,7 @@ class RowReader:
         left_out, output = np.flatnonzero(~self.takes_part), self.matrix.output
         for index, block in self.matrix.blocks(left_out, step=self.plan.block_rows):
             read_paired = None if output is None else partial(output.take, index)
-            yield Block(index, block, read_paired)
+            yield Block(index + self.first_row, block, read_paired)
 
     def _shared_fold(
         self,
