@@ -25,12 +25,15 @@ from embgeo.training.data.documents import list_texts
 from embgeo.training.data.images import load_images
 from embgeo.training.data.labeled_corpus import LabeledDocuments, cut_fold, split_tokens
 from embgeo.training.data.labeled_texts import find_splits, read_labeled
+from embgeo.training.loop.planning import plan_runs
 from embgeo.training.loop.process import World
+from embgeo.training.loop.rehearsal import rehearse
 from embgeo.training.loop.run import train_run
+from embgeo.training.models import EmbeddingModel
 from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.training import load_training
-from embgeo.training.tasks import make_task
+from embgeo.training.tasks import REGISTRY, ClassificationTask, make_task
 from embgeo.training.tasks.rcnn import Rcnn
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import CPU, Stopped, silent, stopping
@@ -236,6 +239,37 @@ def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) 
     assert models[0] == models[1]
     assert one.test is not None
     assert {"loss", "accuracy", "macro_f1", "documents"} == set(one.test)
+
+
+class Bag(EmbeddingModel):
+    """A classifier of the mean row, with no settings but d."""
+
+    NAME = "bag"
+
+    def __init__(self, n_tokens: int, n_classes: int, *, d: int = 4) -> None:
+        super().__init__(n_tokens, d)
+        self.make_embedding(torch.randn(n_tokens, d))
+        self.make_decoder(None, bias=False)
+        self.classes = torch.nn.Linear(d, n_classes)
+
+    def forward(self, rows: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        found: torch.Tensor = self.classes(self.embedding(rows).mean(dim=1))
+        return found
+
+
+class Bags(ClassificationTask):
+    NAME = "bags"
+    MODELS = (Bag,)
+
+
+def test_a_classifier_of_ones_own_is_planned(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY.added, "bags", Bags)
+    tables = settings(place).tables() | {"task": {"name": "bags"}, "model": {"name": "bag"}}
+    config = resolve(from_tables(tables))
+    dataset = make_task(config).load(config)
+    rehearse(config, dataset)
+    (plan,) = plan_runs(config, dataset)
+    assert plan.memory > 0
 
 
 TWO = """

@@ -36,13 +36,14 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
     task = make_task(config)
     task.feed(config, dataset, World(), torch.device("cpu"))
     task.rehearse(config, dataset)
+    _, *more = task.size_model(dataset)
     for name in config.compare:
         chosen = find_method(name, config.method)
         if chosen.coupled and config.optimizer.kind == "sgd":
             raise refuse_sgd(chosen)
         own = {**config.model.settings, **chosen.model_settings}
         with torch.device("meta"):
-            model = task.make_model(config.model.name, _TOKENS, own)
+            model = task.make_model(config.model.name, _TOKENS, own, *more)
         task.check_model(config, model)
         if any(issubclass(part, AdversarialSoftmax) for part in chosen.parts):
             refuse_mixture(model)

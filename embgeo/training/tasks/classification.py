@@ -135,10 +135,10 @@ class ClassificationTask(Task):
         )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
-        """Hidden states of every token with their gradients."""
-        settings = config.model.settings
-        width = 2 * settings["d"] + 4 * settings["context"] + 2 * settings["hidden"]
-        return 4 * config.training.batch * self.length * int(width)
+        """Hidden states of every token with their gradients, in the layers of `Rcnn`."""
+        layers = (("d", 2), ("context", 4), ("hidden", 2))
+        width = sum(factor * int(config.model.settings.get(name, 0)) for name, factor in layers)
+        return 4 * config.training.batch * self.length * width
 
 
 class ClassificationScores(SplitEvaluator):

@@ -51,7 +51,7 @@ class ImageTask(ClassificationTask):
         return Step(targets=batch.classes)
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
-        """Feature maps of both convolutions with their gradients, of images of 28 × 28."""
+        """Feature maps of both convolutions of `Cnn` with their gradients, for 28 × 28 pixels."""
         pixels = 28 * 28
-        filters = int(config.model.settings["filters"])
+        filters = int(config.model.settings.get("filters", 0))
         return 8 * config.training.batch * filters * (pixels + pixels // 2)

@@ -204,8 +204,10 @@ class TranslationTask(Task):
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
         """Count logits with their gradient, and states of every layer."""
-        settings = config.model.settings
-        width = int(settings["layers"]) * (12 * int(settings["d"]) + int(settings["feedforward"]))
+        layers, d, inner = (
+            int(config.model.settings.get(name, 0)) for name in ("layers", "d", "feedforward")
+        )
+        width = layers * (12 * d + inner)
         return 4 * config.training.batch * (2 * n_tokens + 2 * width)
 
 
