@@ -116,3 +116,31 @@ def test_an_hdf5_library_that_hangs_or_dies(
         monkeypatch.setattr(hdf5_file, "_DESCRIBING", seconds)
         script.write_text(program)
         check_refused(hdf5_file, path, expected)
+
+
+@pytest.mark.usefixtures("workers_here")
+@pytest.mark.parametrize("packed", [b"\x00A", b"\x01AB\xe0\x64\x00", b"\x0b" + bytes(40)])
+def test_lzf_chunks_of_another_size(tmp_path: Path, packed: bytes) -> None:
+    """HDF5 would take what is missing from memory that nothing was written to."""
+    needs("h5py")
+
+    def fill(file: Any) -> None:
+        dataset = file.create_dataset("w", (4, 3), "f4", compression="lzf", chunks=(4, 3))
+        dataset.id.write_direct_chunk((0, 0), packed)
+
+    check_refused(hdf5_file, hdf5(tmp_path, fill), "a chunk unpacks to")
+
+
+@pytest.mark.usefixtures("workers_here")
+@pytest.mark.parametrize("more", [{}, {"shuffle": True}, {"fletcher32": True}])
+def test_lzf(tmp_path: Path, more: dict[str, bool]) -> None:
+    needs("h5py")
+    stored = np.arange(1200, dtype="f4").reshape(300, 4) // 3
+
+    def fill(file: Any) -> None:
+        file.create_dataset("w", data=stored, compression="lzf", chunks=(7, 3), **more)
+        file.create_dataset("empty", (300, 4), "f4", compression="lzf", chunks=(7, 3))
+
+    for tensor in open_with(hdf5_file, hdf5(tmp_path, fill)).tensors:
+        expected = stored if tensor.name == "w" else np.zeros_like(stored)
+        np.testing.assert_array_equal(tensor.open(), expected)

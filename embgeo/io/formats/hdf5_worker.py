@@ -8,6 +8,7 @@ filters that HDF5 would load as plug-ins.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -29,6 +30,8 @@ _WORDS_AT_A_TIME = 4096
 
 #: deflate, shuffle, fletcher32, szip, nbit, scale-offset and lzf of h5py; others are plug-ins.
 _FILTERS = frozenset({1, 2, 3, 4, 5, 6, 32000})
+_FLETCHER32, _LZF = 3, 32000
+_CHECKSUM_BYTES = 4
 _OPTIMIZER = frozenset({"optimizer_weights", "optimizer"})
 
 Keys = tuple[str, ...]
@@ -81,11 +84,62 @@ def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
 def values(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
     """Write the numbers of a dataset in native byte order to the output file."""
     dataset = at(file, request["keys"])
+    check_lzf(dataset)
     dtype = dataset.dtype.newbyteorder("=")
     out = np.memmap(request["output"], dtype=dtype, mode="w+", shape=dataset.shape or (1,))
     dataset.read_direct(out if dataset.shape else out.reshape(()))
     out.flush()
     return {}
+
+
+def check_lzf(dataset: h5py.Dataset) -> None:
+    """Refuse chunks that unpack to fewer bytes than a chunk has.
+
+    LZF has no checksum, and HDF5 takes what is missing from memory that nothing was written to.
+    """
+    properties = dataset.id.get_create_plist()
+    filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]
+    if _LZF not in filters:
+        return
+    place = filters.index(_LZF)
+    if filters[place + 1 :] not in ([], [_FLETCHER32]):
+        raise HDF5Refused("its filters come in an order that is not read")
+    size = math.prod(dataset.chunks) * dataset.id.get_type().get_size()
+    for corner in itertools.product(
+        *(range(0, n, step) for n, step in zip(dataset.shape, dataset.chunks, strict=True))
+    ):
+        info = dataset.id.get_chunk_info_by_coord(corner)
+        if info.byte_offset is None:  # nothing was written
+            continue
+        mask, packed = dataset.id.read_direct_chunk(corner)
+        if len(filters) > place + 1 and not mask >> place + 1 & 1:
+            packed = packed[:-_CHECKSUM_BYTES]
+        found = len(packed) if mask >> place & 1 else unpacked_size(packed)
+        if found != size:
+            raise HDF5Refused(f"a chunk unpacks to {found:,} bytes in place of {size:,}")
+
+
+def unpacked_size(packed: bytes) -> int:
+    """Bytes that an LZF stream unpacks to.
+
+    A control byte below 32 is followed by one literal byte more than it says. Others are a copy of
+    earlier bytes: two more than their upper three bits say, with a byte of extra length after 7,
+    and a byte of its place.
+    """
+    place = size = 0
+    while place < len(packed):
+        control = packed[place]
+        if control < 32:
+            place += control + 2
+            size += control + 1
+        else:
+            length = control >> 5
+            if length == 7:
+                place += 1
+                length += packed[place]
+            place += 2
+            size += length + 2
+    return size
 
 
 def words(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
