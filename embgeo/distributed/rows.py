@@ -60,8 +60,10 @@ class StoredRows:
         if len(some) < 2:
             return StoredRows(*some[0]) if some else self
         index, entries = map(np.concatenate, zip(*some, strict=True))
-        index, first = np.unique(index, return_index=True)
-        return StoredRows(index, entries[first])
+        if not (np.diff(index) > 0).all():  # rows of consecutive parts are in order
+            index, first = np.unique(index, return_index=True)
+            entries = entries[first]
+        return StoredRows(index, entries)
 
 
 class Gathered:
