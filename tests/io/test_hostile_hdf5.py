@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,28 +120,60 @@ def test_an_hdf5_library_that_hangs_or_dies(
 
 
 @pytest.mark.usefixtures("workers_here")
-@pytest.mark.parametrize("packed", [b"\x00A", b"\x01AB\xe0\x64\x00", b"\x0b" + bytes(40)])
-def test_lzf_chunks_of_another_size(tmp_path: Path, packed: bytes) -> None:
+@pytest.mark.parametrize(
+    ("filters", "packed"),
+    [
+        ({}, bytes(44)),
+        ({"shuffle": True}, bytes(52)),
+        ({"compression": "gzip"}, zlib.compress(bytes(44))),
+        ({"compression": "gzip"}, zlib.compress(bytes(48))[:-6]),
+        ({"compression": "gzip", "fletcher32": True}, zlib.compress(bytes(10**7)) + bytes(4)),
+        ({"compression": "lzf"}, b"\x00A"),
+        ({"compression": "lzf"}, b"\x01AB\xe0\x64\x00"),
+        ({"compression": "lzf", "shuffle": True}, b"\x0b" + bytes(40)),
+    ],
+)
+def test_chunks_of_another_size(tmp_path: Path, filters: dict[str, Any], packed: bytes) -> None:
     """HDF5 would take what is missing from memory that nothing was written to."""
     needs("h5py")
 
     def fill(file: Any) -> None:
-        dataset = file.create_dataset("w", (4, 3), "f4", compression="lzf", chunks=(4, 3))
+        dataset = file.create_dataset("w", (4, 3), "f4", chunks=(4, 3), **filters)
         dataset.id.write_direct_chunk((0, 0), packed)
 
     check_refused(hdf5_file, hdf5(tmp_path, fill), "a chunk unpacks to")
 
 
 @pytest.mark.usefixtures("workers_here")
-@pytest.mark.parametrize("more", [{}, {"shuffle": True}, {"fletcher32": True}])
-def test_lzf(tmp_path: Path, more: dict[str, bool]) -> None:
+@pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
+@pytest.mark.parametrize("more", [{}, {"shuffle": True}, {"shuffle": True, "fletcher32": True}])
+def test_chunks(tmp_path: Path, compression: str | None, more: dict[str, bool]) -> None:
     needs("h5py")
     stored = np.arange(1200, dtype="f4").reshape(300, 4) // 3
 
     def fill(file: Any) -> None:
-        file.create_dataset("w", data=stored, compression="lzf", chunks=(7, 3), **more)
-        file.create_dataset("empty", (300, 4), "f4", compression="lzf", chunks=(7, 3))
+        kept = {"chunks": (7, 3), "compression": compression, **more}
+        file.create_dataset("w", data=stored, **kept)
+        file.create_dataset("empty", (300, 4), "f4", **kept)
+        file.create_dataset("words", data=["a", "b"] * 50, dtype="S3", **kept | {"chunks": (7,)})
 
-    for tensor in open_with(hdf5_file, hdf5(tmp_path, fill)).tensors:
-        expected = stored if tensor.name == "w" else np.zeros_like(stored)
+    checkpoint = open_with(hdf5_file, hdf5(tmp_path, fill))
+    assert [tensor.name for tensor in checkpoint.tensors] == ["empty", "w"]
+    for tensor, expected in zip(checkpoint.tensors, (np.zeros_like(stored), stored), strict=True):
         np.testing.assert_array_equal(tensor.open(), expected)
+
+
+@pytest.mark.usefixtures("workers_here")
+def test_filters_in_an_unusual_order(tmp_path: Path) -> None:
+    h5py = needs("h5py")
+
+    def fill(file: Any) -> None:
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_chunk((4, 3))
+        properties.set_fletcher32()
+        properties.set_deflate(6)
+        space = h5py.h5s.create_simple((4, 3))
+        made = h5py.h5d.create(file.id, b"w", h5py.h5t.IEEE_F32LE, space, properties)
+        h5py.Dataset(made)[...] = W
+
+    check_refused(hdf5_file, hdf5(tmp_path, fill), "an order that is not read")
