@@ -138,8 +138,6 @@ def analyze(
     )
     if not isinstance(options, Options | None):
         raise refuse_type(options, "options", "embgeo.Options(seed=1), or seed=1 alone")
-    if not isinstance(resources, Resources | None):
-        raise refuse_type(resources, "resources", "embgeo.Resources(threads=1)")
     if options is not None and request.given:
         raise BadOption(
             f"is in {argument('options')} already",

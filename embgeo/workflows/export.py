@@ -231,7 +231,8 @@ def read_original(
     matrix, reason = original(named, folder)
     if matrix is None:
         way_out = f"name the checkpoint with {argument('checkpoint')}"
-        raise BadOption(reason, where=folder, way_out=way_out)
+        where = folder if folder.name else name_source(analysis)
+        raise BadOption(reason, where=where, way_out=way_out)
     known = frequency(analysis)
     falling = None
     if known is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from embgeo.core.arguments import parse_size, refuse_if
+from embgeo.core.arguments import parse_size, refuse_if, refuse_type
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options, choose_sections
 from embgeo.core.progress import report_bytes
@@ -46,6 +46,11 @@ class AnalysisRequest:
         **settings: Any,
     ) -> Self:
         """A request from plain arguments; BadOption for unknown and useless ones."""
+        if resources is not None:
+            from embgeo.stats.resources import Resources
+
+            if not isinstance(resources, Resources):
+                raise refuse_type(resources, "resources", "embgeo.Resources(threads=1)")
         loading, measuring = split_settings(settings)
         chosen = choose_sections(sections)
         Options.of(measuring, chosen)

@@ -64,7 +64,8 @@ def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> 
     ``*``, ``?`` and ``[…]`` in a path, or in the revision of a model on the Hub, are a pattern.
     """
     where = argument("every")
-    refuse_if(every is not None and not track, where, "is about a track", argument("track"))
+    way_out = f"add {argument('track')}"
+    refuse_if(every is not None and not track, where, "is about a track", way_out)
     refuse_if(every is not None and every < 1, where, "takes 1 or more", "give 2 for half")
     if not track:
         return None

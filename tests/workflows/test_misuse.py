@@ -58,6 +58,15 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             lambda _: embgeo.analyze(W, resources=5),
             "resources: type int is not accepted; give embg",
         ),  # type: ignore[arg-type]
+        (
+            lambda a: embgeo.compare(a, W, resources=5),
+            "resources: type int is not accepted; give embgeo.Resources(threads=1)",
+        ),  # type: ignore[arg-type]
+        (lambda a: embgeo.compare(a, W, every=2), "every: is about a track; add track"),
+        (
+            lambda a: embgeo.export(a, to="projector"),
+            "analysis: the saved analysis was made of an array in memory, or of a pipe; name",
+        ),
         (lambda _: embgeo.load(5), "path: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load("m.pt", tensor=5), "tensor: type int is not accepted; give a text"),
         (lambda _: embgeo.load("m.pt", counts=5), "counts: type int is not accepted; give a path"),
