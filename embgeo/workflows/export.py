@@ -27,7 +27,13 @@ from embgeo.publish.export.columns import (
 )
 from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target, Vectors
 from embgeo.result.analysis import Analysis, load_analysis
-from embgeo.workflows.folders import fresh_folder, list_files, move_files, result_name
+from embgeo.workflows.folders import (
+    fresh_folder,
+    list_files,
+    move_files,
+    refuse_stdout,
+    result_name,
+)
 from embgeo.workflows.request import AnalysisRequest
 
 ELSEWHERE = f"choose another place with {argument('out')}"
@@ -151,6 +157,7 @@ def name_source(source: Analysis | Path) -> str:
 
 def check_free(target: Target, path: Path) -> None:
     """Refuse, before anything is read, to replace anything but an earlier export."""
+    refuse_stdout(path, ELSEWHERE)
     with looking_at(path, ELSEWHERE):
         taken = path.exists() or path.is_symlink()
         empty = path.is_dir() and target.needs_vectors and not any(path.iterdir())

@@ -44,12 +44,18 @@ ELSEWHERE = f"choose another folder with {argument('out')}"
 
 def is_occupied(folder: Path) -> bool:
     """Whether a folder exists and is not empty; BadOption if the path cannot be a folder."""
+    refuse_stdout(folder, ELSEWHERE)
     with looking_at(folder, ELSEWHERE):
         near = find_nearest(folder)
         if near.is_dir():
             return near == folder.absolute() and any(near.iterdir())
     cause = "is not a folder" if near == folder.absolute() else f"{near} is not a folder"
     raise BadOption(cause, where=folder, way_out=ELSEWHERE)
+
+
+def refuse_stdout(out: Path, way_out: str) -> None:
+    """Refuse ``-``, which would be the name of a file or folder."""
+    refuse_if(str(out) == "-", argument("out"), "cannot be standard output", way_out)
 
 
 def find_nearest(folder: Path) -> Path:
@@ -59,10 +65,7 @@ def find_nearest(folder: Path) -> Path:
 
 def check_folder(folder: Path, name: str, what: str) -> None:
     """Refuse, before anything is computed, a folder that is not empty and lacks the file `name`."""
-    if str(folder) == "-":
-        way_out = f"print the result with {argument('json')}, or choose a folder"
-        cause = "a folder cannot be standard output"
-        raise BadOption(cause, where=argument("out"), way_out=way_out)
+    refuse_stdout(folder, f"print the result with {argument('json')}, or choose a folder")
     if is_occupied(folder) and not (folder / name).is_file():
         cause = f"exists and holds something other than {what}"
         raise BadOption(cause, where=folder, way_out=ELSEWHERE)
@@ -302,6 +305,7 @@ def write_file(path: Path, text: str) -> None:
 
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
     """Refuse to replace ``NAME.suffix`` without a record of this form, ``NAME.json``."""
+    refuse_stdout(folder, ELSEWHERE)
     with looking_at(folder, ELSEWHERE):
         if folder.exists() and not folder.is_dir():
             raise BadOption("is not a folder", where=folder, way_out=ELSEWHERE)

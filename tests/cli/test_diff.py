@@ -438,7 +438,10 @@ def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
         (("one.npy", "two.npy", "--pairs", "few"), "'few' is not a number of pairs"),
         (("one.npy", "two.npy", "--sections", "nothing"), "unknown section 'nothing'"),
         (("one.npy", "two.npy", "-o", "one.npy"), "is not a folder"),
-        (("one.npy", "two.npy", "-o", "-"), "a folder cannot be standard output"),
+        (
+            ("one.npy", "two.npy", "-o", "-"),
+            "-o: cannot be standard output; print",
+        ),
         (("one.npy", "two.npy", "-o", "."), "holds something other than a comparison"),
         (("one.npy", "two.npy", "--popular-share", "0.3"), "needs to know which tokens"),
     ],

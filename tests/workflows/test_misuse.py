@@ -62,6 +62,9 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             lambda a: embgeo.compare(a, W, resources=5),
             "resources: type int is not accepted; give embgeo.Resources(threads=1)",
         ),  # type: ignore[arg-type]
+        (lambda a: embgeo.render(a, "-"), "out: cannot be standard output; choose another file"),
+        (lambda a: embgeo.draw(a, out="-"), "out: cannot be standard output; choose another"),
+        (lambda a: embgeo.export(a, to="csv", out="-"), "out: cannot be standard output; choose"),
         (lambda a: embgeo.compare(a, W, every=2), "every: is about a track; add track"),
         (
             lambda a: embgeo.export(a, to="projector"),
