@@ -231,7 +231,7 @@ class Cluster:
 
     def second(self, task: SecondPassTask) -> SecondState:
         every = bool(task.statistics)
-        pieces = [piece for piece in self.pieces if every or holds(piece, task.wanted)]
+        pieces = [piece for piece in self.pieces if every or holds(piece, task.needed)]
         if not pieces:
             return SecondState(task.plan, [], [])
         with warnings.catch_warnings():
@@ -314,7 +314,7 @@ def cut_pieces(
     return pieces
 
 
-def analyze_on_cluster(cluster: Cluster, **wanted: Any) -> Analysis:
-    """Measure a matrix with both passes on a cluster; `wanted` as for `analyze_through`."""
+def analyze_on_cluster(cluster: Cluster, **arguments: Any) -> Analysis:
+    """Measure a matrix with both passes on a cluster; `arguments` as for `analyze_through`."""
     cluster.identify_shards()
-    return analyze_through(cluster, **wanted)
+    return analyze_through(cluster, **arguments)

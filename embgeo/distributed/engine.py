@@ -60,11 +60,11 @@ def analyze_through(
     again = leave_out_damaged(known)
     if again.repeats_first:
         known = take_first(again, engine.second(make_task(again)).statistics)
-    plan = extend_plan(known, lambda wanted: fetch(engine, known, wanted), engine.progress)
+    plan = extend_plan(known, lambda needed: fetch(engine, known, needed), engine.progress)
     second = engine.second(make_task(plan))
 
     def fold(statistics: Sequence[Statistic]) -> None:
-        task = replace(make_task(plan), statistics=statistics, wanted=NO_ROWS)
+        task = replace(make_task(plan), statistics=statistics, needed=NO_ROWS)
         merge_all(statistics, engine.second(task).statistics)
 
     return finish(
@@ -77,9 +77,9 @@ def analyze_through(
     )
 
 
-def fetch(engine: Engine, plan: MergePlan, wanted: IntArray) -> npt.NDArray[Any]:
-    """Rows of the whole matrix, shape (len(wanted), d)."""
-    found = engine.second(replace(make_task(plan), statistics=(), wanted=wanted)).rows
+def fetch(engine: Engine, plan: MergePlan, needed: IntArray) -> npt.NDArray[Any]:
+    """Rows of the whole matrix, shape (len(needed), d)."""
+    found = engine.second(replace(make_task(plan), statistics=(), needed=needed)).rows
     if found.entries is None:
         raise EmbgeoError("no rows came back from the parts")
     return found.entries

@@ -133,9 +133,9 @@ def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
 def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
     """Open a file of one of these kinds; arrays are read when they are unpacked."""
-    wanted = tuple(kinds)
+    expected = tuple(kinds)
     with reading(path, "state"):
-        archive, header = _open(path, wanted)
+        archive, header = _open(path, expected)
         if header.get("format_version") != FORMAT_VERSION:
             raise Damaged(
                 f"format version {header.get('format_version')!r:.20}, this embgeo reads "
@@ -145,9 +145,9 @@ def read(path: Path, kinds: Iterable[str] = KINDS) -> Stored:
         kind, content = header.get("kind"), header.get("content")
         if kind not in KINDS or not isinstance(content, dict):
             raise Damaged(NOT_OURS)
-        if kind not in wanted:
-            is_wanted = " or ".join(KINDS[k] for k in wanted)
-            raise Damaged(f"holds {KINDS[kind]}, not {is_wanted}", _way_out(wanted))
+        if kind not in expected:
+            names = " or ".join(KINDS[k] for k in expected)
+            raise Damaged(f"holds {KINDS[kind]}, not {names}", _way_out(expected))
     return Stored(path, kind, _identity(archive), content, len(archive.data))
 
 
@@ -157,9 +157,9 @@ def check_replaceable(path: Path) -> None:
         _open(path, tuple(KINDS))
 
 
-def _open(path: Path, wanted: tuple[str, ...]) -> tuple[Archive, dict[str, Any]]:
+def _open(path: Path, expected: tuple[str, ...]) -> tuple[Archive, dict[str, Any]]:
     """The archive and its header; Damaged if embgeo did not write it."""
-    refused = Damaged("not a state or plan of embgeo", _way_out(wanted))
+    refused = Damaged("not a state or plan of embgeo", _way_out(expected))
     if map_file(path)[:4].tobytes() not in MAGICS:
         raise refused
     archive = open_archive(path)

@@ -139,11 +139,11 @@ def check_rows(rows: StoredRows, setup: MeasuringSetup) -> None:
 
 def add_rows(plan: MergePlan, rows: StoredRows) -> MergePlan:
     """The plan with the rows that it requested."""
-    if len(np.setdiff1d(plan.wanted, rows.index)):
+    if len(np.setdiff1d(plan.needed, rows.index)):
         raise EmbgeoError(
             "no state holds some of the rows that the plan requested", way_out="measure again"
         )
-    return replace(plan, rows=plan.rows.join(rows), wanted=np.zeros(0, dtype=np.int64))
+    return replace(plan, rows=plan.rows.join(rows), needed=np.zeros(0, dtype=np.int64))
 
 
 def find_plan(states: Sequence[files.Stored]) -> files.Stored:

@@ -60,7 +60,7 @@ class MergePlan:
     statistics: list[Statistic] = field(default_factory=list)
     rows: StoredRows = field(default_factory=StoredRows)
     #: Rows that the parts have to give.
-    wanted: IntArray = field(default_factory=lambda: NO_ROWS)
+    needed: IntArray = field(default_factory=lambda: NO_ROWS)
     #: Whether the next round repeats the first pass without damaged rows.
     repeats_first: bool = False
 
@@ -74,7 +74,7 @@ class MergePlan:
     @property
     def only_gathers(self) -> bool:
         """Whether the next round gathers rows without a pass."""
-        return not self.statistics and len(self.wanted) > 0
+        return not self.statistics and len(self.needed) > 0
 
     @property
     def is_preliminary(self) -> bool:
@@ -171,7 +171,7 @@ def extend_plan(
         derived={name: value for name, value in shared.items() if is_derived(name)},
         statistics=statistics,
         rows=data.rows,
-        wanted=np.setdiff1d(np.concatenate([NO_ROWS, *read]), data.rows.index),
+        needed=np.setdiff1d(np.concatenate([NO_ROWS, *read]), data.rows.index),
     )
 
 
@@ -208,7 +208,7 @@ PLAIN = {
     "first": [Statistic],
     "derived": dict,
     "statistics": [Statistic],
-    "wanted": np.ndarray,
+    "needed": np.ndarray,
     "repeats_first": bool,
 }
 

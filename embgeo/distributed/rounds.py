@@ -114,7 +114,7 @@ class SecondPassTask:
     statistics: Sequence[Statistic]
     #: Rows of the whole to leave out of statistics, and rows to gather.
     left_out: IntArray
-    wanted: IntArray
+    needed: IntArray
     #: Columns of the output projection of an untied model.
     output_width: int | None
     #: The file of the plan, if there is one: it holds the norms of all rows.
@@ -123,7 +123,7 @@ class SecondPassTask:
 
 def make_task(plan: MergePlan) -> SecondPassTask:
     """What the parts have to know of a plan that is not in a file."""
-    names = ("setup", "parts", "statistics", "left_out", "wanted")
+    names = ("setup", "parts", "statistics", "left_out", "needed")
     known = {name: getattr(plan, name) for name in names}
     return SecondPassTask("", output_width=find_output_width(plan.matrix), **known)
 
@@ -135,7 +135,7 @@ def read_task(stored: files.Stored) -> SecondPassTask:
         parts=[StatePart],
         statistics=[Statistic],
         left_out=np.ndarray,
-        wanted=np.ndarray,
+        needed=np.ndarray,
         matrix=Matrix,
     )
     width = find_output_width(found.pop("matrix"))
@@ -207,7 +207,7 @@ def second_round(
         reader.announce("second pass", piece.n)
         shared_fold(reader.plan, piece.n, blocks, statistics, reader.progress.advance)
         fold(reader.read_left_out(), [s for s in statistics if s.of_left_out])
-    own = within(task.wanted, part)
+    own = within(task.needed, part)
     if not statistics:
         check_norms(seen, Block(own + part.start, piece.stored(own)), part)
     rows = (

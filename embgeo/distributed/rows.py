@@ -84,17 +84,17 @@ class Gathered:
         self.rows = rows
         self._fetch = fetch
 
-    def __getitem__(self, wanted: IntArray | slice) -> Array:
-        if isinstance(wanted, slice):
-            wanted = np.arange(*wanted.indices(self.shape[0]), dtype=np.int64)
-        missing = np.setdiff1d(wanted, self.rows.index)
+    def __getitem__(self, index: IntArray | slice) -> Array:
+        if isinstance(index, slice):
+            index = np.arange(*index.indices(self.shape[0]), dtype=np.int64)
+        missing = np.setdiff1d(index, self.rows.index)
         if len(missing):
             if self._fetch is None:
                 raise RowsMissing(f"{len(missing):,} rows")
             self.rows = self.rows.join(StoredRows(missing, self._fetch(missing)))
         if self.rows.entries is None:
             return np.zeros((0, self.shape[1]), dtype=self.dtype)
-        return np.asarray(self.rows.entries[np.searchsorted(self.rows.index, wanted)])
+        return np.asarray(self.rows.entries[np.searchsorted(self.rows.index, index)])
 
 
 @dataclass(frozen=True, slots=True)

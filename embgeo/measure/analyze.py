@@ -105,11 +105,11 @@ def complete(
     measurement.shared.nearest = add_named_rows(measurement, values)
     clock.lap("neighbors of named rows")
     measured = dict.fromkeys(f.FAMILY for f in measurement.families if f in FAMILIES)
-    wanted = [s for s in measured if compared is None or s in compared]
+    referenced = [s for s in measured if compared is None or s in compared]
     note: dict[str, Any] | None = None
-    if wanted:
+    if referenced:
         measurement.reader.stage = count_stages(measurement, compared, 3 + len(seen))
-        values, note = with_reference(values, measurement, wanted)
+        values, note = with_reference(values, measurement, referenced)
         clock.lap("reference")
     return assemble(measurement, values, note, command, clock.seconds)
 
@@ -138,12 +138,12 @@ class Clock:
 
 
 def with_reference(
-    values: list[Value], measurement: Measurement, wanted: Sequence[str]
+    values: list[Value], measurement: Measurement, referenced: Sequence[str]
 ) -> tuple[list[Value], dict[str, Any]]:
     """Add the values of isotropic rows of the same N, d and norms as references."""
     measurement.reader.announce("isotropic reference", 0)
     measurement.shared.forget_rows()
-    simulated = measure_reference(measurement, wanted)
+    simulated = measure_reference(measurement, referenced)
     known = find_expected(measurement)
     note = {"rows": measurement.facts.m, "note": NOTE}
     return [compare(value, simulated.get(value.name), known) for value in values], note

@@ -151,11 +151,11 @@ class Measurement:
 
 def choose_families(sections: Sequence[str] | None) -> list[Family]:
     """Choose the families of the named sections."""
-    wanted = SECTIONS if sections is None else tuple(sections)
-    for name in wanted or ("",):
+    chosen = SECTIONS if sections is None else tuple(sections)
+    for name in chosen or ("",):
         if name not in SECTIONS:
             raise refuse_name("section", name, SECTIONS, argument("sections"))
-    return [family for family in FAMILIES if family.FAMILY in wanted]
+    return [family for family in FAMILIES if family.FAMILY in chosen]
 
 
 def distinct(statistics: Iterable[Statistic]) -> list[Statistic]:

@@ -52,11 +52,11 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     counts = tuple(count for count, _, _ in WITHOUT if count < facts.d)
     if not counts:
         return []
-    wanted: list[Statistic] = [ReducedSums(order[: counts[-1]], counts, facts.d)]
+    statistics: list[Statistic] = [ReducedSums(order[: counts[-1]], counts, facts.d)]
     if not explain_no_i1(facts, shared.moments):
         for count in counts:
             zeroed = order[:count]
-            wanted.append(
+            statistics.append(
                 LogPartition(
                     f"without {count}",
                     shared.directions_without(zeroed),
@@ -66,7 +66,7 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
                     zeroed=zeroed,
                 )
             )
-    return wanted
+    return statistics
 
 
 def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:

@@ -78,7 +78,7 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     norms, mean = shared.norms, shared.moments.mean
     unit, bound = 1.0 / float(norms.mean()), bound_exponents(shared)
     centered = shared.eigen_centered.vectors.astype(np.float32)
-    wanted: list[Statistic] = [
+    statistics: list[Statistic] = [
         LogPartition(
             "eigenvectors",
             shared.eigen.vectors,
@@ -90,9 +90,9 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
         )
     ]
     if facts.options.random:
-        wanted.append(LogPartition("random", draw_directions(facts), bound=bound))
+        statistics.append(LogPartition("random", draw_directions(facts), bound=bound))
     if not shared.all_rows_equal:
-        wanted.append(
+        statistics.append(
             LogPartition(
                 "centered",
                 shared.eigen_centered.vectors,
@@ -101,7 +101,7 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
                 single=centered,
             )
         )
-    return wanted
+    return statistics
 
 
 def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -> float:

@@ -49,13 +49,13 @@ def absent(facts: Facts) -> str:
 def second(facts: Facts, reader: RowReader) -> list[Statistic]:
     if facts.m <= facts.options.neighbors:
         return []
-    wanted: list[Statistic] = [*search_queries(facts, reader)]
+    statistics: list[Statistic] = [*search_queries(facts, reader)]
     index, others = find_asked_pairs(facts)
     if len(index):
         queries, targets = reader.take_unit(index), reader.take_unit(others)
         cosines = np.einsum("ij,ij->i", queries, targets)
-        wanted.append(CloserRows(index, queries, others, cosines))
-    return wanted
+        statistics.append(CloserRows(index, queries, others, cosines))
+    return statistics
 
 
 def rows_read(facts: Facts) -> IntArray:

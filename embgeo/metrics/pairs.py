@@ -47,19 +47,19 @@ def compute_pair_values(
             for quantity in (q.POSITIVE_SHARE, q.CONE_APERTURE, q.UNIFORMITY)
         ], PairErrors({})
     pairs = facts.pairs
-    wanted = facts.options.pairs
-    if pairs <= (wanted or 0) or (wanted is None and pairs <= KEPT_PAIRS):
+    requested = facts.options.pairs
+    if pairs <= (requested or 0) or (requested is None and pairs <= KEPT_PAIRS):
         errors = errors_of_all(facts, reader, *spread)
         sample = visit_all_pairs(facts, reader, PairSample())
         return summarize_sample(sample, f"all {pairs:,} pairs", exact=True), errors
-    if wanted is None:
+    if requested is None:
         errors = errors_of_all(facts, reader, *spread)
         counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
         return summarize_histogram(counted, f"all {pairs:,} pairs"), errors
-    sample = shared.get(PairSample) or sample_pairs(facts, reader, shared.norms, wanted)
-    drawn = draw_pairs(facts, wanted)
+    sample = shared.get(PairSample) or sample_pairs(facts, reader, shared.norms, requested)
+    drawn = draw_pairs(facts, requested)
     errors = errors_of_sample(drawn, sample.in_order(), facts.m, *spread)
-    looked_at = f"{wanted:,} of {pairs:,} pairs, drawn uniformly"
+    looked_at = f"{requested:,} of {pairs:,} pairs, drawn uniformly"
     return summarize_sample(sample, looked_at, exact=False), errors
 
 
@@ -67,20 +67,20 @@ def sample_pairs_ahead(
     facts: Facts, reader: RowReader, shared: SharedStatistics
 ) -> list[Statistic]:
     """The sample of `compute_pair_values`, if it takes a small one."""
-    wanted = facts.options.pairs
-    if not wanted or wanted > MOST_AHEAD or wanted >= facts.pairs:
+    requested = facts.options.pairs
+    if not requested or requested > MOST_AHEAD or requested >= facts.pairs:
         return []
-    return [sample_pairs(facts, reader, shared.norms, wanted)]
+    return [sample_pairs(facts, reader, shared.norms, requested)]
 
 
 def list_pair_rows(facts: Facts) -> IntArray:
     """Rows that `compute_pair_values` reads."""
     if facts.m < 2 or facts.options.pairs == 0:
         return NO_ROWS
-    wanted = facts.options.pairs
-    if wanted is None or facts.pairs <= wanted:
+    requested = facts.options.pairs
+    if requested is None or facts.pairs <= requested:
         return facts.kept
-    return np.asarray(facts.kept[np.unique(np.concatenate(draw_pairs(facts, wanted)))])
+    return np.asarray(facts.kept[np.unique(np.concatenate(draw_pairs(facts, requested)))])
 
 
 def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:

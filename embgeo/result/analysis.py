@@ -205,8 +205,8 @@ class Analysis:
 
     @staticmethod
     def _find(values: tuple[V, ...], name: Quantity | str) -> V | None:
-        wanted = name_of(name)
-        return next((value for value in values if value.name == wanted), None)
+        key = name_of(name)
+        return next((value for value in values if value.name == key), None)
 
     def _missing(self, name: str) -> MissingValue:
         if name not in QUANTITIES:

@@ -177,8 +177,8 @@ def describe_plan(plan: MergePlan) -> str:
     if plan.repeats_first:
         damaged = len(plan.census.small)
         return f"first pass again over {plan.matrix.n:,} rows, without {damaged:,} damaged ones"
-    gathers = f"gathers {len(plan.wanted):,} rows"
-    if not plan.statistics and not len(plan.wanted):
+    gathers = f"gathers {len(plan.needed):,} rows"
+    if not plan.statistics and not len(plan.needed):
         return "the second round is empty"
     if plan.only_gathers:
         return f"{gathers} first, which are in no file within reach"

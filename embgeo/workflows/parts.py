@@ -117,7 +117,7 @@ def measure_part(
     with files.consistent(chosen.plan):
         second = second_round(task, matrix, part, progress=progress, resources=request.resources)
     save_second(second, chosen.plan, chosen.save_state)
-    if len(task.wanted) and not task.statistics:
+    if len(task.needed) and not task.statistics:
         return f"{len(second.rows.index):,} rows gathered, {part.rows}"
     return f"second round, {part.rows}"
 

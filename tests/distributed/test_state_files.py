@@ -317,7 +317,7 @@ HEADERS: dict[str, Any] = {
     "no states": lambda header: header["content"].update(states=[], first=[]),
     "a census of text": lambda header: header["content"].update(census="x"),
     "huge range": lambda header: header["content"].update(
-        wanted={"range": [0, 10**14]}, pieces={"range": [0, 10**14]}
+        needed={"range": [0, 10**14]}, pieces={"range": [0, 10**14]}
     ),
 }
 

@@ -173,10 +173,10 @@ class DirectoryFile:
 
     def read(self, size: int | None = -1) -> bytes:
         start = self._at
-        wanted = self._size - start if size is None or size < 0 else size
-        if wanted > LARGEST_DIRECTORY:
+        length = self._size - start if size is None or size < 0 else size
+        if length > LARGEST_DIRECTORY:
             raise Damaged("the archive has implausibly many members")
-        self._at = max(start, min(start + wanted, self._size))
+        self._at = max(start, min(start + length, self._size))
         return self._read(start, self._at) if start < self._at else b""
 
 
@@ -215,16 +215,16 @@ def _refuse_overlap(members: dict[str, ZipMember]) -> None:
         end = max(end, member.start + member.stored)
 
 
-def _join(pieces: Iterator[bytes], wanted: int) -> Bytes:
-    """Join the first `wanted` bytes of `pieces`, whose last step may check them."""
+def _join(pieces: Iterator[bytes], size: int) -> Bytes:
+    """Join the first `size` bytes of `pieces`, whose last step may check them."""
     # np.empty commits memory only as it is filled: a false size costs nothing.
-    out = np.empty(wanted, dtype=np.uint8)
+    out = np.empty(size, dtype=np.uint8)
     filled = 0
     for piece in pieces:
-        kept = piece[: wanted - filled]
+        kept = piece[: size - filled]
         out[filled : filled + len(kept)] = np.frombuffer(kept, dtype=np.uint8)
         filled += len(kept)
-        if filled == wanted and len(kept) < len(piece):
+        if filled == size and len(kept) < len(piece):
             break
     out.flags.writeable = False
     return out
