@@ -39,7 +39,7 @@ def headlines(training: Training) -> tuple[str, ...]:
     name = quality_name(training.runs)
     quality, geometry = {}, {}
     for method in training.methods:
-        if method.reference and has_same_size(training, method):
+        if training.runs_of(method.reference) and has_same_size(training, method):
             quality[method.name] = compare_with_control(training, method, name)
             geometry[method.name] = compare_with_control(
                 training, method, isotropy.I1_UNIT.name, method.role

@@ -22,7 +22,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.core.number_text import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, facts, render
-from embgeo.report.study_headline import headlines
+from embgeo.report.study_headline import claims_line, headlines
 from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study
@@ -326,6 +326,7 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
         (lambda d: d["runs"][0]["numbers"].update(x="many"), "damaged"),
         (lambda d: d["runs"][0]["curves"]["train.loss"]["steps"].pop(), "damaged"),
         (lambda d: d["methods"][0].update(unknown=1), "damaged"),
+        (lambda d: d["provenance"].update(corpus=3), "corpus of the provenance is not a table"),
     ],
 )
 def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> None:
@@ -334,6 +335,12 @@ def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> N
     (tmp_path / TRAINING_NAME).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(UnreadableFile, match=said):
         load_training(tmp_path)
+
+
+def test_a_control_without_runs_is_left_out_of_the_headlines() -> None:
+    training = sample_training()
+    methods = tuple(replace(method, reference="other") for method in training.methods)
+    assert headlines(replace(training, methods=methods)) == (claims_line(training),)
 
 
 @pytest.mark.slow
@@ -374,7 +381,15 @@ def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: P
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("format", 2), ("steps", "many"), ("valid", None), ("seed", True), ("test", 3)],
+    [
+        ("format", 2),
+        ("steps", "many"),
+        ("valid", None),
+        ("seed", True),
+        ("test", 3),
+        ("corpus", {"name": "pydocs"}),
+        ("corpus", {"files": {"pydocs.txt": 3}}),
+    ],
 )
 def test_a_damaged_result_of_a_run(field: str, value: Any, tmp_path: Path) -> None:
     home = write_run(tmp_path, Made("mle", 0, 100.0))

@@ -106,6 +106,12 @@ def _upgrade_1(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"task": "lm", "quality": "perplexity", "quantities": []}
 
 
+def _check(result: RunResult) -> None:
+    files = result.corpus.get("files")
+    if not isinstance(files, Mapping) or not all(isinstance(one, str) for one in files.values()):
+        raise ValueError("the corpus has no files with their SHA-256")
+
+
 RUN_RESULT = RecordFormat(
     "embgeo.run",
     2,
@@ -113,6 +119,7 @@ RUN_RESULT = RecordFormat(
     RESULT_NAME,
     what="the result of a run",
     again="train it again with: embgeo train",
+    check=_check,
     bare=True,
     upgrades={1: _upgrade_1},
 )

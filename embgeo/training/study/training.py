@@ -353,6 +353,9 @@ def check(training: Training) -> None:
     names = {method.name for method in training.methods}
     if not training.runs or {run.method for run in training.runs} != names:
         raise ValueError("runs and methods do not belong together")
+    for name in ("corpus", "settings", "versions"):
+        if not isinstance(training.provenance.get(name) or {}, Mapping):
+            raise ValueError(f"{name} of the provenance is not a table")
     for run in training.runs:
         if any(len(curve.steps) != len(curve.values) for curve in run.curves.values()):
             raise ValueError("a curve with steps that have no value")
