@@ -24,6 +24,8 @@ NEIGHBORS = 10
 #: Up to this many shared tokens are all queries; of more, a sample.
 ASK_ALL = 5_000
 QUERIES = 1_000
+#: More than any matrix has rows.
+ALL_QUERIES = 2**62
 #: Queries of one pass, at least and at most: their cosines with a block are in memory together.
 LEAST_CHUNK, MOST_CHUNK = 256, 4_096
 #: Tokens in the table of those that moved most.

@@ -13,6 +13,7 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.matching import By
 from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.originals import original, saved_folder
+from embgeo.comparison.overlap import ALL_QUERIES
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.arguments import as_texts, refuse_if, refuse_name
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from embgeo.core.progress import Progress
     from embgeo.stats.resources import Resources
 
-#: More than any matrix has rows.
-ALL_QUERIES = 2**62
 #: Options of measuring that a comparison itself uses.
 OF_COMPARISONS = ("seed",)
 

@@ -119,6 +119,15 @@ def test_a_matrix_in_memory_takes_no_options_of_files() -> None:
         embgeo.compare(np.eye(5), np.eye(5), tensor="x")
 
 
+def test_the_record_of_a_comparison_says_all_queries_in_a_word() -> None:
+    W = np.random.default_rng(0).standard_normal((60, 8))
+    asked = {"sections": "cosine", "reference": False}
+    comparison = embgeo.compare(W, W + 1, queries="all", **asked)
+    assert comparison.provenance["options"]["queries"] == "all"
+    comparison = embgeo.compare(W, W + 1, queries=7, **asked)
+    assert comparison.provenance["options"]["queries"] == 7
+
+
 @pytest.mark.slow
 def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path: Path) -> None:
     baseline.save(tmp_path / "saved")
