@@ -13,7 +13,7 @@ import numpy as np
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
-from embgeo.comparison.overlap import ALL_QUERIES, NEIGHBORS
+from embgeo.comparison.overlap import NEIGHBORS
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
 from embgeo.comparison.sentences import describe_same, sentences
@@ -98,11 +98,7 @@ def provenance(
     return {
         "command": command,
         "seed": options.seed,
-        "options": {
-            "match": options.match,
-            "queries": "all" if options.queries == ALL_QUERIES else options.queries,
-            "neighbors": NEIGHBORS,
-        },
+        "options": {"match": options.match, "queries": options.queries, "neighbors": NEIGHBORS},
         "inputs": [
             {
                 "given": m.given,

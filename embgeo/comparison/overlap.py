@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -24,8 +25,8 @@ NEIGHBORS = 10
 #: Up to this many shared tokens are all queries; of more, a sample.
 ASK_ALL = 5_000
 QUERIES = 1_000
-#: More than any matrix has rows.
-ALL_QUERIES = 2**62
+#: Requested queries; None for the default.
+QueryCount: TypeAlias = int | Literal["all"] | None
 #: Queries of one pass, at least and at most: their cosines with a block are in memory together.
 LEAST_CHUNK, MOST_CHUNK = 256, 4_096
 #: Tokens in the table of those that moved most.
@@ -66,10 +67,12 @@ class Overlap:
         return f"{len(self.queries):,} of {self.shared:,} shared tokens"
 
 
-def draw_queries(shared: int, count: int | None, seed: int) -> IntArray:
+def draw_queries(shared: int, count: QueryCount, seed: int) -> IntArray:
     """Uniformly drawn shared tokens: the requested number, or a default."""
-    if count is None:
-        count = shared if shared <= ASK_ALL else QUERIES
+    if count == "all" or (count is None and shared <= ASK_ALL):
+        count = shared
+    elif count is None:
+        count = QUERIES
     rng = np.random.default_rng([seed, zlib.crc32(b"compare queries")])
     return sample_rows(np.arange(shared, dtype=np.int64), count, rng)
 

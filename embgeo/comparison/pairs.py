@@ -12,6 +12,7 @@ from embgeo.comparison.matching import By, Matching, match
 from embgeo.comparison.overlap import (
     NEIGHBORS,
     Overlap,
+    QueryCount,
     build_moved_table,
     draw_queries,
     in_chunks,
@@ -41,7 +42,7 @@ class ComparisonOptions:
     #: How rows are matched; None: by token if all have tokens, else by row.
     match: By | None = None
     #: Tokens whose neighbors are compared; None: all up to 5,000, else 1,000; 0: none.
-    queries: int | None = None
+    queries: QueryCount = None
     resources: Resources = field(default_factory=Resources)
 
 

@@ -65,7 +65,7 @@ class Labeling:
     notes: tuple[str, ...] = ()
     frequency: Frequency | None = None
 
-    def count(self, frequency: Frequency | None, notes: Sequence[str] = ()) -> Labeling:
+    def with_frequency(self, frequency: Frequency | None, notes: Sequence[str] = ()) -> Labeling:
         """The same labels with frequencies."""
         return replace(self, frequency=frequency, notes=(*self.notes, *notes))
 
@@ -138,10 +138,10 @@ def count_rows(
     if named is not None:
         return named
     if source.corpus is None:
-        return labeling.count(_own_frequency(selection, labeling))
+        return labeling.with_frequency(_own_frequency(selection, labeling))
     frequency, notes = _count_corpus(source.corpus, labeling, cut, progress)
     size_note = _size_note(selection, labeling.labels, frequency)
-    return labeling.count(frequency, (*notes, *size_note))
+    return labeling.with_frequency(frequency, (*notes, *size_note))
 
 
 def _size_note(
@@ -161,13 +161,15 @@ def count_named(source: Source, labeling: Labeling, cut: RowCut, d: int) -> Labe
     Counts are matched by token; without labels, the tokens of the file label the rows in order.
     """
     if source.rank_order:
-        return labeling.count(from_rank(cut.size))
+        return labeling.with_frequency(from_rank(cut.size))
     if source.counts is None:
         return None
     path = source.counts
     counts = read_counts(path)
     if labeling.labels is not None:
-        return labeling.count(*_of_labeled(labeling.labels, lambda t: from_counts(t, counts)))
+        return labeling.with_frequency(
+            *_of_labeled(labeling.labels, lambda t: from_counts(t, counts))
+        )
     counts = fairseq.fit_to(counts, cut)
     fitting = cut.fit(len(counts.tokens))
     if fitting is None:
@@ -176,7 +178,7 @@ def count_named(source: Source, labeling: Labeling, cut: RowCut, d: int) -> Labe
     note = f"{path.name} lists as many tokens as there are rows and labels them in its order"
     labeled = replace(labeling, labels=RowLabels(counts.tokens[fitting]))
     frequency = Frequency("counts", values, f"counts file {path.name}")
-    return labeled.count(frequency, (*counts.notes, note))
+    return labeled.with_frequency(frequency, (*counts.notes, note))
 
 
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:

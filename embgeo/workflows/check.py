@@ -110,7 +110,7 @@ def plan_gate(
     elif is_path(baseline):
         baseline = Path(baseline)
     level = next(one for one in (level, settings.level, LEVEL) if one is not None)
-    deviations(level)  # refuses a number that is no level
+    deviations(level)  # refuses an invalid level
     request = merge_request(given, settings)
     opened = tuple(map(load_saved, items))
     measured = all(isinstance(one, Analysis | Comparison) for one in opened)

@@ -13,7 +13,7 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.matching import By
 from embgeo.comparison.names import distinguish_names
 from embgeo.comparison.originals import original, saved_folder
-from embgeo.comparison.overlap import ALL_QUERIES
+from embgeo.comparison.overlap import QueryCount
 from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.arguments import as_texts, refuse_if, refuse_name
@@ -200,14 +200,16 @@ def comparison_options(
     """The options of a comparison; the number of queries may be a text."""
     if match not in (None, *get_args(By)):
         raise refuse_name("way to match", match, get_args(By), argument("match"))
-    number = ALL_QUERIES if queries == "all" else queries
-    if number is not None:
-        wrong = not (str(number).isascii() and str(number).isdigit())
+    count: QueryCount = None
+    if queries == "all":
+        count = "all"
+    elif queries is not None:
+        wrong = not (str(queries).isascii() and str(queries).isdigit())
         cause = f"{queries!r} is not a number of tokens"
         refuse_if(wrong, argument("queries"), cause, "give N, 0 for none, or all")
-        number = int(number)
+        count = int(queries)
     resources = {} if request.resources is None else {"resources": request.resources}
-    return ComparisonOptions(request.options.seed, match, number, **resources)
+    return ComparisonOptions(request.options.seed, match, count, **resources)
 
 
 def check_inputs(inputs: Sequence[Any], request: AnalysisRequest) -> None:

@@ -112,7 +112,7 @@ def export(
     Raises
     ------
     BadOption
-        If an argument is not about the format, or `out` exists and is no export.
+        If an argument is not about the format, or `out` exists and is not an export.
     EmbgeoError
         If the source cannot be read or the export cannot be written.
     """

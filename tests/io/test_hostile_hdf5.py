@@ -177,3 +177,28 @@ def test_filters_in_an_unusual_order(tmp_path: Path) -> None:
         h5py.Dataset(made)[...] = W
 
     check_refused(hdf5_file, hdf5(tmp_path, fill), "an order that is not read")
+
+
+@pytest.mark.usefixtures("workers_here")
+def test_filters_that_read_beyond_damaged_data(tmp_path: Path) -> None:
+    h5py = needs("h5py")
+    filters: dict[str, Any] = {
+        "szip": lambda own: own.set_szip(h5py.h5z.SZIP_NN_OPTION_MASK, 4),
+        "nbit": lambda own: own.set_filter(h5py.h5z.FILTER_NBIT, 0, ()),
+        "scale-offset": lambda own: own.set_scaleoffset(h5py.h5z.SO_INT, 0),
+    }
+
+    def fill(file: Any) -> None:
+        file["sound"] = W
+        for name, add in filters.items():
+            properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            properties.set_chunk((4, 3))
+            add(properties)
+            space = h5py.h5s.create_simple((4, 3))
+            made = h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_I32LE, space, properties)
+            h5py.Dataset(made)[...] = np.arange(12).reshape(4, 3)
+
+    checkpoint = open_with(hdf5_file, hdf5(tmp_path, fill))
+    assert [tensor.name for tensor in checkpoint.tensors] == ["sound"]
+    assert any("compressed by a filter that is not read: " in note for note in checkpoint.notes)
+    assert all(name in " ".join(checkpoint.notes) for name in filters)

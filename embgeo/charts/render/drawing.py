@@ -193,20 +193,20 @@ def draw_guide(ax: Axes, guide: Guide, named: bool) -> None:
         )
 
 
-def set_axis(axis: Any, spec: Axis, values: Sequence[FloatArray], medium: Medium) -> None:
+def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], medium: Medium) -> None:
     """Scale, limits, ticks and label of one axis."""
     from matplotlib.ticker import FuncFormatter
 
-    if spec.log:
+    if planned.log:
         set_log_ticks(axis, np.concatenate(values), medium.write_power)
-    elif spec.whole:
+    elif planned.whole:
         axis.set_major_formatter(FuncFormatter(lambda value, _position: shorten(value)))
         axis.get_major_locator().set_params(nbins=5)
-    if spec.low is not None or spec.high is not None:
-        getattr(axis.axes, f"set_{axis.axis_name}lim")(spec.low, spec.high)
-    if spec.ticks:
-        axis.set_ticks(spec.ticks)
-    axis.set_label_text(medium.write_label(spec.label))
+    if planned.low is not None or planned.high is not None:
+        getattr(axis.axes, f"set_{axis.axis_name}lim")(planned.low, planned.high)
+    if planned.ticks:
+        axis.set_ticks(planned.ticks)
+    axis.set_label_text(medium.write_label(planned.label))
 
 
 def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
