@@ -30,7 +30,7 @@ def fetch(
         Given, EachField(Source, only=("tensor", "output", "transpose", "max_download"))
     ],
     whole: Annotated[
-        bool, typer.Option("--whole", help="Fetch the files with weights whole.")
+        bool, typer.Option("--whole", help="Fetch safetensors files whole, too.")
     ] = False,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Check whether the branch or tag has moved.")

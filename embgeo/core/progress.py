@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
+
+#: Whether :func:`announce` says nothing, as with ``--quiet``.
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def announce(text: str) -> None:
+    """Say on stderr what takes long before it begins, such as the size of a download."""
+    if not QUIET.get():
+        print(text, file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)

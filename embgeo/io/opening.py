@@ -26,7 +26,7 @@ from embgeo.io.formats import find_format, model_folder, tensorflow
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.mlx import read_quantized
 from embgeo.io.remote.names import as_written
-from embgeo.io.remote.places import find_here
+from embgeo.io.remote.places import find_here, find_place
 from embgeo.io.unknown import unknown_format
 
 #: Standard input on the command line, and in messages.
@@ -51,8 +51,8 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     path : Path or str
         A file in a format of :data:`embgeo.io.formats.FORMATS`, also compressed or in an archive; a
         file of an archive (``vectors.zip::glove.50d.txt``); ``"-"`` for stdin; or a Hugging Face
-        model folder. For a remote name (``hf://org/name``), headers are fetched, and tensors cannot
-        be opened.
+        model folder. Of a remote name (``hf://org/name``) the headers of safetensors files are
+        fetched, and tensors cannot be opened; other files are fetched whole.
 
     Raises
     ------
@@ -65,7 +65,10 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     if place is None:
         from embgeo.io.remote.fetching import open_headers
 
-        return open_headers(as_written(path))
+        headers = open_headers(as_written(path))
+        if headers is not None:
+            return headers
+        place = find_place(Source(path))
     path = place.path
     try:
         path = tensorflow.with_ending(path)

@@ -67,7 +67,7 @@ def fetch(
     max_download : str, optional
         The most bytes of tensors to fetch, as in ``"2GB"``.
     whole : bool
-        Whether to fetch the files with weights whole, including formats that are not read in parts.
+        Whether to fetch safetensors files whole, as all other files are.
     refresh : bool
         Whether to check if the branch or tag has moved since it was fetched.
     progress : Progress, optional

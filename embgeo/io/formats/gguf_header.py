@@ -68,12 +68,10 @@ class GGUFHeader:
     metadata: dict[str, Any]  # entries of `_WANTED`
     tensors: tuple[TensorInfo, ...]  # of known types, in the order of the file
     unknown: tuple[str, ...]  # names of tensors of unknown types
-    metadata_end: int  # where the descriptions of the tensors begin
-    alignment: int  # of the bytes of each tensor
 
 
-def read_header(data: Bytes, size: int | None = None) -> GGUFHeader:
-    """Parse the header; `data` may be the beginning of a file of `size` bytes."""
+def read_header(data: Bytes) -> GGUFHeader:
+    """Parse the header of a file with the bytes `data`."""
     cursor = _Cursor(data)
     n_tensors, n_entries = cursor.length(), cursor.length()
     if n_tensors > _MOST_TENSORS or n_entries > _MOST_TENSORS:
@@ -89,17 +87,14 @@ def read_header(data: Bytes, size: int | None = None) -> GGUFHeader:
     alignment = metadata.get(_ALIGNMENT, 32)
     if not isinstance(alignment, int) or not 0 < alignment <= _LARGEST_ALIGNMENT:
         raise Damaged("the header's alignment is damaged")
-    metadata_end = cursor.position
     described = [cursor.tensor() for _ in range(n_tensors)]
     base = -(-cursor.position // alignment) * alignment
     known = tuple(_place(info, base) for info in described if info.type in TYPES)
     if len({info.name for info in known}) < len(known):
         raise Damaged("the header has two tensors of one name")
-    check_places(
-        ((info.name, info.start, info.end) for info in known), len(data) if size is None else size
-    )
+    check_places(((info.name, info.start, info.end) for info in known), len(data))
     unknown = tuple(info.name for info in described if info.type not in TYPES)
-    return GGUFHeader(cursor.order == ">", metadata, known, unknown, metadata_end, alignment)
+    return GGUFHeader(cursor.order == ">", metadata, known, unknown)
 
 
 def _place(info: TensorInfo, base: int) -> TensorInfo:

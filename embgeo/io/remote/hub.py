@@ -1,4 +1,4 @@
-"""A repository of the Hub, read by ranges through huggingface_hub.
+"""A repository of the Hub, read by ranges or whole files through huggingface_hub.
 
 That package handles tokens, proxies, mirrors, time limits and retries. This module checks the
 responses: status and range before the first byte, the commit, and the host that gets a token.
@@ -7,7 +7,6 @@ responses: status and range before the first byte, the commit, and the host that
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
@@ -19,10 +18,11 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.companions import is_plain_name
 from embgeo.io.bounded.guard import Damaged, refuse, short
+from embgeo.io.bounded.records import digest_of
 from embgeo.io.remote import ranges
 from embgeo.io.remote.cache import hub_cache, is_commit, is_offline, list_kept_revisions
 from embgeo.io.remote.names import HubName
-from embgeo.io.remote.ranges import RemoteFile
+from embgeo.io.remote.ranges import RemoteFile, link_or_copy
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 5
@@ -118,7 +118,11 @@ class HubFolder:
                 endpoint=self._endpoint,
                 **_AGENT,
             )
-        shutil.copyfile(cached, target)
+        kept, stated = Path(cached).resolve(), self.files[file].sha256
+        if stated and digest_of(kept) != stated:
+            kept.unlink()
+            raise Damaged(f"{short(file)} has another SHA-256 than the Hub states", "try again")
+        link_or_copy(kept, target)
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
         from huggingface_hub import hf_hub_url

@@ -1,4 +1,4 @@
-"""Object stores and web servers, read by ranges through fsspec."""
+"""Object stores and web servers, read by ranges or whole files through fsspec."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded.companions import is_plain_name
 from embgeo.io.bounded.guard import Damaged, refuse
-from embgeo.io.remote.ranges import RemoteFile, read_range
+from embgeo.io.remote.ranges import RemoteFile
 
 #: fsspec's names for what identifies a version of a file.
 _VERSIONS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")
@@ -53,13 +53,16 @@ class StoreFolder:
             yield opened.read(stop - start)
 
     def save(self, file: str, target: Path) -> None:
-        target.write_bytes(read_range(self, file, 0, self.files[file].size))
+        with _answering(self.name):
+            self._store.get_file(self._place(file), str(target))
 
     def _open(self, file: str) -> Any:
         # Without a cache, fsspec reads the requested bytes and no others; over HTTP it refuses a
         # response that is not the requested range.
-        place = f"{self._root}/{file}" if self._root else file
-        return self._store.open(place, "rb", cache_type="none")
+        return self._store.open(self._place(file), "rb", cache_type="none")
+
+    def _place(self, file: str) -> str:
+        return f"{self._root}/{file}" if self._root else file
 
 
 def _file_name(path: str) -> str:

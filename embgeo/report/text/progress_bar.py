@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from embgeo.core.progress import Progress
+from embgeo.core.progress import QUIET, Progress
 
 #: Columns of a terminal below which rate and remaining time are left out.
 WIDE = 80
@@ -15,7 +15,8 @@ WIDE = 80
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on stderr if that is a terminal, else None."""
+    """A bar on stderr if that is a terminal, else None; `quiet` silences announcements, too."""
+    QUIET.set(quiet)
     if quiet or not sys.stderr.isatty():
         yield None
         return
