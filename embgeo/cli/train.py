@@ -63,10 +63,7 @@ def train(
     ] = None,
     experiment: Annotated[
         str | None,
-        typer.Option(
-            help="In place of a comparison: inan-subspace, Figure 1 of Inan et al., or "
-            "gao-figure-1, that of Gao et al."
-        ),
+        typer.Option(help="In place of a comparison: inan-subspace, Figure 1 of Inan et al."),
     ] = None,
     device: Annotated[
         str | None, typer.Option(metavar="cpu|cuda|mps|auto", help="Device; auto by default.")

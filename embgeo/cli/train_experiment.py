@@ -16,9 +16,8 @@ def train_experiment(
 ) -> None:
     """Run an experiment, and print its numbers."""
     from embgeo.workflows.experiment import prepare_sweep
-    from embgeo.workflows.gao_figure import prepare_gao_figure
 
-    known: dict[str, Any] = {"inan-subspace": prepare_sweep, "gao-figure-1": prepare_gao_figure}
+    known: dict[str, Any] = {"inan-subspace": prepare_sweep}
     if name not in known:
         raise refuse_name("experiment", name, known, argument("experiment"))
     task = known[name](**{key: value for key, value in arguments.items() if key != "resume"})

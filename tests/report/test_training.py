@@ -359,15 +359,6 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     assert read.runs[0].numbers["training.microseconds_per_token"] == 50.0
 
 
-def test_the_version_before_had_output_matrices_alone(tmp_path: Path) -> None:
-    training = sample_training(methods=("mle", "untied"))
-    content = json.loads(json.dumps(TRAINING.to_json(training)))
-    for run in content["runs"]:
-        run["output"] = run.pop("others").get("output", {})
-    (tmp_path / TRAINING_NAME).write_text(json.dumps(content | {"format_version": 4}))
-    assert load_training(tmp_path) == training
-
-
 def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: Path) -> None:
     home = write_run(tmp_path, Made("al", 0, 100.0))
     losses = TextLosses("test", (30.5, 20.25), (6, 5))
@@ -410,9 +401,6 @@ def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
     numbers = collect_numbers(found.result, found.curves)
     assert "test.perplexity" not in numbers
     assert numbers["valid.perplexity"] == 104.0
-    del content["format_version"]
-    (home / RESULT_NAME).write_text(json.dumps({**content, "format": 1}))  # of embgeo 0.1
-    assert read_run(tmp_path, home).result.test is not None
     with pytest.raises(UnreadableFile, match="not finished"):
         read_run(tmp_path, tmp_path)
 

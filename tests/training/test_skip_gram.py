@@ -176,9 +176,8 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
         torch.testing.assert_close(found.detach(), expected.detach(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["cosreg", "moment-match"])
-def test_methods_of_whole_matrices_add_their_gradient(method: str, place: Path) -> None:
-    config = resolve(settings(place, compare=[method]))
+def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
+    config = resolve(settings(place, compare=["cosreg"]))
     loop = Loop(config, make_task(config).load(config), CPU, World())
     before = [p.detach().clone() for p in loop.parameters]
     loop.step()

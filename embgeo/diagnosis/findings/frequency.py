@@ -117,6 +117,6 @@ QUESTION = Question(
     one_dimension=True,
     why="Neighbors of a rare token are then rare tokens, whatever they mean (Gong et al. 2018).",
     advice="In training, an adversary that cannot tell rare from popular rows mixes them (Gong "
-    "et al. 2018): embgeo train --data TEXT --compare mle,frage,moment-match. For "
+    "et al. 2018): embgeo train --data TEXT --compare mle,frage. For "
     "similarity search, center and whiten with weights by frequency (Yokoi et al. 2024).",
 )

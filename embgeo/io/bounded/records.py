@@ -64,8 +64,6 @@ class RecordFormat(Generic[T]):
     check: Callable[[T], object] | None = None
     #: By version, converts the content of a file to that of the next version.
     upgrades: Mapping[int, Callable[[Json], Json]] = field(default_factory=dict)
-    #: Whether ``"format": 1`` alone means version 1, as embgeo 0.1 wrote it.
-    bare: bool = False
 
     def to_json(self, record: T, arrays: Arrays | None = None) -> Json:
         """Content of the JSON file; adds arrays of the archive to `arrays`."""
@@ -136,8 +134,6 @@ class RecordFormat(Generic[T]):
             reason = "a binary file" if isinstance(error, UnicodeDecodeError) else error
             cause = f"not readable as {self.what} ({reason})"
             raise UnreadableFile(cause, where=path, way_out=self.again) from error
-        if self.bare and isinstance(content, dict) and content.get("format") == 1:
-            content |= {"format": self.name, "format_version": 1}
         if not isinstance(content, dict) or content.get("format") != self.name:
             raise UnreadableFile(f"not {self.what} that embgeo wrote", where=path)
         version = content.get("format_version")

@@ -12,7 +12,6 @@ from embgeo.training.methods.factored import (
     make_plain,
 )
 from embgeo.training.methods.frage import Frage
-from embgeo.training.methods.moment_match import MomentMatch
 from embgeo.training.methods.popular import popular_rows
 from embgeo.training.methods.regularizer import Regularizer, Setup, Several, Step
 from embgeo.training.methods.spectral_norm import DOptimal, SpectralNorm
@@ -30,7 +29,6 @@ __all__ = [
     "FactoredHead",
     "Factorization",
     "Frage",
-    "MomentMatch",
     "Regularizer",
     "Setup",
     "Several",
@@ -52,7 +50,6 @@ REGULARIZERS: tuple[type[Regularizer] | type[CoupledAdam], ...] = (
     SpectralNorm,
     DOptimal,
     Frage,
-    MomentMatch,
     AugmentedLoss,
     Tying,
     AdversarialSoftmax,

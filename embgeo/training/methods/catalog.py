@@ -21,7 +21,6 @@ from embgeo.training.methods import (
     FactoredHead,
     Factorization,
     Frage,
-    MomentMatch,
     Regularizer,
     Setup,
     Several,
@@ -200,7 +199,6 @@ METHODS: dict[str, Method] = {
         Method("real", "REAL", (Tying, AugmentedLoss), tied=True, reference=UNTIED),
         Method("spectral-norm", "Spectral normalization", (SpectralNorm,), reference=FACTORED),
         Method("d-optimal", "SN + D-optimal", (DOptimal,), reference=FACTORED),
-        Method("moment-match", "Moment matching", (MomentMatch,)),
         Method("adversarial", "Adversarial softmax", (AdversarialSoftmax,)),
         Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),
     )

@@ -1,10 +1,4 @@
-"""The result of a finished run: ``result.json``.
-
-Format history
---------------
-2 : task, deciding score, and definitions of scores.
-1 : first version; embgeo 0.1 wrote ``"format": 1`` and no name.
-"""
+"""The result of a finished run: ``result.json``."""
 
 from __future__ import annotations
 
@@ -101,11 +95,6 @@ class RunResult:
         return dict(own) if isinstance(own, Mapping) else {}
 
 
-def _upgrade_1(content: dict[str, Any]) -> dict[str, Any]:
-    """Convert version 1, which has language models only, to version 2."""
-    return content | {"task": "lm", "quality": "perplexity", "quantities": []}
-
-
 def _check(result: RunResult) -> None:
     files = result.corpus.get("files")
     if not isinstance(files, Mapping) or not all(isinstance(one, str) for one in files.values()):
@@ -120,8 +109,6 @@ RUN_RESULT = RecordFormat(
     what="the result of a run",
     again="train it again with: embgeo train",
     check=_check,
-    bare=True,
-    upgrades={1: _upgrade_1},
 )
 
 
@@ -157,7 +144,7 @@ class FinishedRun:
     analyses : dict of str to Analysis
         By role; every model has an input embedding.
     samples : Samples or None
-        What bootstraps need; None of runs of embgeo 0.1.
+        What bootstraps need, if the task keeps it.
     """
 
     folder: str

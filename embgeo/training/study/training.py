@@ -3,15 +3,6 @@
 Reports and figures need nothing else. Next to the file are the runs (``METHOD/seed-S``), the
 comparison of the embeddings of one seed (see :mod:`embgeo.comparison.comparison`) and, once
 rendered, ``report.html``.
-
-Format history
---------------
-1 : first version (embgeo 0.1).
-2 : p-values of claims.
-3 : warnings, numbers of the output matrix, roles of methods, tried learning rates; of claims the
-    cause, the share of the published difference, and the interval over the text.
-4 : task and deciding score of runs.
-5 : numbers of all other matrices by role.
 """
 
 from __future__ import annotations
@@ -27,7 +18,6 @@ from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
 from embgeo.core.visible import visible, visible_text
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.training.study.upgrades import UPGRADES
 
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
@@ -373,7 +363,6 @@ TRAINING = RecordFormat(
     what="a comparison of methods",
     again="train again with: embgeo train --resume",
     check=check,
-    upgrades=UPGRADES,
 )
 
 

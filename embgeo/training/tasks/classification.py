@@ -131,7 +131,7 @@ class ClassificationTask(Task):
             config,
             lambda part: bool(part.NEEDS),
             "predicting tokens, which a classifier does not do",
-            "mle, frage, cosreg, sc-exp or moment-match",
+            "mle, frage, cosreg or sc-exp",
         )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002

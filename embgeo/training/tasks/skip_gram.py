@@ -181,7 +181,7 @@ class SkipGramTask(Task):
             config,
             lambda part: "logits" in part.NEEDS,
             "a softmax over all words, which skip-gram does not have",
-            "mle, frage, cosreg, moment-match or sc-exp",
+            "mle, frage, cosreg or sc-exp",
         )
 
     def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002

@@ -22,7 +22,6 @@ from embgeo.training.methods import (  # noqa: E402
     CosReg,
     CoupledAdam,
     Frage,
-    MomentMatch,
     Regularizer,
     Setup,
     Several,
@@ -396,17 +395,16 @@ def test_shares_that_are_none(share: float) -> None:
         popular_rows(torch.arange(9), share)
 
 
-@pytest.mark.parametrize("method", [Frage, MomentMatch])
-def test_classes_that_are_none(method: Any) -> None:
+def test_classes_that_are_none() -> None:
     W = rows()
     with pytest.raises(BadOption, match="no row is rare"):
-        method(W, torch.ones(9, dtype=torch.bool))
+        Frage(W, torch.ones(9, dtype=torch.bool))
     with pytest.raises(BadOption, match="no row is popular"):
-        method(W, mask(9, 1), ignore_rows=[0])
+        Frage(W, mask(9, 1), ignore_rows=[0])
     with pytest.raises(BadOption, match="9 booleans"):
-        method(W, torch.ones(9))
+        Frage(W, torch.ones(9))
     with pytest.raises(BadOption, match="needs counts"):
-        method.attach(make_model(), Setup())
+        Frage.attach(make_model(), Setup())
 
 
 # --- FRAGE ------------------------------------------------------------------------------------
@@ -546,57 +544,6 @@ def test_the_same_seed_starts_the_same_discriminator() -> None:
 def test_sizes_that_make_no_sense(options: dict[str, int]) -> None:
     with pytest.raises(BadOption):
         Frage(rows(), mask(9, 3), **options)
-
-
-# --- Moment matching --------------------------------------------------------------------------
-
-
-def moments_by_numpy(W: Any) -> list[Any]:
-    centered = W - W.mean(axis=0)
-    variance = (centered**2).mean(axis=0)
-    return [
-        W.mean(axis=0),
-        variance,
-        (centered**3).mean(axis=0) / variance**1.5,
-        (centered**4).mean(axis=0) / variance**2,
-    ]
-
-
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_moments_are_matched(number: int) -> None:
-    W = rows(20)
-    value = MomentMatch(W, mask(20, 5), lambda_=0.3, moments=number, ignore_rows=[19])()
-    data = W.detach().numpy()
-    pairs = list(zip(moments_by_numpy(data[:5]), moments_by_numpy(data[5:19]), strict=True))
-    expected = 0.3 * sum(np.linalg.norm(a - b) for a, b in pairs[:number])
-    assert value.item() == pytest.approx(expected, rel=1e-10)
-    value.backward()
-    assert not bool(W.grad[:5].any())
-    assert not bool(W.grad[19].any())
-    assert bool(W.grad[5:19].any(dim=1).all())
-
-
-def test_moments_by_finite_differences() -> None:
-    fixed = rows(5, 3)
-    rare = rows(7, 3, seed=1)
-
-    def value(rare: Any) -> Any:
-        return MomentMatch(torch.cat([fixed.detach(), rare]), mask(12, 5))()
-
-    assert torch.autograd.gradcheck(value, (rare,))
-
-
-def test_columns_without_spread_are_safe() -> None:
-    W = torch.ones(8, 3, requires_grad=True)
-    value = MomentMatch(W, mask(8, 2))()
-    value.backward()
-    assert value.item() == 0.0
-    assert not bool(W.grad.any())
-
-
-def test_five_moments_are_not_known() -> None:
-    with pytest.raises(BadOption):
-        MomentMatch(rows(), mask(9, 3), moments=5)
 
 
 # --- Tying, and several at once ---------------------------------------------------------------
