@@ -53,7 +53,6 @@ CASES = (
     "gpt2_size",
     "packages",
     "precision",
-    "merge",
     "scaling",
     "memory",
     "large",
@@ -64,7 +63,6 @@ SCRIPTS = {
     "memory_100k": ("--rows", "1000", "--columns", "16"),
     "diff": ("--rows", "600", "--columns", "16", "--runs", "1"),
     "callbacks": ("--calls", "1"),
-    "rows_per_second": ("--rows", "2000", "--columns", "8"),
     "gpu": ("--device", "torch-cpu", "--rows", "400", "--columns", "16"),
 }
 PEERS = ("weightwatcher", "isoscore", "scikit-dimension", "torch", "numpy", "scipy")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from embgeo.workflows.fetch import fetch
     from embgeo.workflows.figures import draw
     from embgeo.workflows.inspect import inspect
-    from embgeo.workflows.merge import merge
     from embgeo.workflows.render import render
     from embgeo.workflows.repair import repair
     from embgeo.workflows.train import train
@@ -53,7 +52,6 @@ _HOMES = {
     "load_analysis": "embgeo.workflows.analyze",
     "load_comparison": "embgeo.comparison.comparison",
     "load_training": "embgeo.training.study.training",
-    "merge": "embgeo.workflows.merge",
     "render": "embgeo.workflows.render",
     "repair": "embgeo.workflows.repair",
 }
@@ -79,7 +77,6 @@ __all__ = [
     "load_analysis",
     "load_comparison",
     "load_training",
-    "merge",
     "render",
     "repair",
     "train",

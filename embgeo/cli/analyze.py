@@ -22,10 +22,11 @@ from embgeo.cli.shared import (
     check_output,
     command_line,
     guarded,
-    print_lines,
     print_report,
     print_result,
 )
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import argument
 from embgeo.report.text.progress_bar import progress_bar
 
 
@@ -53,20 +54,6 @@ def analyze(
             help="Where the passes run; auto: on a GPU if there is one. docs/device.md.",
         ),
     ] = "cpu",
-    save_state: Annotated[
-        Path | None,
-        typer.Option(help="Save the state of a pass over these rows, for: embgeo merge."),
-    ] = None,
-    plan: Annotated[
-        Path | None, typer.Option(help="Run the second round of a plan that embgeo merge wrote.")
-    ] = None,
-    part: Annotated[
-        str | None, typer.Option(metavar="I/P", help="Part I of P of the rows, I from 1.")
-    ] = None,
-    first_row: Annotated[
-        int | None,
-        typer.Option(min=0, help="Number of this file's first row in a matrix of several files."),
-    ] = None,
     engine: Annotated[
         Literal["threads", "dask"],
         typer.Option(help="Threads of this machine, or tasks of a dask cluster."),
@@ -91,12 +78,6 @@ def analyze(
     """Measure an embedding matrix and write a report.
 
     Example: embgeo analyze fixtures/baseline.pt --counts fixtures/vocab_counts.tsv
-
-    In parts, each of which could be measured on another machine:
-
-    Example: embgeo analyze fixtures/baseline.pt --part 1/2 --save-state s1.npz
-
-    Example: embgeo analyze fixtures/baseline.pt --part 2/2 --save-state s2.npz
     """
     from embgeo.workflows.analyze import analyze_sides
     from embgeo.workflows.folders import (
@@ -113,17 +94,14 @@ def analyze(
     request = AnalysisRequest.of(
         path, sections=sections, reference=reference, **loading, **measuring
     )
-    from embgeo.workflows.parts import PartRequest, measure_part
+    if engine == "dask":
+        from embgeo.workflows.cluster import analyze_in_cluster, check_in_cluster
 
-    in_parts = PartRequest(save_state, plan, part, first_row, engine == "dask", scheduler)
-    in_parts.check(request, device, writes_result=json_ or out is not None)
+        check_in_cluster(request, device)
+    alone = scheduler is not None and engine != "dask"
+    way_out = f"add {argument('engine', 'dask')}"
+    refuse_if(alone, argument("scheduler"), "belongs to a cluster", way_out)
     request = replace(request, resources=choose_resources(memory, threads, device))
-    if save_state is not None:
-        with progress_bar(quiet) as progress:
-            state = measure_part(request, in_parts, progress)
-        if not quiet:
-            print_lines(f"{save_state}: {state}")
-        return
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     writes = not json_ or out is not None
     if writes:
@@ -135,8 +113,6 @@ def analyze(
     output = None
     with keep_earlier(folder), progress_bar(quiet) as progress:
         if engine == "dask":
-            from embgeo.workflows.cluster import analyze_in_cluster
-
             analysis = analyze_in_cluster(
                 request, scheduler, command=command_line(), progress=progress
             )

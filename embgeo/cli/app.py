@@ -25,7 +25,6 @@ COMMANDS = {
     "figures": "Draw figures and LaTeX tables for a paper from saved results.",
     "gate": "Check saved analyses or checkpoints against rules: exit code 1 if one fails.",
     "inspect": "List tensors, shapes, types and sizes, and the chosen one; reads headers only.",
-    "merge": "Merge the states of all parts of a matrix, in any order.",
     "repair": "Give damaged rows of a model new values, in a copy.",
     "report": "Render the report of a saved analysis or comparison again.",
     "train": "Train language models with each of several methods, and compare what they did.",

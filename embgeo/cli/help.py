@@ -19,7 +19,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Options": (),
     "What to measure": ("sections", "reference", *(f.name for f in fields(Options))),
     "Resources": ("memory", "threads", "device"),
-    "Parts and clusters": ("save_state", "plan", "part", "first_row", "engine", "scheduler"),
+    "Clusters": ("engine", "scheduler"),
     "Output": ("out", "force", "open_", "format_", "json_", "quiet", "debug", "help"),
 }
 

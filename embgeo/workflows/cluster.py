@@ -63,6 +63,23 @@ def analyze_in_cluster(
         )
 
 
+def check_in_cluster(request: AnalysisRequest, device: str) -> None:
+    """Refuse options that need the whole matrix in one place."""
+    source, options = request.source, request.options
+    away, sample = "leave it out", "leave it out: a sample is taken"
+    states = "measure them by themselves: embgeo analyze FILE --hidden STATES --sections hidden"
+    everywhere = "needs all rows in one place"
+    for refused, where, cause, way_out in (
+        (device != "cpu", argument("device"), "a cluster measures on the processor", away),
+        (source.rows is not None, argument("rows"), "cannot be cut on a cluster", away),
+        (source.hidden is not None, argument("hidden"), "not measured on a cluster", states),
+        (options.pairs is None, argument("pairs", "all"), everywhere, sample),
+        (options.neighbors_of == "all", argument("neighbors_of", "all"), everywhere, sample),
+        (str(source.path) == "-", "-", "stdin cannot be read twice", "name a file"),
+    ):
+        refuse_if(refused, where, cause, way_out)
+
+
 def find_files(path: Path) -> list[Path]:
     """The path, or the files that it matches as a pattern, by name."""
     if path.exists() or not glob.has_magic(str(path)):

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
 from embgeo.io import open_checkpoint, open_source
@@ -419,94 +417,6 @@ def test_single_rows_of_many_files_and_batches(tmp_path: Path) -> None:
         np.testing.assert_array_equal(W[rows], wide[rows])
     rows = np.array([700, 1200])  # of one file
     np.testing.assert_array_equal(W[rows], wide[rows])
-
-
-def measure(path: Path, options: str) -> None:
-    result = CliRunner().invoke(app, ["analyze", str(path), *options.split()])
-    assert result.exit_code == 0, result.output
-
-
-@pytest.mark.slow
-@here
-def test_parts_of_a_table_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.parquet"
-    write_parquet(path, table())
-    asked: list[tuple[int, int]] = []
-    values = arrow._values
-
-    def watched(*given: Any) -> Any:
-        asked.append(given[-2:])
-        return values(*given)
-
-    monkeypatch.setattr(arrow, "_values", watched)
-    options = {"sections": ["spectrum", "cosine"], "reference": False}
-    states = []
-    for part in (1, 2, 3):
-        state = tmp_path / f"s{part}.npz"
-        measure(path, f"--part {part}/3 --sections spectrum,cosine --save-state {state}")
-        states.append(state)
-    assert asked == [(0, 40), (40, 80), (80, 120)]
-    plan = tmp_path / "plan.npz"
-    embgeo.merge(states, plan=plan)
-    asked.clear()
-    seconds = []
-    for part in (1, 2):
-        seconds.append(tmp_path / f"t{part}.npz")
-        measure(path, f"--part {part}/2 --plan {plan} --save-state {seconds[-1]}")
-    assert asked == [(0, 60), (60, 120)]
-    merged = embgeo.merge(seconds)
-    expected = embgeo.analyze(path, **options)
-    for one in expected.scalars:
-        if one.value is not None:
-            assert merged[one.name].value == pytest.approx(one.value, rel=1e-6), one.name
-
-
-@here
-@pytest.mark.slow
-def test_merging_reads_the_rows_that_it_needs_once_for_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "x.parquet"
-    write_parquet(path, table())
-    states = [tmp_path / f"s{part}.npz" for part in (1, 2, 3)]
-    for part, state in enumerate(states, 1):
-        measure(path, f"--part {part}/3 --sections tokens --save-state {state}")
-    asked: list[Any] = []
-    values = arrow._values
-
-    def watched(*given: Any) -> Any:
-        asked.append(given[6])
-        return values(*given)
-
-    monkeypatch.setattr(arrow, "_values", watched)
-    embgeo.merge(states, plan=tmp_path / "plan.npz")
-    (rows,) = asked
-    assert len(rows)
-
-
-@here
-@pytest.mark.slow
-def test_states_of_tables_with_columns_in_another_order_do_not_merge(tmp_path: Path) -> None:
-    states = []
-    for start, names in ((0, "abcdef"), (60, "abdcef")):
-        path = tmp_path / f"{start}.parquet"
-        write_parquet(path, columns(names)[start : start + 60])
-        states.append(tmp_path / f"{start}.npz")
-        measure(path, f"--first-row {start} --sections spectrum --save-state {states[-1]}")
-    with pytest.raises(EmbgeoError, match="in name of a column: d here, c there"):
-        embgeo.merge(states)
-
-
-def test_states_of_another_table_of_the_shape_do_not_merge(tmp_path: Path) -> None:
-    states = []
-    for part, vectors in ((1, VECTORS), (2, VECTORS[::-1].copy())):
-        path = tmp_path / f"{part}.parquet"
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), D)
-        write_parquet(path, pa.table({"emb": column}))
-        states.append(tmp_path / f"s{part}.npz")
-        measure(path, f"--part {part}/2 --sections spectrum --save-state {states[-1]}")
-    with pytest.raises(EmbgeoError, match="cut out of another matrix"):
-        embgeo.merge(states)
 
 
 def write_dataset(folder: Path) -> Path:

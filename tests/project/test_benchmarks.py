@@ -13,7 +13,7 @@ import pytest
 from safetensors import safe_open
 
 import embgeo
-from benchmarks import parquet_part, run
+from benchmarks import run
 from benchmarks.harness import floor, machine, ours, peers, plain, resident
 from benchmarks.harness.answers import error, errors
 from benchmarks.harness.call import ROOT, Failed, Wrong, here, in_a_process
@@ -23,12 +23,11 @@ from benchmarks.harness.matrices import TENSOR, Shape, open_matrix, write_matrix
 from benchmarks.harness.page import render_page
 from benchmarks.harness.row import absent, over_rounds, ratio
 from benchmarks.harness.truth import compute_truth
-from benchmarks.merge import differences
 from benchmarks.scaling import exponent
 
 SHAPE = Shape(400, 12)
 #: Those that need no process of their own.
-QUICK = ("gpt2_size", "large", "merge", "packages", "precision", "scaling")
+QUICK = ("gpt2_size", "large", "packages", "precision", "scaling")
 
 
 @pytest.fixture
@@ -208,11 +207,6 @@ def test_what_could_not_be_measured_is_neither_met_nor_missed():
     assert over_rounds("x", [1.0]).verdict == ""
 
 
-def test_numbers_on_one_side_only_are_as_far_apart_as_can_be():
-    found = differences({"a": 1.0, "b": [1.0, 2.0], "d": None}, {"a": 1.0, "b": [1.0, 4.0], "c": 2})
-    assert found == {"a": 0.0, "b": 0.5, "c": math.inf, "d": 0.0}
-
-
 def test_exponent_is_that_of_the_power_law():
     assert exponent([10, 100, 1000], [0.3, 3.0, 30.0]) == pytest.approx(1.0)
     assert exponent([1, 2, 4], [5.0, 20.0, 80.0]) == pytest.approx(2.0)
@@ -366,19 +360,3 @@ def test_options_without_meaning_are_refused(option, capsys):
 def test_peers_are_asked_for_in_their_own_python():
     assert peers.list_installed(None) == {}
     assert peers.list_installed(Path(sys.executable))["numpy"] == np.__version__
-
-
-@pytest.mark.nightly
-def test_parts_of_parquet_files(monkeypatch, capsys):
-    pytest.importorskip("pyarrow")
-    sizes = ["--rows", "400", "--columns", "6", "--groups", "4", "--rounds", "2"]
-    monkeypatch.setattr(sys, "argv", ["benchmark", *sizes])
-    parquet_part.main()
-    assert capsys.readouterr().out.splitlines()[2].startswith("| npy | 1.00 |")
-
-
-def test_states_of_other_rows_are_noticed(tmp_path):
-    for name, value in (("npy", 1.0), ("parquet", 1.5)):
-        np.savez(tmp_path / f"W.{name}.state.npz", sums=np.array([value]))
-    with pytest.raises(SystemExit, match="differ in sums"):
-        parquet_part.check(tmp_path)

@@ -78,8 +78,6 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda _: embgeo.load_analysis(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_comparison(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_training(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda _: embgeo.merge([]), "states: there are none; give the states of all parts"),
-        (lambda _: embgeo.merge([5]), "states: type int is not accepted; give a path"),  # type: ignore[list-item]
         (lambda a: embgeo.check(a, rules=[5]), "rules: type list is not accepted; give a text, or"),  # type: ignore[list-item]
         (
             lambda a: embgeo.check(a, rules="verdict <= mild", level="x"),
