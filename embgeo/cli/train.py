@@ -24,7 +24,6 @@ from embgeo.cli.train_progress import monitor_runs
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.workflows import train as workflow
-from embgeo.workflows.train_use import export_model, sample_text
 
 
 @guarded
@@ -101,23 +100,6 @@ def train(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be trained, and how long it takes.")
     ] = False,
-    sample: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN", help="Print text sampled from the model of a finished run."),
-    ] = None,
-    prompt: Annotated[str, typer.Option(help="With --sample: text to continue.")] = "",
-    length: Annotated[int, typer.Option(min=1, help="With --sample: tokens.")] = 100,
-    temperature: Annotated[
-        float, typer.Option(help="With --sample: below 1 likely tokens become more likely.")
-    ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="With --sample: random seed.")] = 0,
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN",
-            help="Write the Transformer of a finished run as a GPT-2 for transformers, into -o.",
-        ),
-    ] = None,
     open_: Open = False,
     json_: Json = False,
     quiet: Quiet = False,
@@ -135,22 +117,7 @@ def train(
     arguments |= {"device": device, "out": out, "resume": resume, "command": command_line()}
     of_studies: dict[str, Any] = {"compare": compare, "preset": preset, "config": config}
     of_studies |= {"budget": budget, "tune": tune, "start": from_, "plugins": plugin}
-    if sample is not None:
-        drawn = sample_text(
-            sample,
-            prompt=prompt,
-            length=length,
-            temperature=temperature,
-            seed=seed,
-            plugins=plugin or (),
-        )
-        print_lines(*drawn.split("\n"))
-    elif export is not None:
-        refuse_if(out is None, argument("out"), "no folder is given", "name a new one")
-        written = export_model(export, out or "")
-        if not quiet:
-            print_lines(f"model: {written}")
-    elif experiment is not None:
+    if experiment is not None:
         way_out = f"leave it out; {argument('settings')} changes settings of the experiment"
         for name, value in of_studies.items():
             cause = "is about comparisons of methods, not about an experiment"

@@ -30,7 +30,6 @@ from embgeo.training.models import model_class
 from embgeo.training.settings import read_settings
 from embgeo.training.study.training import load_training
 from embgeo.training.tasks import make_task
-from embgeo.workflows.train_use import sample_text
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import Stopped, silent, stopping
@@ -172,9 +171,6 @@ def test_a_study_goes_on_with_the_same_plugin_only(tmp_path: Path) -> None:
     write_plugin(tmp_path, METHOD.replace("2.0", "3.0"))
     with pytest.raises(BadOption, match=r"mine\.py has changed"):
         train(tmp_path, path, resume=True)
-    with pytest.raises(BadOption, match=r"mine\.py has changed"):
-        sample_text(runs / "mle" / "seed-0", plugins=[path])
-    assert sample_text(runs / "mle" / "seed-0", length=3)
 
 
 def test_reading_settings_runs_nothing(tmp_path: Path) -> None:

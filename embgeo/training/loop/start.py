@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from embgeo.core.errors import BadOption, UnreadableFile, argument
-from embgeo.training.checks import list_defaults
 from embgeo.training.data import Vocabulary, read_vocabulary
 from embgeo.training.loop.checkpoint import MODEL_NAME, VOCABULARY_NAME, run_folder
-from embgeo.training.models import LanguageModel, build, model_class
-from embgeo.training.settings import StudySettings, from_tables
-from embgeo.training.study.run_result import load_result
+from embgeo.training.models import LanguageModel
 
 
 def find_start(start: Path, method: str, seed: int) -> Path:
@@ -81,24 +77,3 @@ def names_of(model: LanguageModel, role: str) -> str:
 
 def shape_of(tensor: Tensor | None) -> str:
     return "missing" if tensor is None else "×".join(map(str, tensor.shape))
-
-
-def load_model(folder: Path) -> tuple[LanguageModel, Vocabulary, StudySettings]:
-    """The model of a finished run as plain layers, its vocabulary and its settings."""
-    result = load_result(folder)
-    if result.task != "lm":
-        raise BadOption(
-            f"holds a model of the task {result.task}, and a language model is needed",
-            where=folder,
-            way_out="give a run of a language model",
-        )
-    config = from_tables(result.settings, folder)
-    vocabulary = read_vocabulary(folder / VOCABULARY_NAME)
-    weights = read_weights(folder / MODEL_NAME)
-    known = list_defaults(model_class(config.model.name))
-    made = {"tied": "decoder.weight" not in weights, "bias": "decoder.bias" in weights}
-    own = {name: value for name, value in made.items() if name in known}
-    with torch.random.fork_rng(devices=[]):
-        model = build(config.model.name, len(vocabulary), {**config.model.settings, **own})
-    start_from(model, folder)
-    return model.eval(), vocabulary, config
