@@ -129,7 +129,6 @@ def heads(training: Training) -> tuple[Head, ...]:
         (f"{other}.{score}", describe_quality(f"{other}.{score}")),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
-        (f"{first}.logit_rank", "rank of ln p"),
         *((name, describe_quality(name)) for name in own_scores(training) if name != quality),
         (TIME, f"time a {'token' if counted.endswith('tokens') else 'unit'}"),
         ("training.parameters", "parameters"),

@@ -186,8 +186,8 @@ class TrainingSettings:
         Steps between two saves.
     budget : float, optional
         Seconds for all runs of the comparison, to which `epochs` was fitted.
-    sinks : tuple of str
-        Loggers in addition to ``metrics.jsonl``: tensorboard, wandb.
+    tensorboard : bool
+        Whether the numbers of ``metrics.jsonl`` are also written for TensorBoard.
     start : str, optional
         A finished run with the initial weights, or a folder with such a run for each method and
         seed.
@@ -212,7 +212,7 @@ class TrainingSettings:
     save_seconds: float = checked(120.0, nonnegative)
     save_steps: int | None = checked(None, whole)
     budget: float | None = None
-    sinks: tuple[str, ...] = ()
+    tensorboard: bool = False
     start: str | None = None
 
 
@@ -246,8 +246,6 @@ class EvaluationSettings:
         Evaluate the test split at the end, if there is one.
     cache, dynamic : bool
         Also evaluate with a continuous cache, and dynamically, at the end.
-    logit_rank : bool, optional
-        Also compute the rank of the log-probabilities of 4·(d + 2) contexts at the end.
     """
 
     every: int | None = checked(None, whole)
@@ -262,7 +260,6 @@ class EvaluationSettings:
     test: bool = True
     cache: bool = False
     dynamic: bool = False
-    logit_rank: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

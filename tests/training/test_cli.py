@@ -411,10 +411,6 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "words.txt", "-o", "new", "--set", "method.al.gamma=-1"], "gamma is -1"),
         (["--data", "words.txt", "-o", "new", "--set", "method.frage.lambda_=-1"], "lambda_ is -1"),
         (["--data", "words.txt", "-o", "new", "--set", "method.frage.lr=-1"], "lr is -1"),
-        (
-            ["--data", "words.txt", "-o", "new", "--set", 'training.sinks=["foo"]'],
-            "unknown sink 'foo'",
-        ),
         (["--data", "words.txt", "-o", "new", *SGD], "coupled-adam is an optimizer, and so is sgd"),
         (["--data", "words.txt", "-o", "new", *SHORT], "windows of [training] have 20 tokens"),
         (["--data", "words.txt", "-o", "words.txt"], "is not a folder"),

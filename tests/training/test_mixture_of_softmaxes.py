@@ -11,7 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.evaluation.logit_rank import rank_log_probabilities  # noqa: E402
 from embgeo.training.loop.cross_entropy import cross_entropy, cross_entropy_in_parts  # noqa: E402
 from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
 from embgeo.training.loop.run import list_deviations  # noqa: E402
@@ -124,22 +123,13 @@ def test_parts_of_a_window_have_the_loss_of_the_whole() -> None:
     assert model.logits_per_state == 2 * K * N
 
 
-def test_one_softmax_has_the_rank_of_its_embedding_and_a_mixture_more() -> None:
-    text = np.random.default_rng(0).integers(0, N, 200)
-    one, mixed = made(1, last=None, d=2), made(K, d=2)
-    assert rank_log_probabilities(one, text) == 2 + 2
-    assert rank_log_probabilities(mixed, text, bptt=7) == N
-    assert not one.training
-    assert one.decoder.weight.dtype == torch.float64
-
-
-def test_ranks_are_among_the_scores() -> None:
+def test_a_mixture_is_evaluated_dynamically() -> None:
     torch.manual_seed(0)
     text = corpus()
     model = build("awd-lstm", len(text.vocabulary), {"d": 2, "layers": 1, "experts": 2})
-    chosen = EvaluationSettings(logit_rank=True, dynamic=True)
-    found = Scores(chosen, text, torch.device("cpu")).adapted(model, "valid")
-    assert 2 + 2 < (found["logit_rank"] or 0) <= 16
+    found = Scores(EvaluationSettings(dynamic=True), text, torch.device("cpu")).adapted(
+        model, "valid"
+    )
     assert math.isfinite(found["dynamic"] or math.nan)
 
 

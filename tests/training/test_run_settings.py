@@ -56,10 +56,6 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
         ({"optimizer": {"momentum": 0.9}}, "adamw has no setting 'momentum'"),
         ({"training": {"device": "cuda:99"}}, "there is no cuda:99 here"),
         ({"training": {"device": "toaster"}}, "no device 'toaster'"),
-        (
-            {"training": {"sinks": ["paper"]}},
-            "unknown sink 'paper'; choose from tensorboard, wandb",
-        ),
         ({"training": {"batch": 300}}, "too few for 300 streams"),
         (
             {"compare": ["coupled-adam"], "optimizer": {"kind": "sgd"}},
@@ -91,32 +87,35 @@ def test_settings_of_tasks_of_a_wrong_type_are_refused(
     assert message in str(error.value)
 
 
-def test_a_sink_that_is_not_installed_is_named(
+def test_tensorboard_that_is_not_installed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(BadOption, match="wandb, which is not installed; pip install wandb"):
-        run(settings(training={"sinks": ["wandb"]}), tmp_path)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(BadOption, match="tensorboard, which is not installed; pip install"):
+        run(settings(training={"tensorboard": True}), tmp_path)
 
 
-def test_a_sink_hears_what_the_log_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[tuple[int, dict[str, float]]] = []
+def test_tensorboard_hears_what_the_log_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[dict[str, float]] = []
     ended: list[bool] = []
-    made = SimpleNamespace(
-        log=lambda values, step: heard.append((step, values)), finish=lambda: ended.append(True)
-    )
-    asked: dict[str, Any] = {}
 
-    def init(**given: Any) -> Any:
-        asked.update(given)
-        return made
+    def add(name: str, value: float, step: int) -> None:
+        heard.append({"step": step, name: value})
 
-    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
-    run(settings("cosreg", training={"sinks": ["wandb"]}), tmp_path)
+    writer = SimpleNamespace(add_scalar=add, close=lambda: ended.append(True))
+    module = SimpleNamespace(SummaryWriter=lambda _folder: writer)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    run(settings("cosreg", training={"tensorboard": True}), tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert [{"step": step, **values} for step, values in heard] == lines
+    assert heard == [
+        {"step": line["step"], name: value}
+        for line in lines
+        for name, value in line.items()
+        if name != "step"
+    ]
     assert ended == [True]
-    assert asked["name"] == "cosreg-0"
 
 
 def test_a_run_is_of_one_method(tmp_path: Path) -> None:
@@ -296,29 +295,6 @@ def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
     )
     both = load_preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "size": 9}})
     assert both.data.size == 9  # asked for, and then refused by `load_corpus`
-
-
-def test_the_writer_of_tensorboard_hears_each_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard: list[tuple[str, float, int]] = []
-
-    class Writer:
-        def __init__(self, folder: str) -> None:
-            assert folder == str(tmp_path)
-
-        def add_scalar(self, name: str, value: float, step: int) -> None:
-            heard.append((name, value, step))
-
-        def close(self) -> None:
-            heard.append(("closed", 0.0, 0))
-
-    module = SimpleNamespace(SummaryWriter=Writer)
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    run(settings(training={"sinks": ["tensorboard"], "steps": 4}), tmp_path)
-    assert {step for name, _, step in heard if name == "train.loss"} == {4}
-    assert "valid.perplexity" in {name for name, *_ in heard}
-    assert heard[-1][0] == "closed"
 
 
 def test_few_steps_are_evaluated_on_a_part_of_the_splits() -> None:

@@ -59,14 +59,10 @@ def test_the_program_of_the_page_reads_vectors_and_sets(
     cosines = [float(rows["a0"] @ v / np.linalg.norm(v)) for v in rows.values()]
     scored = [f"A0\t{word}\t{cosine}" for word, cosine in zip(rows, cosines, strict=True)]
     (sets / "EN-WS-353-ALL.txt").write_text("\n".join([*scored, "a0\t?\t1"]))
-    asked = [f"a{i} b{i} a{i - 1} b{i - 1}" for i in range(12) if i]
-    (sets / "questions-words.txt").write_text("\n".join([": capitals", *asked, "a0 b0 a1 ?"]))
     with contextlib.chdir(tmp_path):
         exec(program, {})
-    first, second = capsys.readouterr().out.splitlines()
-    assert "WordSim-353 1 (1 to 1; 24 pairs)" in first
-    assert second.startswith("11 of 12 analogies have all words")
-    assert "semantic 1 (1 to 1; 11 questions)" in second
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "WordSim-353 1 (1 to 1; 24 pairs)" in line
 
 
 def test_few_pairs_and_constants_have_no_correlation() -> None:

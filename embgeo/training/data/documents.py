@@ -11,7 +11,6 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile
-from embgeo.training.data.analogies import Analogy
 from embgeo.training.data.encoding import Ids, Words
 from embgeo.training.data.sequences import join_sequences
 from embgeo.training.data.text import (
@@ -47,7 +46,7 @@ class TokenStream:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCorpus:
-    """Texts to train word vectors on, and sets of questions to evaluate them."""
+    """Texts to train word vectors on, and sets of word pairs to evaluate them."""
 
     name: str
     vocabulary: Vocabulary
@@ -57,7 +56,6 @@ class DocumentCorpus:
     notes: tuple[str, ...]
     files: dict[str, str]
     unit: str = "words"
-    analogies: tuple[Analogy, ...] = ()
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ import torch
 from embgeo.core.errors import BadOption
 from embgeo.training.data import read_vocabulary
 from embgeo.training.loop.checkpoint import VOCABULARY_NAME
-from embgeo.training.loop.log import import_sinks
+from embgeo.training.loop.log import import_tensorboard
 from embgeo.training.loop.process import World, find_device
 from embgeo.training.loop.start import find_start
 from embgeo.training.methods import Factorization, Setup
@@ -32,7 +32,8 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
     `config` is resolved.
     """
     find_device(config.training.device)
-    import_sinks(config.training.sinks)
+    if config.training.tensorboard:
+        import_tensorboard()
     task = make_task(config)
     task.feed(config, dataset, World(), torch.device("cpu"))
     task.rehearse(config, dataset)

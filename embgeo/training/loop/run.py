@@ -23,7 +23,7 @@ from embgeo.training.loop.checkpoint import (
     model_bytes,
     write,
 )
-from embgeo.training.loop.log import open_sinks
+from embgeo.training.loop.log import open_tensorboard
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import find_device, join_processes, note_interrupts, numerics
 from embgeo.training.loop.session import Measure, Session
@@ -73,11 +73,12 @@ def train_run(
         device = find_device(config.training.device)
         stack.enter_context(numerics(config.training.precision, device, config.training.threads))
         interrupts = stack.enter_context(note_interrupts())
-        sinks = []
+        tensorboard = None
         if world.leads:
             begin(config, dataset, folder)
-            sinks = open_sinks(config.training.sinks, folder, config.tables(), stack)
-        session = Session(config, dataset, folder, device, world, identity, measure, sinks)
+            if config.training.tensorboard:
+                tensorboard = open_tensorboard(folder)
+        session = Session(config, dataset, folder, device, world, identity, measure, tensorboard)
         stack.callback(session.log.close)
         session.train(progress, interrupts)
         result = finish(session, command)

@@ -21,7 +21,6 @@ from embgeo.training.evaluation.dynamic import (
     DynamicSettings,
     dynamic_evaluation,
 )
-from embgeo.training.evaluation.logit_rank import rank_log_probabilities
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT, Perplexity, perplexity
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
@@ -69,7 +68,7 @@ class Scores:
         return self.describe("valid", self.evaluate(model, "valid"))
 
     def final(self, model: LanguageModel) -> tuple[Found, Found | None, TextLosses]:
-        """Evaluate both splits, with cache, dynamic evaluation and rank if requested.
+        """Evaluate both splits, with cache and dynamic evaluation if requested.
 
         Last come the losses by blocks of the text: of the test split, or else of the validation
         split.
@@ -82,7 +81,7 @@ class Scores:
         return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
-        """Scores of a split at the end of a run only: cache, dynamic evaluation, rank.
+        """Scores of a split at the end of a run only: cache, dynamic evaluation.
 
         Their settings are those published for the corpus, or else for WikiText-2.
         """
@@ -101,8 +100,6 @@ class Scores:
                 found["dynamic"] = dynamic_evaluation(
                     model, rows, self.corpus.train, settings=dynamic, device=self.device
                 ).all.perplexity
-            if self.settings.logit_rank:
-                found["logit_rank"] = rank_log_probabilities(model, rows, bptt=self.bptt)
         return found
 
     def evaluate(self, model: LanguageModel, split: str) -> Perplexity:

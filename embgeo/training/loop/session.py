@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +18,7 @@ from torch import Tensor
 from embgeo.core.errors import BadOption, Diverged
 from embgeo.core.progress import Progress
 from embgeo.training.loop import checkpoint
-from embgeo.training.loop.log import RunLog, Sink
+from embgeo.training.loop.log import RunLog
 from embgeo.training.loop.loop import Loop, StepReport, move_to
 from embgeo.training.loop.process import Interrupts, World
 from embgeo.training.methods import make_plain
@@ -52,7 +52,7 @@ class Session:
         world: World,
         identity: dict[str, Any],
         measure: Measure | None = None,
-        sinks: Sequence[Sink] = (),
+        tensorboard: Any = None,
     ) -> None:
         self.config, self.dataset, self.folder = config, dataset, folder
         self.world, self.identity = world, identity
@@ -72,7 +72,7 @@ class Session:
             self.notes, self.best = list(state["notes"]), state["best"]
             self.interval = LossInterval(**state["interval"])
             self.before, length = state["seconds"], state["log"]
-        self.log = RunLog(folder / LOG_NAME if world.leads else None, length, sinks)
+        self.log = RunLog(folder / LOG_NAME if world.leads else None, length, tensorboard)
         self.started = time.perf_counter()
         self.saved = self.started
         self.saving = 0.0

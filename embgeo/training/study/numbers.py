@@ -82,15 +82,6 @@ OF_LANGUAGE_MODELS = of_splits(
         better="lower",
     ),
     Quantity(
-        "logit_rank",
-        "Rank of log-probabilities",
-        "Rank of the log-probabilities of all tokens in 4·(d + 2) contexts of the {split} split. "
-        "With one softmax it is d + 2 at most, however the contexts differ.",
-        "rank(ln p(w | context)) in float64",
-        "Yang et al. 2018, §2.2",
-        better="higher",
-    ),
-    Quantity(
         "unigram",
         "Perplexity of a unigram model",
         "Perplexity of a model that predicts each token as often as it occurs in the training "

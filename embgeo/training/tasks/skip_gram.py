@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +11,6 @@ import torch
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import nonnegative, require, whole
-from embgeo.training.data.analogies import FILE, read_analogies
 from embgeo.training.data.documents import DocumentCorpus, load_documents
 from embgeo.training.data.neighbor_batches import (
     NegativeSampler,
@@ -23,7 +21,6 @@ from embgeo.training.data.neighbor_batches import (
 )
 from embgeo.training.data.text import hash_files
 from embgeo.training.data.word_pairs import KNOWN, read_word_pairs
-from embgeo.training.evaluation import analogies
 from embgeo.training.evaluation.word_similarity import (
     correlate,
     describe_intervals,
@@ -79,13 +76,8 @@ class SkipGramTask(Task):
     NAME: ClassVar[str] = "skipgram"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (SkipGram,)
     QUALITY: ClassVar[str] = DECIDING
-    SCORES: ClassVar[tuple[str, ...]] = (
-        "loss",
-        *SETS,
-        *(name + ALL for name in SETS),
-        *analogies.SCORES,
-    )
-    QUANTITIES: ClassVar[tuple[Quantity, ...]] = (*QUANTITIES, *analogies.QUANTITIES)
+    SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
     SPARSE: ClassVar[bool] = True
 
     def __init__(
@@ -120,11 +112,9 @@ class SkipGramTask(Task):
             tokens=chosen.tokens,
             similarity=read_word_pairs(folder),
         )
-        known = (folder / name for name in (*(f"{stem}.txt" for stem in KNOWN), FILE))
+        known = (folder / f"{stem}.txt" for stem in KNOWN)
         corpus.files.update(hash_files(folder, filter(Path.is_file, known)))
-        if not (folder / FILE).is_file():
-            return corpus
-        return replace(corpus, analogies=read_analogies(folder / FILE))
+        return corpus
 
     def feed(
         self, config: StudySettings, dataset: DocumentCorpus, world: World, device: torch.device
@@ -190,7 +180,7 @@ class SkipGramTask(Task):
 
 
 class SimilarityScores:
-    """The loss on pairs of validation documents, word similarity and analogies."""
+    """The loss on pairs of validation documents, and word similarity."""
 
     def __init__(self, task: SkipGramTask, dataset: DocumentCorpus, device: torch.device) -> None:
         self.task, self.dataset = task, dataset
@@ -209,14 +199,10 @@ class SimilarityScores:
         return {"loss": float(found.mean), "pairs": self.batch.units}
 
     def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, WordSimilarity]:
-        """The validation loss, correlations and accuracies of all sets, and their cosines."""
+        """The validation loss, correlations of all sets, and their cosines."""
         W = list_embeddings(model)[0].detach().float().cpu().numpy()
         found = measure_similarity(W, self.dataset.vocabulary, self.dataset.similarity)
         self.lines, scores = [describe_intervals(found)], correlate(found)
-        if asked := self.dataset.analogies:
-            right = analogies.answer_analogies(W, self.dataset.vocabulary, asked)
-            self.lines.append(analogies.describe_analogies(right, len(asked)))
-            scores |= analogies.score_analogies(right)
         return self.valid(model), scores, found
 
     def describe_parts(self) -> list[str]:
