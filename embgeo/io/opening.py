@@ -16,7 +16,7 @@ from pathlib import Path
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
 from embgeo.io.bounded.compressed import MAX_BYTES
-from embgeo.io.bounded.guard import Damaged, cannot_read, reading, refuse, short
+from embgeo.io.bounded.guard import Damaged, MissingPiece, cannot_read, reading, refuse, short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import read_head
@@ -38,8 +38,6 @@ DEEPEST = 2
 #: Llama's ``consolidated.01.pth``, DeepSpeed's ``mp_rank_01_model_states.pt``, Megatron's folders.
 _SLICE = re.compile(r"(consolidated\.|mp_rank_)(\d{2,})")
 
-#: End of errors about further files of a checkpoint.
-_MISSING = " is missing"
 _PIECE = 2**20
 
 
@@ -182,9 +180,9 @@ def _explain(
 ) -> UnreadableFile:
     """Make the error about the named file; further files may be in the same archive."""
     named = _rename_error(path, error, held)
-    if error.cause.endswith(_MISSING) and {"zip", "tar"} & set(layers):
+    if isinstance(error, MissingPiece) and {"zip", "tar"} & set(layers):
         way_out = "only one file of an archive is read: unpack it and name the file inside"
-        return UnreadableFile(named.cause.partition(_MISSING)[0] + _MISSING, way_out=way_out)
+        return UnreadableFile(error.cause, where=path, way_out=way_out)
     return named
 
 

@@ -15,7 +15,7 @@ from embgeo.core.source import NO_TOKENS, Source
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.choosing import EMBEDDING, Choice, TensorRole, choose
-from embgeo.io.labels import fairseq, run_folder
+from embgeo.io.labels import run_folder
 from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
@@ -86,7 +86,7 @@ def _from_named_file(selection: Selection) -> Labeling | None:
     path, cut = selection.source.tokens, selection.cut
     if path is None:
         return None
-    vocabulary = fairseq.fit_to(read_labels(path), cut)
+    vocabulary = read_labels(path)
     labels = lay_given(vocabulary.tokens, cut, selection.source.padding, path, selection.d)
     return Labeling(labels, vocabulary, (*vocabulary.notes, *labels.notes))
 
@@ -116,9 +116,6 @@ def _from_checkpoint(selection: Selection) -> Labeling | None:
 def _from_dictionary_beside(selection: Selection) -> Labeling:
     path, cut = selection.checkpoint.path, selection.cut
     vocabulary, notes = run_folder.find_beside(path, cut)
-    if vocabulary is None:
-        vocabulary, more = fairseq.find_beside(path, cut)
-        notes += more
     if vocabulary is None:
         return Labeling(notes=notes)
     source = vocabulary.source
@@ -170,10 +167,9 @@ def count_named(source: Source, labeling: Labeling, cut: RowCut, d: int) -> Labe
         return labeling.with_frequency(
             *_of_labeled(labeling.labels, lambda t: from_counts(t, counts))
         )
-    counts = fairseq.fit_to(counts, cut)
     fitting = cut.fit(len(counts.tokens))
     if fitting is None:
-        raise mismatch("counts", len(counts.tokens) - counts.implied, cut, path, d)
+        raise mismatch("counts", len(counts.tokens), cut, path, d)
     values = np.array(counts.counts[fitting], dtype=np.float64)
     note = f"{path.name} lists as many tokens as there are rows and labels them in its order"
     labeled = replace(labeling, labels=RowLabels(counts.tokens[fitting]))

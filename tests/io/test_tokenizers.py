@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import LabelMismatch, UnreadableFile
-from embgeo.io.labels.counts_file import read_counts
+from embgeo.core.errors import UnreadableFile
 from embgeo.io.labels.label_file import read_labels
 from tests.support import tokenizer_makers
 
@@ -269,62 +269,17 @@ def test_broken_tiktoken_files(tmp_path: Path) -> None:
     assert read_labels(written(tmp_path / "x.txt", "that 0\nthis 2\n")).tokens[0] == "that 0"
 
 
-DICTIONARY = "the 120\n, 80\nnew york 7\n<mark> 3 #fairseq:overwrite\nmadeupword0000 0\n"
-SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
-WORDS = ("the", ",", "new york", "<mark>", "madeupword0000")
-NUMBERS = [120, 80, 7, 3, 0]
-
-
-@pytest.mark.parametrize(
-    ("rows", "tokens", "counts"),
-    [
-        (9, (*SYMBOLS, *WORDS), [0] * 4 + NUMBERS),
-        (10, (*SYMBOLS, *WORDS, "<mask>"), [0] * 4 + NUMBERS + [0]),
-        (5, WORDS, NUMBERS),
-    ],
-)
-@pytest.mark.parametrize("name", ["dict.txt", "dict.en.txt"])
-def test_a_fairseq_dictionary_gives_tokens_and_counts(
-    tmp_path: Path, rows: int, tokens: tuple[str, ...], counts: list[int], name: str
-) -> None:
-    path = model_folder(tmp_path / "model", rows) / "model.npy"
-    matrix = embgeo.load(path, tokens=written(tmp_path / name, DICTIONARY))
-    assert matrix.tokens == tokens
-    assert matrix.frequency is not None
-    np.testing.assert_array_equal(matrix.frequency.counts, counts)
-    assert matrix.frequency.source.startswith(f"counts in {name}")
-    cut = embgeo.load(path, tokens=tmp_path / name, rows="1:5")
-    assert cut.tokens == tokens[1:5]
-    assert cut.frequency is not None
-    np.testing.assert_array_equal(cut.frequency.counts, counts[1:5])
-
-
-def test_a_fairseq_dictionary_as_counts(tmp_path: Path) -> None:
-    path = model_folder(tmp_path / "model", 9) / "model.npy"
-    matrix = embgeo.load(path, counts=written(tmp_path / "dict.txt", DICTIONARY))
-    assert matrix.tokens == (*SYMBOLS, *WORDS)
-    assert matrix.frequency is not None
-    assert matrix.frequency.counts.tolist() == [0] * 4 + NUMBERS
-    short = model_folder(tmp_path / "short", 5) / "model.npy"
-    listed = embgeo.load(short, counts=tmp_path / "dict.txt")
-    assert listed.tokens == WORDS
-    masked = model_folder(tmp_path / "masked", 10) / "model.npy"
-    assert embgeo.load(masked, counts=tmp_path / "dict.txt").tokens == (*SYMBOLS, *WORDS, "<mask>")
-    with pytest.raises(LabelMismatch, match="5 counts for 6 rows"):
-        embgeo.load(model_folder(tmp_path / "six", 6) / "model.npy", counts=tmp_path / "dict.txt")
-
-
-def test_a_fairseq_dictionary_beside_a_checkpoint(tmp_path: Path) -> None:
-    path = model_folder(tmp_path / "model", 9, {"dict.txt": DICTIONARY})
-    for given in (path, path / "model.npy"):
-        matrix = embgeo.load(given)
-        assert matrix.tokens == (*SYMBOLS, *WORDS)
-        assert matrix.frequency is not None
-        assert matrix.frequency.counts[4] == 120
-        assert any("tokens from dict.txt" in note for note in matrix.origin.notes)
-    ranked = embgeo.load(path, rank_order=True)
-    assert ranked.frequency is not None
-    assert ranked.frequency.kind == "rank"
+def test_a_fairseq_dictionary_is_refused_with_the_conversion_that_works(tmp_path: Path) -> None:
+    path = model_folder(tmp_path / "model", 6) / "model.npy"
+    dictionary = written(tmp_path / "dict.en.txt", "the 120\n, 80\n")
+    with pytest.raises(UnreadableFile, match="is a dictionary of fairseq") as caught:
+        embgeo.load(path, tokens=dictionary)
+    command = str(caught.value).partition("; ")[2]
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    tokens = ("<s>", "<pad>", "</s>", "<unk>", "the", ",")
+    assert embgeo.load(path, tokens=tmp_path / "tokens.txt").tokens == tokens
+    counted = embgeo.load(path, tokens=tmp_path / "tokens.txt", counts=dictionary)
+    assert counted.frequency.counts.tolist() == [0, 0, 0, 0, 120, 80]
 
 
 RUN = {"run.toml": "", "vocabulary.tsv": "a\t9\nb\t5\nc\t1\n"}
@@ -355,38 +310,6 @@ def test_a_vocabulary_of_a_run_that_does_not_fit_is_not_used(
     matrix = embgeo.load(model_folder(tmp_path / "run", rows, RUN | changed))
     assert matrix.tokens is None
     assert any(note in found for found in (*matrix.origin.notes, ""))
-
-
-@pytest.mark.parametrize(
-    ("files", "note"),
-    [
-        ({"dict.txt": "the 1\n"}, ""),
-        ({"dict.txt": "\n".join("abcde")}, ""),
-        ({"dict.txt": DICTIONARY.replace("120", "nan")}, ""),
-        ({"dict.txt": DICTIONARY.replace("80", "nan")}, "dict.txt next to it is not used: line 2"),
-        ({"dict.txt": b"the 1\n\xff 2\n"}, "not valid UTF-8"),
-        ({"words.txt": DICTIONARY}, ""),
-        (
-            {"dict.de.txt": DICTIONARY, "dict.en.txt": DICTIONARY.replace("the", "a")},
-            "dict.de.txt, dict.en.txt next to it all fit",
-        ),
-    ],
-)
-def test_dictionaries_that_do_not_fit_are_not_used(
-    tmp_path: Path, files: dict[str, Any], note: str
-) -> None:
-    matrix = embgeo.load(model_folder(tmp_path / "model", 9, files))
-    assert matrix.tokens is None
-    assert matrix.frequency is None
-    assert any(note in found for found in matrix.origin.notes) == bool(note)
-
-
-@pytest.mark.parametrize("bad", ["nan", "-3", "1e5", "9" * 400, "", "٣", "inf"])
-def test_bad_counts_in_a_fairseq_dictionary_are_named(tmp_path: Path, bad: str) -> None:
-    path = written(tmp_path / "dict.txt", f"the 5\nof {bad}\n")
-    refused(path, "line 2 of this fairseq dictionary")
-    with pytest.raises(UnreadableFile, match="line 2 of this fairseq dictionary"):
-        read_counts(path)
 
 
 TABLE = "id\tWord\tFrequency\n0\tthe\t3\n1\tof\t2\n2\tcat\t0\n"

@@ -50,6 +50,14 @@ class Damaged(Exception):
         self.way_out = way_out
 
 
+class Missing(Damaged):
+    """Another file, which belongs to the checkpoint, is not there."""
+
+
+class MissingPiece(UnreadableFile):
+    """A :class:`Missing` file, with the name of the checkpoint."""
+
+
 def refuse(path: Path | str, cause: str, way_out: str) -> UnreadableFile:
     """Error for a file that is not read."""
     return UnreadableFile(cause, where=path, way_out=way_out)
@@ -72,6 +80,8 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
         yield
     except EmbgeoError:
         raise
+    except Missing as error:
+        raise MissingPiece(error.cause, where=path, way_out=error.way_out) from None
     except Damaged as error:
         raise refuse(path, error.cause, error.way_out) from None
     except OSError as error:

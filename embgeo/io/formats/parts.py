@@ -12,7 +12,7 @@ from embgeo.io.bounded.companions import (
     is_foreign_link,
     is_plain_name,
 )
-from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.guard import Damaged, Missing, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 
 #: Index of the first element of a piece, and its shape.
@@ -78,7 +78,7 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
         raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
     shard = folder / name
     if not shard.is_file():
-        raise Damaged(
+        raise Missing(
             f"the {what} {short(name)} is missing",
             f"put every {what} that the index names next to it",
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from embgeo.core.errors import LabelMismatch
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
-from embgeo.io.labels import fairseq, side_tables
+from embgeo.io.labels import side_tables
 from embgeo.io.labels.vocabulary import (
     READERS,
     TokenizerVocabulary,
@@ -36,15 +35,13 @@ def read_counts(path: Path) -> TokenizerVocabulary:
 
     Formats: ``token<TAB>count`` or ``token count`` on each line, below an optional header row that
     names the counts, with or without the quotation marks of csv; JSON, a dict token → count or a
-    list of [token, count] pairs; ``dict.txt`` of fairseq, which is recognized by its name.
+    list of [token, count] pairs.
     """
     text = read_text(path)
     if path.name.lower().removesuffix(".gz").endswith(".json"):
         return _from_json(parse_json(text, path), path)
     if re.match(r'\s*(\{\s*"|\[\s*\[)', text):
         return _from_json(parse_json(text, path), path)
-    if fairseq.is_dictionary(path, text):
-        return replace(fairseq.from_text(text, path), source=path.name)
     return _from_lines(split_lines(text), path)
 
 

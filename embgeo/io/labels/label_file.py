@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from embgeo.io.bounded.compressed import codec_of
-from embgeo.io.bounded.guard import refuse
+from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.small_files import (
     check_json,
     decode_text,
@@ -19,9 +20,12 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import fairseq, side_tables, tokenizer_files
+from embgeo.io.labels import side_tables, tokenizer_files
 from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
+
+_FAIRSEQ = re.compile(r"dict(\.[\w-]{1,20})?\.txt(\.gz)?", re.IGNORECASE)
+_TOKEN_AND_COUNT = re.compile(r"\S+ [0-9]{1,15}(?: #fairseq:overwrite)?\s*")
 
 
 def read_labels(path: Path) -> TokenizerVocabulary:
@@ -31,9 +35,9 @@ def read_labels(path: Path) -> TokenizerVocabulary:
     tabs is a table: tokens are in its first column, or in the one that a header row calls token,
     word or label, and a column of counts is read. Quotation marks of csv, pandas and spreadsheets
     are removed. JSON is a list of tokens, a dict token → id, a
-    dict id → token, or a tokenizer.json. SentencePiece models, files of tiktoken and, by their
-    name, ``dict.txt`` of fairseq are recognized. Newlines and tabs inside tokens are written
-    ``\n`` and ``\t`` in text (see :mod:`embgeo.io.labels.side_tables`).
+    dict id → token, or a tokenizer.json. SentencePiece models and files of tiktoken
+    are recognized. Newlines and tabs inside tokens are written ``\n`` and ``\t`` in text (see
+    :mod:`embgeo.io.labels.side_tables`).
     """
     data = read_bytes(path)
     if tokenizer_files.is_sentencepiece(data):
@@ -53,9 +57,14 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
             return _from_json(data, path)
     if path.suffix == tokenizer_files.TIKTOKEN_SUFFIX or tokenizer_files.is_tiktoken(text):
         return tokenizer_files.read_tiktoken(text, path)
-    if fairseq.is_dictionary(path, text):
-        return fairseq.from_text(text, path)
     lines = split_lines(text)
+    if _FAIRSEQ.fullmatch(path.name) and lines and _TOKEN_AND_COUNT.fullmatch(lines[0]):
+        raise refuse(
+            path,
+            "is a dictionary of fairseq, whose first four symbols are not in the file",
+            r"(printf '<s>\n<pad>\n</s>\n<unk>\n'; cut -d' ' -f1 "
+            f"{short(path.name)}) > tokens.txt",
+        )
     if not lines:
         raise refuse(path, "it holds no tokens", "write one token per line")
     return _from_lines(lines, path)

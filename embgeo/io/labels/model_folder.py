@@ -17,7 +17,7 @@ from embgeo.io.bounded.small_files import (
     safe_text,
     split_lines,
 )
-from embgeo.io.labels import fairseq, tokenizer_files
+from embgeo.io.labels import tokenizer_files
 from embgeo.io.labels.tokenizer_files import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
@@ -32,6 +32,7 @@ _MODELS = (
 #: Models that number SentencePiece pieces as fairseq does, with four symbols in place of the first
 #: three pieces.
 _FAIRSEQ_ORDER = frozenset({"xlm-roberta", "xlm-roberta-xl"})
+_FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 #: Models that number the pieces in another order than the file.
 _OTHER_ORDER = frozenset({
     "barthez", "bigbird_pegasus", "camembert", "m2m_100", "marian", "mbart", "nllb-moe", "pegasus",
@@ -93,7 +94,7 @@ def _from_model(path: Path, model_type: str) -> tuple[TokenizerVocabulary | None
         return _with_added(tokenizer_files.read_tiktoken(decode_text(data, path), path), path), ()
     vocabulary = tokenizer_files.read_sentencepiece(data, path)
     if model_type in _FAIRSEQ_ORDER:
-        tokens = (*fairseq.SYMBOLS, *vocabulary.tokens[3:], fairseq.MASK)
+        tokens = (*_FAIRSEQ_SYMBOLS, *vocabulary.tokens[3:], "<mask>")
         source = f"{vocabulary.source}, in the order of {model_type}"
         return TokenizerVocabulary(tokens, source), ()
     if model_type in _OTHER_ORDER or path.name == _BY_FAIRSEQ_TOOLS:

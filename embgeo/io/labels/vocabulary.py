@@ -36,7 +36,6 @@ class TokenizerVocabulary:
     source: str  # for the reader: the file, and how its tokens were decoded
     notes: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()  # of the tokens; empty if the file has none
-    implied: int = 0  # number of leading tokens that the program adds and the file omits
     encoder: TextEncoder | None = None
     added: Mapping[str, int] = field(default_factory=dict)  # added tokens and their rows
 
