@@ -40,18 +40,11 @@ def repair(
     method: Annotated[
         str | None,
         typer.Option(
-            metavar="output|subwords|mean|mean-cov|median-norm",
+            metavar="output|subwords|mean",
             help="What new rows are made of; output for untied models by default, else mean.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of mean-cov.")] = 0,
     max_rows: Annotated[int, typer.Option(min=1, help="Refuse to replace more than this.")] = 256,
-    patch: Annotated[
-        Path | None,
-        typer.Option(
-            help="embgeo-repair.json of another copy of this model: take its new rows.",
-        ),
-    ] = None,
     damaged_below: Annotated[
         float | None,
         typer.Option(help="Rows of a smaller norm are damaged; by default the gap decides."),
@@ -68,8 +61,7 @@ def repair(
     """Give damaged rows of a model new values, in a copy.
 
     Only the file that holds the matrix is written anew, and in it only those rows; all other files
-    of the model are linked. The copy says in embgeo-repair.json what was changed, which is a patch
-    for other copies of the model, too.
+    of the model are linked. The copy says in embgeo-repair.json what was changed.
 
     Example: embgeo repair fixtures/cosreg.safetensors --dry-run
     """
@@ -81,9 +73,7 @@ def repair(
             out,
             rows=rows,
             method=method,
-            seed=seed,
             max_rows=max_rows,
-            patch=patch,
             damaged_below=damaged_below,
             dry_run=dry_run,
             diff=diff and not (quiet or json_),
@@ -91,7 +81,7 @@ def repair(
             **loading,
         )
     if json_:
-        from embgeo.replacement.record import FORMAT
+        from embgeo.row_repair.record import FORMAT
 
         record = None if done.record is None else FORMAT.to_json(done.record)
         print_json(record)

@@ -16,12 +16,10 @@ from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
 from embgeo.io.remote.names import is_remote
 from embgeo.io.remote.places import find_place
-from embgeo.replacement.choice import DAMAGED, choose_rows
-from embgeo.replacement.methods.method import RowSource
-from embgeo.replacement.places import Edit, TensorPlace, find_places
-from embgeo.replacement.record import FORMAT, RepairRecord, RewrittenFile
-from embgeo.replacement.replace import choose_method, replace_rows
-from embgeo.replacement.survey import survey
+from embgeo.row_repair.methods import RowSource, choose_method, list_replaced, make_rows
+from embgeo.row_repair.places import Edit, TensorPlace, find_places
+from embgeo.row_repair.record import FORMAT, RepairRecord, RewrittenFile
+from embgeo.row_repair.rows import DAMAGED, choose_rows, survey
 from embgeo.workflows.repaired_folder import (
     Hashes,
     check_target,
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from embgeo.comparison.comparison import Comparison
     from embgeo.core.matrix import Matrix
 
+#: Edits by file.
+Edits = dict[Path, list[Edit]]
 #: Default limit of the rows to replace.
 MAX_ROWS = 256
 #: The section that old and new model are compared by.
@@ -73,14 +73,6 @@ class _Target:
     matrix: Matrix
     places: list[TensorPlace]
 
-    def edits(self, record: RepairRecord) -> dict[Path, list[Edit]]:
-        """The edits by file."""
-        found: dict[Path, list[Edit]] = {}
-        for place in self.places:
-            new = place.place_rows(record.places, record.read_values())
-            found.setdefault(place.file, []).extend(new)
-        return found
-
 
 def repair(
     model: Path | str,
@@ -88,9 +80,7 @@ def repair(
     *,
     rows: Any = DAMAGED,
     method: str | None = None,
-    seed: int = 0,
     max_rows: int = MAX_ROWS,
-    patch: Path | str | None = None,
     dry_run: bool = False,
     diff: bool = True,
     tensor: str | None = None,
@@ -105,7 +95,7 @@ def repair(
     ----------
     model : Path or str
         A model folder with safetensors files, one such file, or a remote name. Of a remote model
-        the reduced model folder is repaired; its record is a patch for the whole model.
+        the reduced model folder is repaired.
     out : Path or str, optional
         Folder of the copy, which must not exist. Files without the matrix are linked into it.
     rows : str, Path or sequence of int
@@ -113,16 +103,10 @@ def repair(
         number or a token on each line; or row numbers.
     method : str, optional
         ``"output"``: direction of the output row; ``"subwords"``: mean of the pieces of the token's
-        text; ``"mean"``: mean of the healthy rows; ``"mean-cov"``: draws around it (Hewitt 2021);
-        ``"median-norm"``: the row's own direction. By default ``"output"`` for untied models, else
-        ``"mean"``. New rows have the root mean square norm of the healthy ones, or the median with
-        ``"median-norm"``.
-    seed : int
-        Random seed of ``"mean-cov"``.
+        text; ``"mean"``: mean of the healthy rows. By default ``"output"`` for untied models, else
+        ``"mean"``. New rows have the root mean square norm of the healthy ones.
     max_rows : int
         The most rows to replace.
-    patch : Path or str, optional
-        ``embgeo-repair.json`` of another copy of this model, whose new rows are used.
     dry_run : bool
         Whether to write nothing.
     diff : bool
@@ -144,32 +128,30 @@ def repair(
     BadOption
         If the method has no source for a row, there are too many rows, or `out` exists.
     UnreadableFile
-        If the model cannot be read, is not stored as safetensors, or does not fit the patch.
+        If the model cannot be read, or is not stored as safetensors.
     EmbgeoError
         If there is no room for the copy, or the comparison of the finished copy is interrupted.
     """
     given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")
-    check_options(rows, method, patch, out, dry_run)
+    cause = "is missing: a model is never changed in place"
+    way_out = f"name a new folder, or look first with {argument('dry_run')}"
+    refuse_if(out is None and not dry_run, argument("out"), cause, way_out)
     place = find_place(Source(given, tensor=tensor, output=output, max_download=max_download))
     model = place.path
     if out is not None:
         check_target(out, model)
     source = Source(model, tensor=tensor, output=output, hash_file=False)
     target = open_target(source)
-    if patch is not None:
-        record = read_patch(as_path(patch, "patch"), target)
-    else:
-        made = make_rows(target, rows, method, seed, max_rows, damaged_below, progress)
-        if made is None:
-            return Repair(None)
-        record = made
-    record = replace(record, source=place.given)
+    made = repair_rows(target, rows, method, max_rows, damaged_below, progress)
+    if made is None:
+        return Repair(None)
+    record, edits = replace(made[0], source=place.given), made[1]
     notes = list_other_weights(target)
     if dry_run or out is None:
         return Repair(record, notes=notes)
     # Files of a cache are not linked: an edit of the copy would change them.
-    record = write_repaired(target, out, record, link=not is_remote(given))
+    record = write_repaired(target, out, record, edits, link=not is_remote(given))
     try:
         compared = compare_models(model, out, source, damaged_below, progress) if diff else None
     except KeyboardInterrupt as stopped:
@@ -177,18 +159,6 @@ def repair(
         way_out = f"compare them with: embgeo diff {given} {out} --sections {COMPARED}"
         raise EmbgeoError(cause, where=out, way_out=way_out) from stopped
     return Repair(record, out, compared, notes)
-
-
-def check_options(
-    rows: Any, method: str | None, patch: object, out: Path | None, dry_run: bool
-) -> None:
-    """Refuse options that do not go together."""
-    for name, is_given in (("rows", rows != DAMAGED), ("method", method is not None)):
-        cause = f"holds the new rows already, {argument(name)} would do nothing"
-        refuse_if(patch is not None and is_given, argument("patch"), cause, "leave them out")
-    cause = "is missing: a model is never changed in place"
-    way_out = f"name a new folder, or look first with {argument('dry_run')}"
-    refuse_if(out is None and not dry_run, argument("out"), cause, way_out)
 
 
 def open_target(source: Source) -> _Target:
@@ -202,16 +172,15 @@ def open_target(source: Source) -> _Target:
     return _Target(model, checkpoint, matrix, find_places(checkpoint, chosen))
 
 
-def make_rows(
+def repair_rows(
     target: _Target,
     rows: Any,
     method: str | None,
-    seed: int,
     max_rows: int,
     damaged_below: float | None,
     progress: Progress | None,
-) -> RepairRecord | None:
-    """New rows by a method; None if there is nothing to replace."""
+) -> tuple[RepairRecord, Edits] | None:
+    """The record of new rows and where to write them; None if there is nothing to replace."""
     matrix, projection = target.matrix, target.matrix.output
     found = survey(matrix, damaged_below, progress)
     chosen = choose_rows(found, rows)
@@ -227,45 +196,26 @@ def make_rows(
         matrix.origin.tied,
         target.checkpoint.encoder,
         len(target.checkpoint.tokens or ()),
-        seed,
     )
     how, place = choose_method(method, source), target.places[0]
-    made = replace_rows(source, chosen, how)
+    stored = make_rows(source, chosen, how)
     record = RepairRecord(
         source=str(target.model),
         tensor=place.name,
         shape=place.shape,
         dtype=matrix.origin.dtype,
         sha256_before=place.hash_bytes(),
-        sha256_after="",
-        method=how.NAME,
-        seed=seed if how.SEEDED else None,
-        length=how.LENGTH,
-        norm=found.lengths[how.LENGTH],
+        sha256_after=place.hash_bytes(place.place_rows(chosen, stored)),
+        method=how,
+        norm=found.root_mean_square,
         version=VERSION,
-        rows=made,
+        rows=list_replaced(found, chosen, stored),
         files=(),
     )
-    new = place.place_rows(record.places, record.read_values())
-    return replace(record, sha256_after=place.hash_bytes(new))
-
-
-def read_patch(path: Path, target: _Target) -> RepairRecord:
-    """The record of another copy of this model; UnreadableFile if it is of another matrix."""
-    record, place = FORMAT.load(path), target.places[0]
-    held = place.hash_bytes()
-    if held == record.sha256_after:
-        way_out = "use the model unchanged"
-        raise UnreadableFile("holds the new rows already", where=target.model, way_out=way_out)
-    if (place.name, place.shape, held) != (record.tensor, record.shape, record.sha256_before):
-        cause = f"{place.name} is not the matrix that {path} was made of"
-        way_out = "take the same revision of the model, or repair this one without a patch"
-        raise UnreadableFile(cause, where=target.model, way_out=way_out)
-    new = place.place_rows(record.places, record.read_values())
-    if place.hash_bytes(new) != record.sha256_after:
-        way_out = "take the record again from where the model was repaired"
-        raise UnreadableFile("its rows do not have its hash", where=path, way_out=way_out)
-    return replace(record, source=str(target.model), files=())
+    edits: Edits = {}
+    for place in target.places:
+        edits.setdefault(place.file, []).extend(place.place_rows(chosen, stored))
+    return record, edits
 
 
 def list_other_weights(target: _Target) -> tuple[str, ...]:
@@ -280,7 +230,9 @@ def list_other_weights(target: _Target) -> tuple[str, ...]:
     )
 
 
-def write_repaired(target: _Target, out: Path, record: RepairRecord, *, link: bool) -> RepairRecord:
+def write_repaired(
+    target: _Target, out: Path, record: RepairRecord, edits: Edits, *, link: bool
+) -> RepairRecord:
     """Write the new model with its record, whole or not at all; return the complete record."""
     tensors: dict[str, tuple[str, ...]] = {place.file.name: () for place in target.places}
     for place in target.places:
@@ -290,7 +242,7 @@ def write_repaired(target: _Target, out: Path, record: RepairRecord, *, link: bo
         files = (RewrittenFile(str(n), tensors[n.name], *both) for n, both in hashes.items())
         FORMAT.save(replace(record, files=tuple(files)), folder)
 
-    write_copy(target.model, out, target.edits(record), finish, link=link)
+    write_copy(target.model, out, edits, finish, link=link)
     return FORMAT.load(out)
 
 

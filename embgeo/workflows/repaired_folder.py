@@ -17,7 +17,7 @@ from embgeo.core.errors import EmbgeoError, argument, looking_at
 from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import map_file
-from embgeo.replacement.places import Edit, read_edited
+from embgeo.row_repair.places import Edit, read_edited
 from embgeo.workflows.folders import ELSEWHERE, fresh_folder, is_occupied, rename_folder
 
 #: Environment variables that name folders of the Hugging Face cache.

@@ -28,7 +28,7 @@ PARTS = (
     "diagnosis",
     "result",
     "measure",
-    "replacement",
+    "row_repair",
     "distributed",
     "comparison",
     "training.study",
@@ -63,7 +63,7 @@ READABLE = (
     "embgeo.comparison.moved",
     "embgeo.comparison.shifts",
     "embgeo.comparison.vocabularies",
-    "embgeo.replacement.record",
+    "embgeo.row_repair.record",
 )
 
 #: What `embgeo --help` and a look into a header must not wait for.
@@ -89,7 +89,6 @@ LISTS = {
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
     "training.tasks.TASKS": r"^class \w+\((?:Classification)?Task\):",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
-    "replacement.methods.METHODS": r"^SEEDED = ",
     "gate.outputs.OUTPUTS": r"^def render\(outcome: ",
 }
 

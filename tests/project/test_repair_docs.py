@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from embgeo.cli.app import app
-from embgeo.replacement.methods import METHODS
-from embgeo.replacement.record import RepairRecord
+from embgeo.row_repair.methods import METHODS
+from embgeo.row_repair.record import RepairRecord
 from tests.support.chat_model import write_chat_model
 from tests.support.documents import ROOT, agrees, blocks, commands
 
@@ -48,4 +48,4 @@ def test_every_field_of_the_record_is_named() -> None:
 
 def test_every_method_is_named() -> None:
     table = TEXT[TEXT.index("| `--method` |") : TEXT.index("What each is good for")]
-    assert re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)[1:] == [m.NAME for m in METHODS]
+    assert re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)[1:] == list(METHODS)

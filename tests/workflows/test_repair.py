@@ -117,7 +117,7 @@ def test_the_gate_passes_afterwards(tmp_path: Path) -> None:
 
 
 def test_the_record(model: Path, tmp_path: Path) -> None:
-    done = embgeo.repair(model, tmp_path / "new", diff=False)
+    embgeo.repair(model, tmp_path / "new", diff=False)
     said = json.loads((tmp_path / "new" / RECORD).read_text())
     for file, moment in ((model / WEIGHTS, "before"), (tmp_path / "new" / WEIGHTS, "after")):
         raw = file.read_bytes()
@@ -130,7 +130,6 @@ def test_the_record(model: Path, tmp_path: Path) -> None:
         (41, "damaged"),
     ]
     assert said["rows"][1]["norm_before"] is None
-    assert done.record.seed is None
 
 
 def test_a_second_repair_has_nothing_to_do(model: Path, tmp_path: Path) -> None:
@@ -138,32 +137,6 @@ def test_a_second_repair_has_nothing_to_do(model: Path, tmp_path: Path) -> None:
     done = embgeo.repair(tmp_path / "new", tmp_path / "newer", diff=False)
     assert done == embgeo.workflows.repair.Repair(None)
     assert not (tmp_path / "newer").exists()
-
-
-def test_a_patch_makes_the_same_bytes(model: Path, tmp_path: Path) -> None:
-    embgeo.repair(model, tmp_path / "new", method="mean-cov", seed=3, diff=False)
-    patch = tmp_path / "new" / RECORD
-    embgeo.repair(model, tmp_path / "patched", patch=patch, diff=False)
-    assert bytes_of(tmp_path / "patched") == bytes_of(tmp_path / "new")
-
-
-def test_a_patch_is_for_its_model_only(model: Path, tmp_path: Path) -> None:
-    embgeo.repair(model, tmp_path / "new", diff=False)
-    patch = tmp_path / "new" / RECORD
-    other = write_model(tmp_path / "other", {EMBEDDING: make_rows("bfloat16", seed=9)}, True)
-    with pytest.raises(UnreadableFile, match="is not the matrix that"):
-        embgeo.repair(other, tmp_path / "x", patch=patch)
-    with pytest.raises(UnreadableFile, match="holds the new rows already"):
-        embgeo.repair(tmp_path / "new", tmp_path / "x", patch=patch)
-    said = json.loads(patch.read_text())
-    for change in ({"rows": []}, {"shape": [3, 4]}, {"rows": [{**said["rows"][0], "row": -1}]}):
-        patch.write_text(json.dumps(said | change))
-        with pytest.raises(UnreadableFile):
-            embgeo.repair(model, tmp_path / "x", patch=patch)
-    patch.write_text(json.dumps(said | {"rows": said["rows"][:2]}))
-    with pytest.raises(UnreadableFile, match="do not have its hash"):
-        embgeo.repair(model, tmp_path / "x", patch=patch)
-    assert not (tmp_path / "x").exists()
 
 
 def test_named_rows(model: Path, tmp_path: Path) -> None:
@@ -203,17 +176,9 @@ REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
         "unknown method 'x'; choose from output",
     ),
     "no such row": (lambda m, t: embgeo.repair(m, t / "x", rows=[60]), "there is no row 60"),
-    "no direction": (
-        lambda m, t: embgeo.repair(m, t / "x", method="median-norm"),
-        "have no direction: rows 5, 17",
-    ),
     "no tokenizer": (
         lambda m, t: embgeo.repair(m, t / "x", method="subwords"),
         "the rows have no tokenizer",
-    ),
-    "patch and rows": (
-        lambda m, t: embgeo.repair(m, t / "x", patch="p", rows="special"),
-        "rows would do nothing",
     ),
 }
 

@@ -8,7 +8,7 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.core.number_text import format_optional
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.values import format_number
-from embgeo.replacement.record import RepairRecord
+from embgeo.row_repair.record import RepairRecord
 from embgeo.report.text.columns import align
 from embgeo.report.text.comparison import cells, indented
 
@@ -23,14 +23,13 @@ HEALTH = (
     tokens.NORM_MEDIAN,
     tokens.NORM_RMS,
 )
-LENGTHS = {"rms": "root mean square", "median": "median"}
 
 
 def render(record: RepairRecord, comparison: Comparison | None) -> Iterator[str]:
     n, d = record.shape
     yield f"{record.source}  {record.tensor}  {n:,} × {d:,}  {record.dtype}"
     count = f"{len(record.rows):,} row{'' if len(record.rows) == 1 else 's'}"
-    norm = f"{LENGTHS[record.length]} norm {format_number(record.norm)}"
+    norm = f"root mean square norm {format_number(record.norm)}"
     yield f"  {count} by {record.method}, {norm}"
     yield from indented(align(list(list_rows(record)), left=frozenset({1, 2})))
     if len(record.rows) > MOST_ROWS:

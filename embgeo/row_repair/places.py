@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import plain, reading, refuse
 from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.bounded.small_files import read_head
@@ -32,10 +34,15 @@ class TensorPlace:
     start: int
     stop: int
 
-    def place_rows(self, rows: Iterable[int], values: Iterable[bytes]) -> list[Edit]:
-        """The edits that write these values into these rows."""
+    def place_rows(self, rows: IntArray, stored: npt.NDArray[np.generic]) -> list[Edit]:
+        """The edits that write these rows, in the byte order of the file."""
         width = (self.stop - self.start) // self.shape[0]
-        return [(self.start + row * width, new) for row, new in zip(rows, values, strict=True)]
+        size = stored.dtype.itemsize
+        ordered = stored.view(f"u{size}").astype(f"<u{size}")
+        return [
+            (self.start + row * width, new.tobytes())
+            for row, new in zip(rows.tolist(), ordered, strict=True)
+        ]
 
     def hash_bytes(self, edits: Sequence[Edit] = ()) -> str:
         """SHA-256 of the bytes after edits."""

@@ -1,17 +1,11 @@
-"""``embgeo-repair.json``: the record of a repair, which is a patch for other copies."""
+"""``embgeo-repair.json``: the record of a repair."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from embgeo.core.special import Role, RowState
-from embgeo.io.bounded.maps import number_type
 from embgeo.io.bounded.records import RecordFormat
 
 RECORD_NAME = "embgeo-repair.json"
@@ -33,8 +27,6 @@ class ReplacedRow:
         None if it is not finite.
     norm_after : float
         Norm of the stored row.
-    values : str
-        The new row in the bytes of the file, in Base64.
     """
 
     row: int
@@ -43,7 +35,6 @@ class ReplacedRow:
     state: RowState | None
     norm_before: float | None
     norm_after: float
-    values: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +62,8 @@ class RepairRecord:
     sha256_before, sha256_after : str
         Hashes of the bytes of the matrix.
     method : str
-    seed : int or None
-        None for methods without random numbers.
-    length : str
-        The norm of the new rows, over the norms of the healthy rows: ``rms`` or ``median``.
     norm : float
-        Its value.
+        Norm of the new rows: the root mean square norm of the healthy rows.
     version : str
         Version of embgeo.
     rows : tuple of ReplacedRow
@@ -92,8 +79,6 @@ class RepairRecord:
     sha256_before: str
     sha256_after: str
     method: str
-    seed: int | None
-    length: str
     norm: float
     version: str
     rows: tuple[ReplacedRow, ...]
@@ -104,33 +89,16 @@ class RepairRecord:
         """Row numbers."""
         return [one.row for one in self.rows]
 
-    def read_values(self) -> list[bytes]:
-        """The bytes of the new rows."""
-        return [base64.b64decode(one.values, validate=True) for one in self.rows]
-
-
-def encode_row(values: npt.NDArray[np.generic]) -> str:
-    """A row in the byte order of the file, in Base64."""
-    kind = values.dtype
-    stored = values.view(f"u{kind.itemsize}").astype(f"<u{kind.itemsize}")
-    return base64.b64encode(stored.tobytes()).decode("ascii")
-
 
 def check_record(record: RepairRecord) -> None:
     """ValueError for rows that do not fit the matrix."""
     if len(record.shape) != 2 or not record.rows:
         raise ValueError("there are no rows")
-    n, d = record.shape
     places = record.places
-    if places != sorted(set(places)) or places[0] < 0 or places[-1] >= n:
+    if places != sorted(set(places)) or places[0] < 0 or places[-1] >= record.shape[0]:
         raise ValueError("the rows are not in order")
-    width = d * number_type(record.dtype).itemsize
-    try:
-        fits = all(len(values) == width for values in record.read_values())
-    except binascii.Error as error:
-        raise ValueError("the rows are not in Base64") from error
-    if not fits or not math.isfinite(record.norm):
-        raise ValueError("the rows have another length")
+    if not math.isfinite(record.norm):
+        raise ValueError("the norm is not finite")
 
 
 FORMAT = RecordFormat(

@@ -1,0 +1,186 @@
+"""Record what every command prints and writes, and compare two records.
+
+Run it once with each of two installations of embgeo, then compare the folders::
+
+    python benchmarks/golden.py record before [--data FOLDER]
+    python benchmarks/golden.py record after [--data FOLDER]
+    python benchmarks/golden.py compare before after
+
+`--data` names a folder of further matrices, which is measured in addition to `fixtures/`. Numbers
+are compared to a relative difference of 1e-12, outputs of the gate byte for byte. A scalar or an
+output that is in one record only is listed and does not count as a difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+COUNTS = f"--counts={FIXTURES / 'vocab_counts.tsv'}"
+TOLERANCE = 1e-12
+RULES = ("cosine.mean <= 0.1", "isotropy.i1_unit drop <= 5%", "tokens.zero_rows <= 0")
+#: Analyses of fixtures by name.
+FIXTURE_RUNS = {
+    "baseline": ("baseline.pt", COUNTS),
+    "cosreg": ("cosreg.safetensors", COUNTS),
+    "plain": ("baseline.pt",),
+    "tiny-npy": ("tiny/tiny.npy",),
+    "tiny-npz": ("tiny/tiny.npz",),
+    "tiny-pt": ("tiny/tiny.pt",),
+    "tiny-vec": ("tiny/tiny.vec",),
+    "tiny-glove": ("tiny/tiny.glove.txt.gz",),
+    "tiny-w2v": ("tiny/tiny.w2v.bin",),
+    "tiny-json": ("tiny/tiny.json",),
+    "tiny-pkl": ("tiny/tiny.pkl",),
+    "tiny-hf": ("tiny/tiny-hf",),
+    "tiny-sharded": ("tiny/tiny-sharded",),
+}
+#: Analyses of further data by name: file and options.
+DATA_RUNS = {
+    "rnnlm": ("rnnlm_oreilly.pkl", "--tensor=0"),
+    "cbow": ("cbow_oreilly.pkl",),
+    "crystal-5000": ("crystal_5000.npy",),
+    "crystal-40000": ("crystal_40000.npy",),
+    "fairy-tales": ("fairy_tales_lstm_full_module.pt",),
+    "glove": ("glove.500.50d.txt",),
+    "lee-bin": ("lee_fasttext.bin",),
+    "lee-vec": ("lee_fasttext.vec",),
+    "opennmt": ("opennmt_legacy_b.pt",),
+    "w2v-papers": ("w2v_papers_24118x40.bin", "--rank-order"),
+}
+
+
+def record(folder: Path, data: Path | None) -> None:
+    """Run every command and keep its exit code, output and files."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    folder = folder.resolve()
+    runs = {name: (str(FIXTURES / file), *more) for name, (file, *more) in FIXTURE_RUNS.items()}
+    if data is not None:
+        runs |= {name: (str(data / file), *more) for name, (file, *more) in DATA_RUNS.items()}
+    for name, arguments in runs.items():
+        run(folder, f"analyze-{name}", "analyze", *arguments, "-o", f"{name}.embgeo", "--json")
+        run(folder, f"inspect-{name}", "inspect", arguments[0], "--json")
+    both = ("baseline.embgeo", "cosreg.embgeo")
+    base, other = str(FIXTURES / "baseline.pt"), str(FIXTURES / "cosreg.safetensors")
+    run(folder, "diff-saved", "diff", *both, "-o", "saved.diff", "--json")
+    run(folder, "diff-files", "diff", base, other, COUNTS, "-o", "files.diff", "--json")
+    rules = [f"--rule={rule}" for rule in RULES]
+    outputs = ("--junit=gate.xml", "--metrics-json=gate.json", "--metrics-txt=gate.txt")
+    run(folder, "gate", "gate", both[1], *rules, "-b", both[0], "--no-config", *outputs, "--json")
+    run(folder, "gate-fails", "gate", both[0], "--rule=cosine.mean <= 0.1", "--no-config")
+    run(folder, "report", "report", both[0])
+    run(folder, "figures", "figures", *both, "-o", "figures", "--table=isotropy")
+    for target in ("csv", "npz", "model-card"):
+        run(folder, f"export-{target}", "export", both[0], "--to", target, "-o", f"export.{target}")
+    run(folder, "repair", "repair", other, "--dry-run", "--json")
+    tiny = str(FIXTURES / "tiny/tiny-hf")
+    run(folder, "fetch", "fetch", tiny, "-o", "fetched")
+    run(folder, "missing", "analyze", "missing.npy")
+
+
+def run(folder: Path, name: str, *arguments: str) -> None:
+    """Run one command in the folder, with one thread, and keep what it prints."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "embgeo", *arguments],
+        cwd=folder,
+        env={**environment, "COLUMNS": "100", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (folder / f"{name}.rc").write_text(f"{done.returncode}\n")
+    (folder / f"{name}.out").write_text(done.stdout)
+    (folder / f"{name}.err").write_text(done.stderr)
+    print(f"{name}: {done.returncode}", flush=True)
+
+
+def compare(before: Path, after: Path) -> int:
+    """Print every difference; the number of them."""
+    differences = 0
+    for path in sorted(before.rglob("*")):
+        at = path.relative_to(before)
+        other = after / at
+        if path.is_dir() or at.suffix in (".html", ".err"):
+            continue
+        if not other.exists():
+            print(f"only in {before}: {at}")
+        elif is_json(path) and is_json(other):
+            pair = json.loads(path.read_text()), json.loads(other.read_text())
+            found = list(differ(*pair, str(at)))
+            differences += len(found)
+            print(*found, sep="\n", end="\n" if found else "")
+        elif at.suffix in (".rc", ".out", ".xml", ".txt", ".csv", ".tex", ".svg"):
+            if path.read_bytes() != other.read_bytes():
+                differences += 1
+                print(f"{at}: bytes differ")
+    print(f"{differences} differences")
+    return differences
+
+
+def is_json(path: Path) -> bool:
+    return path.suffix in (".json", ".out") and path.read_text()[:1] in "{["
+
+
+def differ(one: Any, other: Any, at: str) -> Iterator[str]:
+    """The places where two documents differ."""
+    if at.endswith((".timing", ".command", ".version", ".versions", ".provenance", "_sha256")):
+        return
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one:
+            if key in other:
+                yield from differ(one[key], other[key], f"{at}.{key}")
+            else:
+                print(f"only before: {at}.{key}")
+    elif isinstance(one, list) and isinstance(other, list):
+        named = [keyed(entries) for entries in (one, other)]
+        if all(entries is not None for entries in named):
+            yield from differ(named[0], named[1], at)
+        elif len(one) != len(other):
+            yield f"{at}: {len(one)} entries, now {len(other)}"
+        else:
+            for number, (left, right) in enumerate(zip(one, other, strict=True)):
+                yield from differ(left, right, f"{at}[{number}]")
+    elif isinstance(one, float | int) and isinstance(other, float | int):
+        if not (one == other or math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=1e-15)):
+            yield f"{at}: {one!r}, now {other!r}"
+    elif one != other:
+        yield f"{at}: {str(one)[:100]!r}, now {str(other)[:100]!r}"
+
+
+def keyed(entries: list[Any]) -> dict[str, Any] | None:
+    """Entries by their names, if all have one."""
+    if entries and all(isinstance(entry, dict) and "name" in entry for entry in entries):
+        return {str(entry["name"]): entry for entry in entries}
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    recording = commands.add_parser("record")
+    recording.add_argument("folder", type=Path)
+    recording.add_argument("--data", type=Path)
+    comparing = commands.add_parser("compare")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    given = parser.parse_args()
+    if given.command == "record":
+        record(given.folder, given.data)
+        return 0
+    return int(compare(given.before, given.after) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""New rows by a method, with the norm of the healthy rows, rounded to the type of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arguments import refuse_if, refuse_name
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.errors import BadOption, argument
+from embgeo.io.labels.corpus_counts import NotUsable
+from embgeo.io.labels.token_texts import find_pieces
+from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.numerics.rounding import round_to
+from embgeo.row_repair.record import ReplacedRow
+from embgeo.row_repair.rows import RowSurvey
+
+#: Most rows in an error message.
+NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RowSource:
+    """The sources of new rows."""
+
+    #: The matrix whose rows are replaced.
+    input: RowSurvey
+    #: The output matrix of an untied model.
+    output: RowSurvey | None
+    #: Whether the model is known to be tied.
+    tied: bool
+    #: The model's own tokenizer.
+    encoder: TextEncoder | None
+    #: Number of tokens in the vocabulary.
+    tokens: int
+
+
+def output(source: RowSource, rows: IntArray) -> FloatArray:
+    """The rows of the output matrix, for untied models whose output was trained there.
+
+    The repair of NVIDIA NeMo Automodel (pull request 3136) and Megatron Bridge (pull request 5005).
+    """
+    other, cause = source.output, ""
+    if other is None:
+        reason = "is tied: both sides are one matrix" if source.tied else "has no output matrix"
+        cause = f"the model {reason}"
+    elif other.matrix.d != source.input.matrix.d:
+        columns = f"{other.matrix.d:,} columns and the embedding {source.input.matrix.d:,}"
+        cause = f"the output matrix has {columns}"
+    if other is None or cause:
+        cause = f"output does not apply, {cause}"
+        raise BadOption(cause, where=argument("method"), way_out="choose subwords or mean")
+    damaged = rows[~other.healthy[rows]]
+    if len(damaged):
+        raise refuse_rows(source, damaged, "the output matrix is damaged there, too")
+    return np.asarray(other.matrix.take(rows))
+
+
+def subwords(source: RowSource, rows: IntArray) -> FloatArray:
+    """The mean of the rows of the healthy tokens that the model's tokenizer cuts each text into."""
+    survey = source.input
+    unusable = np.union1d(np.flatnonzero(~survey.healthy), rows)
+    try:
+        pieces = find_pieces(source.encoder, rows.tolist(), unusable[unusable < source.tokens])
+    except NotUsable as error:
+        cause, way_out = f"subwords does not apply: {error}", "choose another method, such as mean"
+        raise BadOption(cause, where=argument("method"), way_out=way_out) from error
+    known = [ids for ids in pieces if ids and max(ids) < survey.matrix.n]
+    if len(known) < len(rows):
+        without = np.array([not ids or max(ids) >= survey.matrix.n for ids in pieces])
+        raise refuse_rows(source, rows[without], "the text has no pieces with healthy rows")
+    return np.stack([survey.matrix.take(np.array(ids)).mean(axis=0) for ids in known])
+
+
+def mean(source: RowSource, rows: IntArray) -> FloatArray:
+    """The mean of all healthy rows, once for each row.
+
+    Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models": with the average
+    of the rows, the softmax of the model changes little. The bound holds for the mean itself; here
+    it is scaled to the norm of the other rows, like every new row.
+    """
+    survey = source.input
+    total = np.zeros(survey.matrix.d)
+    for index, block in survey.matrix.blocks():
+        total += block[survey.healthy[index]].astype(np.float64).sum(axis=0)
+    return np.tile(total / survey.healthy.sum(), (len(rows), 1))
+
+
+#: Functions that make directions of shape (len(rows), d), of any norm but 0, by name. BadOption
+#: if a method has no source for a row.
+METHODS: dict[str, Callable[[RowSource, IntArray], FloatArray]] = {
+    "output": output,
+    "subwords": subwords,
+    "mean": mean,
+}
+
+
+def choose_method(name: str | None, source: RowSource) -> str:
+    """The name of a method; by default "output" for an untied model, else "mean"."""
+    if name is None:
+        return "mean" if source.output is None else "output"
+    if name not in METHODS:
+        raise refuse_name("method", name, METHODS, argument("method"))
+    return name
+
+
+def make_rows(source: RowSource, rows: IntArray, method: str) -> npt.NDArray[np.generic]:
+    """New rows for one or more rows in ascending order, as the file stores them.
+
+    Their norm is the root mean square of the healthy norms.
+    """
+    survey = source.input
+    cause, way_out = "every row is damaged: there is no norm to take", "take another checkpoint"
+    refuse_if(not survey.healthy.any(), survey.matrix.name, cause, way_out)
+    directions = METHODS[method](source, rows)
+    # Divided by the largest entry first: squares of entries near 1e-200 would vanish.
+    largest = np.abs(directions).max(axis=1, keepdims=True)
+    without = ~(np.isfinite(largest) & (largest > 0))[:, 0]
+    if without.any():
+        raise refuse_rows(source, rows[without], "their sources have no direction")
+    units = directions / largest
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    dtype = survey.matrix.data.dtype
+    stored: npt.NDArray[np.generic] = round_to(survey.root_mean_square * units, dtype)
+    wide = stored.astype(np.float64)
+    lost = ~np.isfinite(wide).all(axis=1) | ~wide.any(axis=1)
+    if lost.any():
+        raise refuse_rows(source, rows[lost], f"{dtype} does not hold the new row")
+    return stored
+
+
+def list_replaced(
+    survey: RowSurvey, rows: IntArray, stored: npt.NDArray[np.generic]
+) -> tuple[ReplacedRow, ...]:
+    """Rows before and after; `stored` are the new ones."""
+    tokens = survey.matrix.tokens
+    roles = {one.row: one.roles for one in survey.matrix.special}
+    norms = np.linalg.norm(stored.astype(np.float64), axis=1)
+    return tuple(
+        ReplacedRow(
+            row=row,
+            token=None if tokens is None else tokens[row],
+            roles=roles.get(row, ()),
+            state=survey.state(row),
+            norm_before=float(before) if np.isfinite(before) else None,
+            norm_after=float(after),
+        )
+        for row, before, after in zip(rows.tolist(), survey.norms[rows], norms, strict=True)
+    )
+
+
+def refuse_rows(source: RowSource, rows: IntArray, cause: str) -> BadOption:
+    """The error for rows that a method cannot make."""
+    tokens = source.input.matrix.tokens
+    named = [f"{row:,}" if tokens is None else f"{row:,} {tokens[row]!r}" for row in rows[:NAMED]]
+    more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
+    cause = f"{cause}: row{'' if len(rows) == 1 else 's'} {', '.join(named)}{more}"
+    way_out = "choose another method, such as mean"
+    return BadOption(cause, where=argument("method"), way_out=way_out)
