@@ -8,9 +8,9 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.core.number_text import format_optional
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.values import format_number
-from embgeo.row_repair.record import RepairRecord
 from embgeo.report.text.columns import align
 from embgeo.report.text.comparison import cells, indented
+from embgeo.row_repair.record import RepairRecord
 
 #: Rows that are shown at most; the record has all.
 MOST_ROWS = 12
