@@ -7,8 +7,8 @@ from typing import Literal
 
 from embgeo.comparison.matching import Matching
 from embgeo.core.number_text import format_signed
-from embgeo.core.typed import INLINE
 from embgeo.core.values import (
+    INLINE,
     Column,
     ErrorKind,
     Histogram,

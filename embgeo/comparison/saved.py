@@ -1,12 +1,4 @@
-"""The content of ``comparison.json``, which is saved next to the analyses.
-
-Format history
---------------
-1 : first version (embgeo 0.1), with facts of scalars in prose, and the arrays of a matching in one
-    list.
-2 : typed facts of scalars.
-3 : duplicates and outliers of a track.
-"""
+"""The content of ``comparison.json``, which is saved next to the analyses."""
 
 from __future__ import annotations
 
@@ -16,8 +8,7 @@ from typing import Any
 
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track
-from embgeo.io.bounded.records import Json, RecordFormat
-from embgeo.result.saved import read_typed_facts
+from embgeo.io.bounded.records import RecordFormat
 
 COMPARISON_NAME = "comparison.json"
 #: Names of folders of members: place, hyphen, plain characters.
@@ -89,27 +80,6 @@ def _check_pair(pair: Pair, members: int) -> None:
         raise ValueError(f"not everything has {pair.matching.shared:,} shared tokens")
 
 
-def _upgrade_1(content: Json) -> Json:
-    """Version 1 as version 2."""
-    for pair in content["pairs"]:
-        for kind in ("series", "histograms", "columns", "tables"):
-            pair[kind] = [{"better": None, **value} for value in pair[kind]]
-        pair["tables"] = [{**table, "rare": []} for table in pair["tables"]]
-        matching = pair["matching"]
-        matching["first"], matching["second"] = matching.pop("arrays")
-        pair["scalars"] = [scalar | read_typed_facts(scalar) for scalar in pair["scalars"]]
-    unknown = {"error_kind": None, "p_value": None, "p_adjusted": None}
-    content["differences"] = [{**row, **unknown} for row in content["differences"]]
-    return content
-
-
-def _upgrade_2(content: Json) -> Json:
-    """Version 2 as version 3."""
-    if content["track"]:
-        content["track"] |= {"same_as": [], "outliers": []}
-    return content
-
-
 FORMAT = RecordFormat(
     "embgeo.comparison",
     3,
@@ -118,5 +88,4 @@ FORMAT = RecordFormat(
     what="a comparison",
     again="compare again with: embgeo diff",
     check=_check,
-    upgrades={1: _upgrade_1, 2: _upgrade_2},
 )

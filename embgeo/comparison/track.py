@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from embgeo.core.quantities import track as q
-from embgeo.core.typed import INLINE
-from embgeo.core.values import Quantity, Scalar
+from embgeo.core.values import INLINE, Quantity, Scalar
 from embgeo.core.words import join_words
 
 

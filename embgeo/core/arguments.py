@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 from numbers import Real
 from pathlib import Path
@@ -76,6 +77,13 @@ def parse_size(text: str, name: str) -> int:
         wrong = "has no unit" if text.strip().isdecimal() else "is not a size"
         raise BadOption(f"{text!r} {wrong}", where=argument(name), way_out="write it as in 2GB")
     return int(float(number[1]) * unit)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number within the range of float, and not a bool."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def require_number(value: Any, name: str) -> None:

@@ -13,10 +13,11 @@ from typing import Literal, Self
 from embgeo.core.arrays import FloatArray, IntArray, SingleArray
 from embgeo.core.number_like import NumberLike
 from embgeo.core.number_text import format_number as format_number
-from embgeo.core.typed import INLINE
 
 Cell = str | int | float | None
 
+#: Metadata of a field whose value is a dataclass: the fields of that are saved in its place.
+INLINE = {"inline": True}
 #: Metadata of an array with an entry for each row, which is saved next to the JSON file.
 IN_ARCHIVE = {"archive": "", "key": "array"}
 

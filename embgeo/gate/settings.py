@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.core.typed import UNSAVED, keyed
 from embgeo.io.bounded.settings import parse_document, parse_table, read_document
 
 OWN_NAME = "embgeo.toml"
@@ -28,8 +27,8 @@ _LITERAL = re.compile(
 class RuleEntry:
     """A rule as written, and its line in the file."""
 
-    text: str = field(metadata=keyed("rule"))
-    line: int | None = field(default=None, metadata=UNSAVED)
+    rule: str
+    line: int | None = None
     tensor: str = ""
     warn: bool = False
     allow_undefined: bool = False
@@ -40,7 +39,7 @@ class GateSettings:
     """The table ``[gate]``."""
 
     #: The file; paths in it are relative to its folder.
-    path: Path | None = field(default=None, metadata=UNSAVED)
+    path: Path | None = None
     preset: str | None = None
     rules: tuple[RuleEntry, ...] = ()
     #: What is checked if the command line names nothing.
@@ -93,8 +92,8 @@ def read_gate(path: Path) -> GateSettings:
         raise BadOption(f"{at[-1]} is not a table", where=path, way_out=f"write {name}")
     if isinstance(written := table.get("rules"), list):
         table = table | {"rules": [_rule_table(rule, path) for rule in written]}
-    found = parse_table(GateSettings, table, name, path)
-    lines = rule_lines(text, at, [rule.text for rule in found.rules])
+    found = parse_table(GateSettings, table, name, path, ("path",))
+    lines = rule_lines(text, at, [entry.rule for entry in found.rules])
     rules = (replace(rule, line=line) for rule, line in zip(found.rules, lines, strict=True))
     return replace(found, path=path, rules=tuple(rules))
 
@@ -116,7 +115,8 @@ def _rule_table(rule: Any, path: Path) -> dict[str, Any]:
             where=path,
             way_out='write "cosine.mean <= 0.1" or { rule = "cosine.mean <= 0.1", warn = true }',
         )
-    parse_table(RuleEntry, rule, f"the rule {rule['rule']!r}", path)  # names the rule in errors
+    # Names the rule in errors.
+    parse_table(RuleEntry, rule, f"the rule {rule['rule']!r}", path, ("line",))
     return rule
 
 

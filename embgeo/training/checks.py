@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field, fields
 from typing import Any
 
+from embgeo.core.arguments import is_number
 from embgeo.core.errors import BadOption
-from embgeo.core.typed import is_number
 
 
 def require(name: str, value: object, fits: bool, way_out: str) -> None:

@@ -160,9 +160,9 @@ def gate_settings(config: Path | None = None, search: bool = True) -> GateSettin
 def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
     """A rule of the settings; its table may add to its text."""
     place = Place("" if settings.path is None else shorten_path(settings.path), entry.line)
-    rule = Rule.parse(entry.text, place)
+    rule = Rule.parse(entry.rule, place)
     if rule.tensor and entry.tensor:
-        raise BadOption(f"{entry.text!r} has two tensors", where=place.named)
+        raise BadOption(f"{entry.rule!r} has two tensors", where=place.named)
     return replace(
         rule,
         tensor=rule.tensor or entry.tensor,

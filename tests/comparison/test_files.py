@@ -172,29 +172,6 @@ def test_the_json_names_the_folders_that_are_written(tmp_path):
     assert folders[0] == "0-baseline"
 
 
-def test_a_comparison_of_version_1_is_read(tmp_path):
-    """As embgeo 0.1 wrote it: arrays in a list, and no typed facts of scalars."""
-    comparison = sample_comparison(members=3)
-    comparison.save(tmp_path)
-
-    def older(d):
-        d["format_version"] = 1
-        for pair in d["pairs"]:
-            matching = pair["matching"]
-            matching["arrays"] = [matching.pop("first"), matching.pop("second")]
-            for scalar in pair["scalars"]:
-                for fact in ("known", "error_kind", "caveats", "reference_kind"):
-                    scalar.pop(fact)
-            for series in pair["series"]:
-                series.pop("better")
-
-    edited(tmp_path, older)
-    found = load_comparison(tmp_path)
-    for one, other in zip(found.pairs, comparison.pairs, strict=True):
-        np.testing.assert_array_equal(one.matching.first, other.matching.first)
-        assert [s.value for s in one.scalars] == [s.value for s in other.scalars]
-
-
 def test_a_comparison_is_looked_up_by_name_and_member() -> None:
     comparison = sample_comparison(members=3)
     name = comparison.differences[0].name

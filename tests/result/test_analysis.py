@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.core.matrix import Frequency, Matrix, Origin
+from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
 from embgeo.core.values import Quantity, Scalar
 from embgeo.io.bounded.records import ARRAYS_NAME
@@ -380,64 +379,7 @@ def test_missing_names_say_what_is_meant_or_why_they_are_missing():
     assert found.to_dict()["verdict"]["state"] == found.verdict.state
 
 
-# --- files of earlier versions, and of other names ------------------------------------------
-
-
-#: Scalars that embgeo 0.1 did not have, with facts that its files could not state.
-LATER = (frequency.WEIGHTED_MEAN_COSINE.name, tokens.INTRINSIC_DIMENSION_TRIMMED.name)
-
-
-def downgraded(content):
-    """The content as embgeo 0.1 wrote it."""
-    typed = ("known", "error_kind", "reference_kind", "caveats")
-    typed += ("population_error", "freedom", "size")
-    content = content | {"scalars": {k: v for k, v in content["scalars"].items() if k not in LATER}}
-    old = {key: value for key, value in content.items() if key not in ("verdict", "influences")}
-    old |= {"format_version": 1, "notes": [note["text"] for note in content["notes"]]}
-    old["scalars"] = [
-        {key: value for key, value in scalar.items() if key not in typed}
-        for scalar in content["scalars"].values()
-    ]
-    for kind in ("series", "histograms", "points", "columns", "tables"):
-        old[kind] = [{k: v for k, v in value.items() if k != "better"} for value in content[kind]]
-    for series in old["series"]:
-        series["y"] = {k.replace("centered", "centred"): v for k, v in series["y"].items()}
-    for table in old["tables"]:
-        table["columns"] = [c.replace("neighbor", "neighbour") for c in table["columns"]]
-        for row, column in table.pop("rare"):
-            table["rows"][row][column] += " *"
-    return old
-
-
-def test_version_1_is_read_as_what_it_means(tmp_path):
-    found = analyze_matrix(
-        Matrix(
-            gaussian() + 0.2,
-            tokens=tuple(f"t{i}" for i in range(60)),
-            frequency=Frequency("counts", np.linspace(1000, 1, 60), "made up"),
-            origin=Origin(tied_by="head.weight is the same tensor", notes=("cut",)),
-        ),
-        pairs=100,
-    )
-    found.save(tmp_path)
-    content = json.loads((tmp_path / JSON_NAME).read_text())
-    (tmp_path / JSON_NAME).write_text(json.dumps(downgraded(content)))
-    assert_equal(without_later_facts(found), load_analysis(tmp_path))
-
-
-def without_later_facts(analysis):
-    """What version 1 did not know of errors left out."""
-    scalars = tuple(
-        replace(
-            s,
-            population_error=s.standard_error if s.error_kind == "population" else None,
-            size=None,
-            caveats=tuple(c for c in s.caveats if c != "conservative_error"),
-        )
-        for s in analysis.scalars
-        if s.name not in LATER
-    )
-    return replace(analysis, scalars=scalars, influences=())
+# --- files of other names ------------------------------------------
 
 
 def test_influences_are_saved_in_single_precision(folder):

@@ -1,24 +1,26 @@
-"""Saved results: frozen dataclasses as JSON files with a format and a version.
+"""Records: frozen dataclasses in a JSON file, with an archive of arrays next to it.
 
-The fields of a dataclass are the schema: written in their order, read strictly. Arrays are lists in
-the JSON file or, for fields with :func:`in_archive`, arrays of a compressed NumPy archive next to
-it, which the JSON file names. A new version of a format needs an entry in `upgrades`.
+Fields are saved in the order of the dataclass, arrays either as lists of the JSON file or, for
+fields with :func:`in_archive`, as arrays of a compressed NumPy archive, which the JSON file names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
+import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Generic, NoReturn, TypeVar, get_args, get_origin
+from typing import Any, Generic, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile, writing
-from embgeo.core.typed import WrongType, convert, key_of, schema
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.saved import DAMAGE, AtomicFile, write_text
 from embgeo.io.bounded.zip_members import open_archive
@@ -35,6 +37,8 @@ _NO_DIGEST = "0" * 64
 #: were made to fill the memory.
 SMALL_ARRAYS = 256 * 2**20
 MOST_GROWTH = 20
+#: An exponent of a number beyond the range of float.
+_HUGE = re.compile(r"[eE]\+?\d{3}")
 
 
 def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
@@ -62,8 +66,6 @@ class RecordFormat(Generic[T]):
     again: str
     #: Raises ValueError for a record that contradicts itself.
     check: Callable[[T], object] | None = None
-    #: By version, converts the content of a file to that of the next version.
-    upgrades: Mapping[int, Callable[[Json], Json]] = field(default_factory=dict)
 
     def to_json(self, record: T, arrays: Arrays | None = None) -> Json:
         """Content of the JSON file; adds arrays of the archive to `arrays`."""
@@ -72,12 +74,14 @@ class RecordFormat(Generic[T]):
 
     def from_json(self, content: Json, arrays: Arrays | None = None) -> T:
         """Make the record of a file's content; raises one of `DAMAGE` if it is damaged."""
+        import msgspec
+
         held = {} if arrays is None else arrays
-        for version in range(content["format_version"], self.version):
-            content = self.upgrades[version](content)
         table = {k: v for k, v in content.items() if k not in ("format", "format_version", DIGEST)}
-        record: T = convert(
-            table, self.kind, lambda value, hint: _array(value, hint, held), complete=True
+        record = msgspec.convert(
+            arrange(table, self.kind),
+            self.kind,
+            dec_hook=lambda hint, value: _array(value, hint, held),
         )
         if self.check is not None:
             self.check(record)
@@ -125,7 +129,7 @@ class RecordFormat(Generic[T]):
     def read(self, path: Path, named: Path | None = None) -> Json:
         """Read a JSON file and check format and version; `named` is the path for errors."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+            content = parse(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             where = named or path
             cause = "there is no such file" if where == path else f"no {path.name} here"
@@ -137,7 +141,7 @@ class RecordFormat(Generic[T]):
         if not isinstance(content, dict) or content.get("format") != self.name:
             raise UnreadableFile(f"not {self.what} that embgeo wrote", where=path)
         version = content.get("format_version")
-        if version not in (*self.upgrades, self.version) or isinstance(version, bool):
+        if version != self.version or isinstance(version, bool):
             raise UnreadableFile(
                 f"format version {version!r}, this embgeo reads {self.version}",
                 where=path,
@@ -148,6 +152,19 @@ class RecordFormat(Generic[T]):
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+def parse(text: str) -> Any:
+    """The content of a JSON file; raises ValueError for a number that is not finite."""
+    # Calling a function for every number would take most of the time.
+    return json.loads(
+        text, parse_constant=_refuse, parse_float=_finite if _HUGE.search(text) else None
+    )
 
 
 def as_text(content: Json) -> str:
@@ -176,6 +193,63 @@ def read_arrays(path: Path, content: Json) -> Arrays:
         return {key: archive[key] for key in archive.files}
 
 
+@cache
+def _saved_fields(kind: type) -> tuple[tuple[Field[Any], str, Any], ...]:
+    """The saved fields of a dataclass with their keys and resolved types."""
+    hints = get_type_hints(kind)
+    saved = (entry for entry in fields(kind) if entry.metadata.get("saved", True))
+    return tuple((e, str(e.metadata.get("key", e.name)), hints[e.name]) for e in saved)
+
+
+@cache
+def _keys(kind: type) -> tuple[str, ...]:
+    """The keys of the table of a dataclass, those of its inline fields among them."""
+    found: list[str] = []
+    for entry, key, hint in _saved_fields(kind):
+        found += _keys(hint) if entry.metadata.get("inline") else (key,)
+    return tuple(found)
+
+
+def arrange(value: Any, hint: Any, path: str = "") -> Any:
+    """Plain values as msgspec converts them: by field, and inline fields as tables of their own.
+
+    Raises ValueError for unknown and for missing keys.
+    """
+    kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    for kind in kinds:
+        origin, inner = get_origin(kind), get_args(kind)
+        if is_dataclass(kind) and isinstance(value, dict):
+            return _arrange_table(value, kind, path)  # type: ignore[arg-type]
+        if origin is tuple and isinstance(value, list) and _holds_tables(inner[0]):
+            entries = inner[:1] * len(value) if Ellipsis in inner else inner
+            return [
+                arrange(entry, kind, f"{path}[{place}]")
+                for place, (entry, kind) in enumerate(zip(value, entries, strict=True))
+            ]
+        if isinstance(value, dict) and len(inner) == 2 and _holds_tables(inner[1]):
+            return {k: arrange(entry, inner[1], f"{path}.{k}") for k, entry in value.items()}
+    return value
+
+
+def _holds_tables(hint: Any) -> bool:
+    return is_dataclass(hint) or any(map(_holds_tables, get_args(hint)))
+
+
+def _arrange_table(table: Json, kind: type, path: str) -> Json:
+    known, found = _keys(kind), {}
+    for key in (*known, *table):
+        if key not in table:
+            raise ValueError(f"{path} lacks the field {key!r}".lstrip(". "))
+        if key not in known:
+            raise ValueError(f"{path} has an unknown field {key!r:.60}".lstrip(". "))
+    for entry, key, hint in _saved_fields(kind):
+        if entry.metadata.get("inline"):
+            found[entry.name] = {key: table[key] for key in _keys(hint)}
+        else:
+            found[entry.name] = arrange(table[key], hint, f"{path}.{key}")
+    return found
+
+
 def plain(value: Any, arrays: Arrays, path: str = "") -> Any:
     """Convert a value to JSON's types."""
     if is_dataclass(value) and not isinstance(value, type):
@@ -193,8 +267,8 @@ def plain(value: Any, arrays: Arrays, path: str = "") -> Any:
 
 def _plain_fields(record: Any, arrays: Arrays, path: str) -> Json:
     found: Json = {}
-    for entry, _ in schema(record.__class__):
-        value, key = getattr(record, entry.name), key_of(entry)
+    for entry, key, _ in _saved_fields(record.__class__):
+        value = getattr(record, entry.name)
         if entry.metadata.get("inline"):
             found |= _plain_fields(value, arrays, path)
         elif value is not None and "archive" in entry.metadata:
@@ -207,8 +281,6 @@ def _plain_fields(record: Any, arrays: Arrays, path: str) -> Json:
 
 def _array(value: Any, hint: Any, arrays: Arrays) -> npt.NDArray[Any]:
     """Make an array of a list, or take it from the archive; `hint` names the kind of numbers."""
-    if get_origin(hint) is not np.ndarray:
-        raise WrongType(value, hint)
     kind = np.dtype(*get_args(get_args(hint)[1]))
     if isinstance(value, str):
         if value not in arrays:
@@ -218,5 +290,5 @@ def _array(value: Any, hint: Any, arrays: Arrays) -> npt.NDArray[Any]:
             raise ValueError(f"{value!r} in {ARRAYS_NAME} holds {array.dtype}")
         return array
     if not isinstance(value, list):
-        raise WrongType(value, hint)
+        raise ValueError(f"{value!r:.60} is no array")
     return np.asarray(value, dtype=kind)

@@ -1,19 +1,26 @@
-"""Settings in TOML as dataclasses; errors name the setting and the way out."""
+"""Settings in TOML as dataclasses, checked by msgspec; errors name the setting and the way out."""
 
 from __future__ import annotations
 
 import difflib
+import math
+import re
 import tomllib
+import types
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.core.typed import BadValue, UnknownKey, WrongType, convert, describe, keys_of
 
 T = TypeVar("T")
 Where = Path | str | None
+
+#: The place at the end of an error of msgspec: a key, or the rest of the path behind it.
+_PLACE = re.compile(r" - at `\$(?:\.(\w+))?([^`]*)`$")
+_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+_LIMITS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
 
 
 def read_document(path: Path, way_out: str = "") -> str:
@@ -37,55 +44,121 @@ def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
         raise UnreadableFile(f"not TOML: {error}", where=where, way_out=way_out) from error
 
 
-def parse_table(kind: type[T], table: Any, name: str, where: Where) -> T:
-    """Convert a table to the dataclass `kind`; `name`, as in ``[training]``, is for errors."""
+def parse_table(
+    kind: type[T], table: Any, name: str, where: Where, derived: Collection[str] = ()
+) -> T:
+    """A table as the dataclass `kind`; `name`, as in ``[training]``, is for errors.
+
+    The file cannot set the `derived` fields.
+
+    Raises
+    ------
+    BadOption
+        An unknown key, with the nearest known one, or a value of the wrong type.
+    """
     if isinstance(table, Mapping):
-        refuse_unknown(table, keys_of(cast(type, kind)), name, where)
-    try:
-        return cast(T, convert(table, kind))
-    except BadValue as error:
-        inner = name if not error.path else f"{error.path[0]} of {name}"
-        raise explain(error, inner, where) from error
+        known = {entry.name for entry in fields(kind)} - {*derived}  # type: ignore[arg-type]
+        refuse_unknown(table, known, name, where)
+    found: T = parse_value(table, kind, name, where)
+    return found
 
 
 def parse_value(value: Any, hint: Any, name: str, where: Where) -> Any:
-    """Convert a value to the type of a setting; raises BadOption if it has another type."""
+    """A value as the annotated type of a setting, whose limits are ``Annotated[int, Meta(ge=1)]``.
+
+    A whole number is also accepted as a float, and a list as a tuple. ``true`` is not a number, and
+    a number must be finite. Raises BadOption.
+    """
+    import msgspec
+
     try:
-        return convert(value, hint)
-    except BadValue as error:
-        raise explain(error, name, where) from error
+        found = msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), value, hint, name, where) from error
+    _refuse_infinite(value, name, where)
+    return found
 
 
-def explain(error: BadValue, name: str, where: Where) -> BadOption:
-    """Error for the setting called `name`."""
-    if isinstance(error, UnknownKey):
-        return unknown_key(error.key, error.known, name, where)
-    if isinstance(error, WrongType):
-        return BadOption(
-            f"{name} is {error.value!r}",
-            where=where,
-            way_out=f"it has to be {describe(error.hint)}",
+def _explain(problem: str, value: Any, hint: Any, name: str, where: Where) -> BadOption:
+    """The error of msgspec, with the value and the type of the setting."""
+    place = _PLACE.search(problem)
+    key = place[1] if place else None
+    if is_dataclass(hint) and key is not None and isinstance(value, Mapping) and key in value:
+        hint = get_type_hints(hint, include_extras=True)[key]
+        value, name = value[key], f"{key} of {name}"
+    if problem.startswith("Object missing"):
+        return BadOption(f"{name}: {problem[: place.start() if place else None]}", where=where)
+    for index in re.findall(
+        r"\[(\d+)\]", place[2] if place else ""
+    ):  # to the wrong entry of a list
+        inner = _entry_hint(hint, int(index))
+        if inner is None or not isinstance(value, list | tuple):
+            break
+        value, hint = value[int(index)], inner
+    return BadOption(
+        f"{name} is {value!r:.200}", where=where, way_out=f"it has to be {describe(hint)}"
+    )
+
+
+def _entry_hint(hint: Any, index: int) -> Any:
+    """The type of an entry of a tuple; None for other types."""
+    kinds = get_args(hint) if _is_union(hint) else (hint,)
+    entries = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
+    return entries[0] if Ellipsis in entries else dict(enumerate(entries)).get(index)
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def describe(hint: Any) -> str:
+    """A type in words.
+
+    >>> describe(int | None), describe(Literal["a", "b"]), describe(tuple[str, ...])
+    ('a whole number', 'a or b', 'a list')
+    """
+    origin, entries = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        limits = (
+            f"{word} {limit:,}"
+            for meta in entries[1:]
+            for name, word in _LIMITS.items()
+            if (limit := getattr(meta, name, None)) is not None
         )
-    return BadOption(f"{name} {error.problem}", where=where)
+        return " ".join((describe(entries[0]), *limits))
+    if origin is Literal:
+        return " or ".join(map(str, entries))
+    if origin is tuple:
+        return "a list" if Ellipsis in entries else f"a list of {len(entries)} values"
+    if _is_union(hint):
+        return " or ".join(describe(entry) for entry in entries if entry is not types.NoneType)
+    return _WORDS.get(hint, "a table")
+
+
+def _refuse_infinite(value: Any, name: str, where: Where) -> None:
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            _refuse_infinite(entry, f"{key} of {name}", where)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _refuse_infinite(entry, name, where)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise BadOption(f"{name} is {value}", where=where, way_out="it has to be a number")
 
 
 def refuse_unknown(
     table: Mapping[str, Any], known: Collection[str], name: str, where: Where
 ) -> None:
-    """Raise BadOption for an unknown key."""
+    """Raise BadOption for an unknown key, with the nearest known one."""
     for key in table:
         if key not in known:
-            raise unknown_key(key, known, name, where)
-
-
-def unknown_key(key: str, known: Collection[str], name: str, where: Where) -> BadOption:
-    near = difflib.get_close_matches(key, known, n=1)
-    way_out = f"did you mean {near[0]}? " if near else ""
-    return BadOption(
-        f"{name}: unknown setting {key!r}",
-        where=where,
-        way_out=f"{way_out}choose from {', '.join(sorted(known))}",
-    )
+            near = difflib.get_close_matches(key, known, n=1)
+            way_out = f"did you mean {near[0]}? " if near else ""
+            raise BadOption(
+                f"{name}: unknown setting {key!r}",
+                where=where,
+                way_out=f"{way_out}choose from {', '.join(sorted(known))}",
+            )
 
 
 def to_toml(value: Any) -> Any:

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from embgeo.core.arguments import refuse_name
-from embgeo.core.typed import is_number
+from embgeo.core.arguments import is_number, refuse_name
 from embgeo.training.checks import nonnegative, refuse_others, require
 from embgeo.training.methods import CoupledAdam
 

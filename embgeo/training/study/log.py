@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from embgeo.core.arguments import is_number
 from embgeo.core.arrays import FloatArray
 from embgeo.core.errors import UnreadableFile
-from embgeo.core.typed import is_number
 from embgeo.io.bounded.settings import read_document
 
 LOG_NAME = "metrics.jsonl"

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from embgeo.core.arguments import is_number
 from embgeo.core.errors import UnreadableFile
-from embgeo.core.typed import is_number
 from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from embgeo.core.arguments import as_path
-from embgeo.core.typed import keyed
 from embgeo.core.values import Quantity
 from embgeo.core.visible import visible, visible_text
 from embgeo.io.bounded.records import RecordFormat
@@ -274,7 +273,7 @@ class Training:
     provenance: Mapping[str, Any]
     sentences: tuple[str, ...] = ()
     warnings: tuple[StudyWarning, ...] = ()
-    outcomes: tuple[ClaimOutcome, ...] = field(default=(), metadata=keyed("claims"))
+    outcomes: tuple[ClaimOutcome, ...] = field(default=(), metadata={"key": "claims"})
     methods: tuple[StudyMethod, ...] = ()
     runs: tuple[Run, ...] = ()
     quantities: tuple[Quantity, ...] = ()
