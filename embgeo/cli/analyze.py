@@ -83,7 +83,6 @@ def analyze(
     from embgeo.workflows.folders import (
         check_analysis_folder,
         default_name,
-        keep_earlier,
         refuse_less,
         refuse_other,
         write_analysis,
@@ -111,7 +110,7 @@ def analyze(
                 refuse_other(folder, path)
             refuse_less(folder, request)
     output = None
-    with keep_earlier(folder), progress_bar(quiet) as progress:
+    with progress_bar(quiet) as progress:
         if engine == "dask":
             analysis = analyze_in_cluster(
                 request, scheduler, command=command_line(), progress=progress

@@ -114,7 +114,6 @@ def diff(
     from embgeo.workflows.folders import (
         check_comparison_folder,
         comparison_folder,
-        keep_earlier,
         write_comparison,
     )
     from embgeo.workflows.request import choose_resources
@@ -137,7 +136,7 @@ def diff(
     writes = not json_ or out is not None
     if writes:
         check_comparison_folder(folder, task.inputs)
-    with keep_earlier(folder), progress_bar(quiet) as progress:
+    with progress_bar(quiet) as progress:
         keep = steps_folder(folder, task.plan) if writes else None
         comparison = task.run(keep=keep, command=command_line(), progress=progress)
     print_result(comparison, json_, quiet, format_)

@@ -93,9 +93,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, EmbgeoError):
         return printable(error.command_line_text)
     if isinstance(error, KeyboardInterrupt):
-        notes = getattr(error, "__notes__", ())
         how = f"stopped by {error}" if isinstance(error, Stopped) else "interrupted"
-        return printable("; ".join((how, "nothing new was written", *notes)))
+        return printable(f"{how}; nothing new was written")
     if isinstance(error, MemoryError):
         return "out of memory; cut rows with --rows A:B or leave sections out with --sections"
     if isinstance(error, OSError) and error.strerror:

@@ -17,11 +17,9 @@ from typing import Any
 
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.saved import (
-    COMPARISON_NAME,
     FORMAT,
     SavedComparison,
     SavedMember,
-    check_folders,
 )
 from embgeo.comparison.track import Track
 from embgeo.core.arguments import as_path
@@ -230,13 +228,3 @@ def load_comparison(folder: Path | str) -> Comparison:
                 )
     own = {entry.name: getattr(saved, entry.name) for entry in fields(saved)}
     return Comparison(**own | {"members": members})
-
-
-def earlier_folders(folder: Path) -> list[str]:
-    """Names of the folders of members of the comparison in `folder`; none if it is damaged."""
-    try:
-        folders = [member["folder"] for member in FORMAT.read(folder / COMPARISON_NAME)["members"]]
-        check_folders(folders)
-    except (UnreadableFile, LookupError, TypeError, ValueError):
-        return []
-    return folders

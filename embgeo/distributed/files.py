@@ -24,7 +24,7 @@ from embgeo.core.errors import UnreadableFile, writing
 from embgeo.distributed.packing import Packer, Unpackable, Unpacker
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.maps import map_file
-from embgeo.io.bounded.saved import AtomicFile
+from embgeo.io.bounded.saved import atomic_file
 from embgeo.io.bounded.zip_members import MAGICS, Archive, open_archive
 from embgeo.io.formats.npy import read_array, read_header
 
@@ -125,7 +125,7 @@ def write(path: Path, kind: str, content: Mapping[str, Any]) -> None:
     arrays = {HEADER: np.frombuffer(text, dtype=np.uint8), **packer.arrays}
     with (
         writing(path, "choose another file"),
-        AtomicFile(path) as temporary,
+        atomic_file(path) as temporary,
         temporary.open("wb") as stream,
     ):
         np.savez(stream, allow_pickle=False, **arrays)

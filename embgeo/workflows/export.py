@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import numpy.typing as npt
 
 from embgeo.comparison.originals import original, saved_folder
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
-from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at
+from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at, writing
 from embgeo.core.matrix import Matrix
 from embgeo.core.version import VERSION
 from embgeo.core.visible import printable
+from embgeo.io.bounded.saved import temporary_folder
 from embgeo.publish.export import TARGETS, projector
 from embgeo.publish.export.columns import (
     collect_columns,
@@ -28,11 +30,11 @@ from embgeo.publish.export.columns import (
 from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target, Vectors
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.workflows.folders import (
-    fresh_folder,
-    list_files,
-    move_files,
+    find_files,
     refuse_stdout,
+    replace_files,
     result_name,
+    write_whole,
 )
 from embgeo.workflows.request import AnalysisRequest
 
@@ -219,14 +221,13 @@ def read_request(
 def write_export(target: Target, request: Request, path: Path) -> list[Path]:
     """Write all files or none, and return their paths."""
     path = path.absolute()
-    with fresh_folder(path.parent, path, ELSEWHERE) as fresh:
+    if target.needs_vectors:
+        write_whole(path, partial(target.write, request), projector.FILES, ELSEWHERE)
+        return sorted(path / name for name in find_files(path, projector.FILES))
+    with writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
         target.write(request, fresh / path.name)
-        # The projector looks for its configuration, which comes last.
-        names = sorted(list_files(fresh), key=lambda name: name.name == projector.CONFIGURATION)
-        if path.is_dir():
-            (path / projector.CONFIGURATION).unlink(missing_ok=True)
-        move_files(fresh, path.parent, names)
-    return [path] if path.is_file() else sorted(path.parent / name for name in names)
+        replace_files(fresh, path.parent)
+    return [path]
 
 
 def read_original(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import glob
 import os
 import shutil
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from embgeo.comparison.comparison import Comparison, earlier_folders
+from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.comparison.saved import FORMAT as COMPARISON
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import (
     BadOption,
@@ -28,10 +24,9 @@ from embgeo.core.errors import (
     writing,
 )
 from embgeo.io.bounded.records import ARRAYS_NAME
-from embgeo.io.bounded.saved import PREFIX, is_record, locked, remove_leftovers, write_text
+from embgeo.io.bounded.saved import is_record, name_temporary, temporary_folder, write_text
 from embgeo.io.remote.names import as_written, is_remote, short_name
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
-from embgeo.result.saved import FORMAT as ANALYSIS
 from embgeo.result.saved import JSON_NAME
 
 if TYPE_CHECKING:
@@ -39,6 +34,17 @@ if TYPE_CHECKING:
 
 #: The folder of the analysis of the output matrix, inside the folder of the input embedding.
 OUTPUT_FOLDER = "output"
+_FILES = (JSON_NAME, ARRAYS_NAME, REPORT_NAME)
+#: The files of an analysis and of a comparison, as patterns.
+ANALYSIS_FILES = (*_FILES, *(f"{OUTPUT_FOLDER}/{name}" for name in _FILES))
+COMPARISON_FILES = (
+    COMPARISON_NAME,
+    ARRAYS_NAME,
+    REPORT_NAME,
+    *(f"[0-9]*-*/{name}" for name in _FILES),
+)
+#: Errors of a rename over a mount point, and in a folder of another user.
+NOT_RENAMED = (errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES)
 ELSEWHERE = f"choose another folder with {argument('out')}"
 
 
@@ -69,7 +75,7 @@ def check_folder(folder: Path, name: str, what: str) -> None:
     if is_occupied(folder) and not (folder / name).is_file():
         cause = f"exists and holds something other than {what}"
         raise BadOption(cause, where=folder, way_out=ELSEWHERE)
-    with fresh_folder(find_nearest(folder), folder):
+    with writing(folder, ELSEWHERE), temporary_folder(find_nearest(folder)):
         pass  # it can be written to
 
 
@@ -127,49 +133,27 @@ def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
         raise BadOption("holds one of the compared analyses", where=folder, way_out=ELSEWHERE)
 
 
-@contextmanager
-def keep_earlier(folder: Path) -> Iterator[None]:
-    """Add a note to an interrupt inside the block if `folder` keeps an earlier result."""
-    try:
-        yield
-    except KeyboardInterrupt as stopped:
-        if any((folder / name).is_file() for name in (JSON_NAME, COMPARISON_NAME)):
-            stopped.add_note(f"the earlier result in {folder} stands")
-        raise
-
-
 def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = None) -> Path:
     """Write an analysis and its report, whole or not at all; return the path of the report.
 
-    The analysis of the output matrix is written into a folder inside, where it replaces an earlier
-    one.
+    The analysis of the output matrix is written into a folder inside. Files of an earlier analysis
+    are replaced; others stay.
     """
     from embgeo.report import analysis as page
 
     def fill(fresh: Path) -> None:
         for place, found in ((fresh, analysis), (fresh / OUTPUT_FOLDER, output)):
             if found is not None:
-                place.mkdir(exist_ok=True)
                 found.save(place)
                 write_text(place / REPORT_NAME, page.render(found))
 
-    def replace(fresh: Path, old: Path) -> None:
-        # Until all files are moved, nobody may read matrices of two different runs.
-        if output is not None or (old / OUTPUT_FOLDER / JSON_NAME).is_file():
-            ANALYSIS.mark_unfinished(old)
-        if (old / OUTPUT_FOLDER / JSON_NAME).is_file():
-            remove_analysis(old / OUTPUT_FOLDER)
-        names = (ARRAYS_NAME, JSON_NAME, REPORT_NAME)
-        inner = () if output is None else [Path(OUTPUT_FOLDER, name) for name in names]
-        move_files(fresh, old, (*inner, *names))
-
-    return write_whole(folder, fill, replace) / REPORT_NAME
+    return write_whole(folder, fill, ANALYSIS_FILES) / REPORT_NAME
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
     """Write a comparison and its report, whole or not at all; return the path of the report.
 
-    The files of an earlier comparison are replaced; other files stay.
+    Files of an earlier comparison are replaced; others stay.
     """
     from embgeo.report import comparison as page
 
@@ -177,120 +161,125 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
         comparison.save(fresh)
         write_text(fresh / REPORT_NAME, page.render(comparison))
 
-    return write_whole(folder, fill, replace_comparison) / REPORT_NAME
+    return write_whole(folder, fill, COMPARISON_FILES) / REPORT_NAME
 
 
 def write_whole(
     folder: Path,
     fill: Callable[[Path], object],
-    replace: Callable[[Path, Path], None] | None = None,
+    own: Sequence[str] = (),
     way_out: str = ELSEWHERE,
 ) -> Path:
     """Make a folder that appears with everything in it, and return its absolute path.
 
-    ``fill(fresh)`` writes all files into a new folder, which takes the place of an empty `folder`.
-    If `folder` holds something, ``replace(fresh, folder)`` moves the files to their places; by
-    default files of the same names are replaced.
+    ``fill(fresh)`` writes all files into a temporary folder, which takes the place of `folder`. Of
+    what that holds, files that match `own` are removed, and others stay. Without `own`, files are
+    added to a folder that is not empty one after another.
     """
-    folder = folder.absolute()
-    renames = not folder.exists() or can_rename_over(folder)
+    folder = folder.resolve()
     try:
-        # Otherwise inside the folder, which may be a file system of its own.
-        with fresh_folder(folder.parent if renames else folder, folder) as fresh:
-            with keep_earlier(folder):
-                fill(fresh)
-            if renames:
-                rename_folder(fresh, folder)
-            elif replace is not None:
-                replace(fresh, folder)
+        adds = not own and is_occupied(folder)
+        inside = folder.is_dir() and (adds or not can_be_renamed(folder))
+        with (
+            writing(folder, way_out),
+            temporary_folder(folder if inside else folder.parent) as fresh,
+        ):
+            fill(fresh)
+            if inside:
+                replace_files(fresh, folder, own)
             else:
-                move_files(fresh, folder, list_files(fresh))
+                replace_folder(fresh, folder, own)
     except EmbgeoError as error:
-        # An error about a file in the folder is reported of the folder.
         inner = error.__cause__
-        cause = inner.strerror or str(inner) if isinstance(inner, OSError) else error.cause
-        raise EmbgeoError(f"cannot be written: {cause}", where=folder, way_out=way_out) from error
+        if isinstance(error, UnreadableFile) or not isinstance(inner, OSError):
+            raise
+        # An error about a file in the folder is reported of the folder.
+        cause = f"cannot be written: {inner.strerror or inner}"
+        raise EmbgeoError(cause, where=folder, way_out=way_out) from error
     return folder
 
 
-def can_rename_over(folder: Path) -> bool:
-    """Whether a folder is empty, and another one can take its place, as POSIX allows.
+def can_be_renamed(folder: Path) -> bool:
+    """Whether another folder can take the place; a shell would be left in one that is gone."""
+    return os.access(folder.parent, os.W_OK | os.X_OK) and folder != Path.cwd()
 
-    A shell whose working directory is replaced would be left in a folder that is gone.
-    """
-    if os.name != "posix" or folder.is_symlink() or os.path.ismount(folder):
-        return False
+
+def replace_folder(fresh: Path, folder: Path, own: Sequence[str]) -> None:
+    """Rename a temporary folder, as :func:`write_whole` does."""
+    with suppress(FileNotFoundError):
+        shutil.copymode(folder, fresh)
     try:
-        mine = folder.stat().st_uid == os.geteuid() and not folder.samefile(".")
-        return mine and os.access(folder.parent, os.W_OK | os.X_OK) and not any(folder.iterdir())
-    except OSError:  # it cannot be looked into
-        return False
-
-
-def rename_folder(fresh: Path, folder: Path) -> None:
-    """Give a temporary folder its name, with the permissions of the empty folder it replaces."""
-    if folder.exists():
-        mode = stat.S_IMODE(folder.stat().st_mode)
-    else:  # those of any other new folder
-        mask = os.umask(0)
-        os.umask(mask)
-        mode = 0o777 & ~mask
-    fresh.chmod(mode)
-    try:
-        fresh.replace(folder)
+        old = swap(fresh, folder)
     except OSError as error:
-        # Bind mounts of the same file system, which `os.path.ismount` does not recognize.
-        if error.errno not in (errno.EBUSY, errno.EXDEV):
+        if error.errno not in NOT_RENAMED or not folder.is_dir():
             raise
-        shutil.copytree(fresh, folder, dirs_exist_ok=True)
+        replace_files(fresh, folder, own)
+        return
+    for aside in old:
+        keep_others(aside, folder, own)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
-@contextmanager
-def fresh_folder(home: Path, where: Path, way_out: str = ELSEWHERE) -> Iterator[Path]:
-    """A temporary folder in `home`; an error that occurs in it is reported of `where`."""
-    with writing(where, way_out):
-        home.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(home)
-        # The folder may have been renamed by then, hence ignore_cleanup_errors.
-        with (
-            TemporaryDirectory(prefix=PREFIX, dir=home, ignore_cleanup_errors=True) as fresh,
-            locked(Path(fresh)),
-        ):
-            yield Path(fresh)
+def swap(fresh: Path, folder: Path) -> list[Path]:
+    """Rename a folder, and what is there to a temporary name; return the temporary names.
+
+    Several processes may do so at the same time: each puts all of its files there, and the last one
+    stays.
+    """
+    old: list[Path] = []
+    try:
+        while True:
+            try:
+                fresh.rename(folder)  # POSIX replaces an empty folder
+                return old
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+            aside = name_temporary(folder.parent)
+            with suppress(FileNotFoundError):  # another process has moved it
+                folder.rename(aside)
+                old.append(aside)
+    except BaseException:
+        if old and not folder.exists():
+            old.pop().rename(folder)
+        raise
 
 
-def move_files(fresh: Path, folder: Path, names: Iterable[str | Path]) -> None:
-    """Move files from `fresh` to `folder`, in this order."""
+def replace_files(fresh: Path, folder: Path, own: Sequence[str] = ()) -> None:
+    """Move the files of a temporary folder one after another.
+
+    Records mark a result as whole and are removed first and moved last; those of files that stand
+    alone come first, as they tell which of them are ours.
+    """
+    names = list_files(fresh)
+    if own:
+        names.reverse()
+    for name in sorted(find_files(folder, own), key=lambda path: path.suffix != ".json"):
+        (folder / name).unlink(missing_ok=True)
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (fresh / name).replace(folder / name)
+        shutil.move(fresh / name, folder / name)
+
+
+def keep_others(old: Path, folder: Path, own: Sequence[str]) -> None:
+    """Move files that are not `own` from a replaced folder into the new one."""
+    removed = find_files(old, own)
+    for name in list_files(old):
+        while name not in removed and not (folder / name).exists():
+            with suppress(FileNotFoundError):  # another process is replacing the folder
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (old / name).rename(folder / name)
+
+
+def find_files(folder: Path, patterns: Iterable[str]) -> set[Path]:
+    """The relative paths that match."""
+    return {path.relative_to(folder) for one in patterns for path in folder.glob(one)}
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The relative paths of all files; records come first, by which the others are ours."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    """The relative paths of all files, records first."""
+    found = (p.relative_to(folder) for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
     return sorted(found, key=lambda path: (path.suffix != ".json", path))
-
-
-def remove_analysis(folder: Path) -> None:
-    """Remove the files of an analysis, and the folder if it holds nothing else."""
-    for file in (JSON_NAME, ARRAYS_NAME, REPORT_NAME):
-        (folder / file).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # it holds other files, or is gone
-        folder.rmdir()
-
-
-def replace_comparison(fresh: Path, folder: Path) -> None:
-    """Replace the files of an earlier comparison with those in `fresh`."""
-    earlier = earlier_folders(folder)
-    # A half-replaced comparison is unreadable, and names the members of both for the next one.
-    both = dict.fromkeys((*earlier, *earlier_folders(fresh)))
-    COMPARISON.mark_unfinished(folder, members=[{"folder": name} for name in both])
-    for name in earlier:
-        remove_analysis(folder / name)
-    # The list of members comes last.
-    files = sorted(list_files(fresh), key=lambda path: path.name == COMPARISON_NAME)
-    move_files(fresh, folder, files)
 
 
 def write_file(path: Path, text: str) -> None:

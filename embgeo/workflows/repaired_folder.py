@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
 from embgeo.core.arguments import refuse_if
@@ -18,13 +14,10 @@ from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import map_file
 from embgeo.row_repair.places import Edit, read_edited
-from embgeo.workflows.folders import ELSEWHERE, fresh_folder, is_occupied, rename_folder
+from embgeo.workflows.folders import ELSEWHERE, find_nearest, is_occupied, write_whole
 
 #: Environment variables that name folders of the Hugging Face cache.
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
-#: Waits until this process ends, and removes the folder unless it receives a message before.
-_GUARD = "import shutil, sys; sys.stdin.read() or shutil.rmtree(sys.argv[1], ignore_errors=True)"
-
 #: SHA-256 of a file before and after.
 Hashes = tuple[str, str]
 
@@ -82,10 +75,11 @@ def write_copy(
     """
     root = model if model.is_dir() else model.parent
     files = list_model_files(model)
-    out = out.absolute()
-    with fresh_folder(out.parent, out) as fresh, clear_if_killed(fresh):
-        written = {name for name in files if not link or root / name in edits}
-        check_space(root, files, written, fresh)
+
+    written = {name for name in files if not link or root / name in edits}
+    check_space(root, files, written, find_nearest(out.absolute().parent))
+
+    def fill(fresh: Path) -> None:
         hashes = {}
         for name in files:
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -96,36 +90,21 @@ def write_copy(
             else:
                 shutil.copyfile(root / name, fresh / name)
         finish(fresh, hashes)
-        rename_folder(fresh, out)
+
+    write_whole(out, fill)
 
 
-@contextmanager
-def clear_if_killed(folder: Path) -> Iterator[None]:
-    """Remove a folder if this process is killed inside the block, which no handler sees."""
-    guard = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _GUARD, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,  # a signal to the terminal's processes must not end it too
-    )
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            guard.communicate(b"done")
-
-
-def check_space(root: Path, files: Sequence[Path], written: Set[Path], fresh: Path) -> None:
+def check_space(root: Path, files: Sequence[Path], written: Set[Path], home: Path) -> None:
     """EmbgeoError if the disk has no room for the files that are written or copied."""
-    device = fresh.stat().st_dev
+    device = home.stat().st_dev
     status = {name: (root / name).stat() for name in files}
     copied = [n for n in files if n in written or status[n].st_dev != device]
     needed = sum(status[name].st_size for name in copied)
-    free = shutil.disk_usage(fresh).free
+    free = shutil.disk_usage(home).free
     if needed > free:
         raise EmbgeoError(
             f"needs {format_room(needed)}, and {format_room(free)} are free",
-            where=fresh.parent,
+            where=home,
             way_out="free some space, or choose a folder on the file system of the model with "
             f"{argument('out')}, where files are linked",
         )

@@ -25,7 +25,7 @@ from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import name_of_output
-from embgeo.workflows.folders import replace_comparison, write_whole
+from embgeo.workflows.folders import COMPARISON_FILES, write_whole
 from embgeo.workflows.train_task import StudyTask
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def write_study(
     folder = task.folder / COMPARISON_FOLDER
     if comparison is not None:
         way_out = f"make room, and resume with {argument('resume')}"
-        write_whole(folder, comparison.save, replace_comparison, way_out)
+        write_whole(folder, comparison.save, COMPARISON_FILES, way_out)
     elif (folder / COMPARISON_NAME).is_file():  # of earlier runs
         shutil.rmtree(folder, ignore_errors=True)
     report = task.folder / REPORT_NAME

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
-import sys
-import tempfile
-from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,18 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded import records
-from embgeo.io.bounded.saved import GRACE, AtomicFile, locked, remove_leftovers, write_text
+from embgeo.io.bounded.records import ARRAYS_NAME
+from embgeo.io.bounded.saved import write_text
 from embgeo.measure import analyze as measuring
-from embgeo.workflows.folders import fresh_folder, refuse_other, write_set
+from embgeo.result.saved import JSON_NAME
+from embgeo.workflows import folders
+from embgeo.workflows.folders import (
+    ANALYSIS_FILES,
+    OUTPUT_FOLDER,
+    refuse_other,
+    write_set,
+    write_whole,
+)
 from tests.support.moments import drop_temporary, moments
 
 
@@ -40,7 +48,7 @@ def test_nothing_is_measured_for_a_folder_that_cannot_be_written(
     def measure(*_: Any, **__: Any) -> None:
         raise AssertionError("it was measured")
 
-    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(folders, "temporary_folder", refuse)
     monkeypatch.setattr(measuring, "open_rows", measure)
     files = ["fixtures/baseline.pt", "fixtures/cosreg.safetensors"][: 1 + (command == "diff")]
     result = CliRunner().invoke(app, [command, *files, "-o", str(out)])
@@ -67,35 +75,94 @@ def test_a_full_disk_loses_no_numbers(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
-@pytest.mark.parametrize("age", [0.0, 2 * GRACE])
-@pytest.mark.parametrize("held", [False, True])
-def test_leftovers_of_a_killed_run_are_removed(age: float, held: bool, tmp_path: Path) -> None:
-    file, folder = tmp_path / ".embgeo.abc", tmp_path / ".embgeo.xyz"
-    file.write_text("half")
-    folder.mkdir()
-    (folder / "arrays.npz").write_text("half")
-    other = tmp_path / "not-ours"
-    other.write_text("whole")
-    for path in (file, folder, other):
-        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
-    with ExitStack() as locks:
-        if held:
-            for path in (file, folder):
-                assert locks.enter_context(locked(path))
-        write_text(tmp_path / "result", "new")
-    stays = [] if age and not held else [file, folder]
-    assert sorted(tmp_path.iterdir()) == sorted([*stays, other, tmp_path / "result"])
+def save_result(folder: Path, number: int) -> None:
+    """What runs with different results write."""
+    write_whole(folder, partial(fill, number=number), ANALYSIS_FILES)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
-def test_a_run_keeps_what_another_is_writing(tmp_path: Path) -> None:
-    with fresh_folder(tmp_path, tmp_path) as fresh, AtomicFile(tmp_path / "x") as file:
-        for path in (fresh, file):
-            os.utime(path, (0, 0))
-        remove_leftovers(tmp_path)
-        assert fresh.is_dir()
-        assert file.is_file()
+def fill(fresh: Path, number: int) -> None:
+    for name in (JSON_NAME, ARRAYS_NAME, *([f"{OUTPUT_FOLDER}/{JSON_NAME}"] * (number % 2))):
+        (fresh / name).parent.mkdir(exist_ok=True)
+        (fresh / name).write_text(str(number))
+
+
+def read_result(folder: Path) -> tuple[set[str], set[str]]:
+    """Names and distinct contents of the files."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(p.relative_to(folder)) for p in files}, {path.read_text() for path in files}
+
+
+def write_often(folder: Path, number: int, start: Any) -> None:
+    start.wait()
+    for _ in range(50):
+        save_result(folder, number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exists", [False, True])
+def test_of_runs_that_end_at_once_one_whole_result_stays(exists: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if exists:
+        save_result(out, 9)
+        (out / "figures").mkdir()
+        (out / "figures" / "mine.svg").write_text("mine")
+    # Forked processes would inherit the threads of BLAS.
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(4)
+    runs = [context.Process(target=write_often, args=(out, k, start)) for k in range(4)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert [run.exitcode for run in runs] == [0] * 4
+    names, contents = read_result(out)
+    others = {"figures/mine.svg"} if exists else set()
+    assert names >= others
+    assert contents - {"mine"} in [{"0"}, {"1"}, {"2"}, {"3"}]
+    odd = bool(contents & {"1", "3"})
+    assert names - others == {JSON_NAME, ARRAYS_NAME, *([f"output/{JSON_NAME}"] * odd)}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_run_that_ends_in_between_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each moment between two renames, another run puts its result there."""
+    out, rename = tmp_path / "out", Path.rename
+    left = [2, 3]
+
+    def interrupt(path: Path, target: Path) -> Path:
+        done = rename(path, target)
+        if path == out and left:
+            save_result(out, left.pop())
+        return done
+
+    save_result(out, 9)
+    (out / "mine").write_text("mine")
+    monkeypatch.setattr(Path, "rename", interrupt)
+    save_result(out, 0)
+    assert not left
+    assert read_result(out) == ({JSON_NAME, ARRAYS_NAME, "mine"}, {"0", "mine"})
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_interrupted_rename_leaves_the_earlier_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, rename = tmp_path / "out", Path.rename
+
+    def interrupt(path: Path, target: Path) -> Path:
+        if target == out and not out.exists() and (path / JSON_NAME).read_text() == "0":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    save_result(out, 1)
+    before = read_result(out)
+    monkeypatch.setattr(Path, "rename", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        save_result(out, 0)
+    assert read_result(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder replaces no other one")
@@ -114,22 +181,23 @@ def test_an_empty_folder_is_filled_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder replaces no other one")
-@pytest.mark.parametrize("kind", ["mount", "unseen mount", "working directory", "link", "parent"])
-def test_an_empty_folder_that_cannot_be_replaced_is_filled(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["mount", "working directory", "link", "parent"])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_folder_that_cannot_be_replaced_is_filled(
+    kind: str, earlier: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (out := tmp_path / "out").mkdir()
-    before, rename, access = out.stat().st_ino, Path.replace, os.access
+    if earlier:
+        save_result(out, 1)
+    before, rename, access = out.stat().st_ino, Path.rename, os.access
 
     def refuse(path: Path, target: Path) -> Path:
-        if target == out:
+        if out in (path, target):
             raise OSError(errno.EBUSY, "Device or resource busy")
         return rename(path, target)
 
     if kind == "mount":
-        monkeypatch.setattr(os.path, "ismount", lambda path: path == out)
-    elif kind == "unseen mount":
-        monkeypatch.setattr(Path, "replace", refuse)
+        monkeypatch.setattr(Path, "rename", refuse)
     elif kind == "working directory":
         monkeypatch.chdir(out)
     elif kind == "link":
@@ -138,9 +206,9 @@ def test_an_empty_folder_that_cannot_be_replaced_is_filled(
         monkeypatch.setattr(
             os, "access", lambda path, mode: path != tmp_path and access(path, mode)
         )
-    write_set(tmp_path / "link" if kind == "link" else out, {"a": b"a", "b": b"b"})
-    assert sorted(path.name for path in out.iterdir()) == ["a", "b"]
-    assert out.stat().st_ino == before
+    save_result(tmp_path / "link" if kind == "link" else out, 2)
+    assert read_result(out) == ({JSON_NAME, ARRAYS_NAME}, {"2"})
+    assert (out.stat().st_ino == before) is (kind != "link")
     assert sorted(path.name for path in tmp_path.iterdir()) in (["out"], ["link", "out"])
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.saved import DAMAGE, AtomicFile, write_text
+from embgeo.io.bounded.saved import DAMAGE, atomic_file, write_text
 from embgeo.io.bounded.zip_members import open_archive
 
 T = TypeVar("T")
@@ -100,18 +100,13 @@ class RecordFormat(Generic[T]):
         with writing(folder, "choose another folder"):
             folder.mkdir(parents=True, exist_ok=True)
             if arrays:
-                with AtomicFile(folder / ARRAYS_NAME) as temporary:
+                with atomic_file(folder / ARRAYS_NAME) as temporary:
                     with temporary.open("wb") as stream:
                         np.savez_compressed(stream, allow_pickle=False, **arrays)
                     before, _, after = text.rpartition(_NO_DIGEST)
                     text = f"{before}{digest_of(temporary)}{after}"
             write_text(folder / self.file, text)
         return folder / self.file
-
-    def mark_unfinished(self, folder: Path, **kept: Any) -> None:
-        """Replace the JSON file by a damaged one with the entries `kept`, until :meth:`save`."""
-        head = {"format": self.name, "format_version": self.version}
-        write_text(folder / self.file, as_text({**head, **kept}))
 
     def load(self, place: Path) -> T:
         """Read a record; `place` is its folder or JSON file."""

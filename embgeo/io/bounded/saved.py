@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import itertools
 import json
-import os
 import re
+import secrets
 import shutil
-import sys
-import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from embgeo.core.values import Cell
@@ -21,81 +17,41 @@ from embgeo.io.bounded.guard import CAUSED_BY_BYTES
 
 #: Start of the names of temporary files and folders next to results.
 PREFIX = ".embgeo."
-#: Seconds between making a temporary file and locking it.
-GRACE = 60.0
 #: What reading damaged JSON or a damaged archive raises.
 DAMAGE = (OSError, RuntimeError, *CAUSED_BY_BYTES)
 
 
+def name_temporary(home: Path) -> Path:
+    """A path in `home` that nothing has."""
+    return home / f"{PREFIX}{secrets.token_hex(8)}"
+
+
 @contextmanager
-def locked(path: Path) -> Iterator[bool]:
-    """Hold the lock on a file or folder; False if another process has it or there are no locks."""
-    if sys.platform == "win32":
-        yield False
-        return
-    import fcntl
-
-    descriptor = -1
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        got = True
-    except OSError:
-        got = False
-    try:
-        yield got
-    finally:
-        if descriptor >= 0:
-            os.close(descriptor)
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove temporary files and folders of killed processes.
-
-    A process holds a lock on each of its own, which the system releases when the process ends.
-    """
-    for path in folder.glob(f"{PREFIX}*"):
-        # Another process may have removed it, or it cannot be removed.
-        with contextlib.suppress(OSError):
-            if time.time() - path.lstat().st_mtime > GRACE:
-                with locked(path) as free:
-                    if free and path.is_dir():
-                        shutil.rmtree(path, ignore_errors=True)
-                    elif free:
-                        path.unlink(missing_ok=True)
-
-
-class AtomicFile:
+def atomic_file(target: Path) -> Iterator[Path]:
     """A temporary path next to `target`, renamed to it on success and removed otherwise."""
+    temporary = name_temporary(target.parent)
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
 
-    def __init__(self, target: Path) -> None:
-        self.target = target
 
-    def __enter__(self) -> Path:
-        remove_leftovers(self.target.parent)
-        handle, name = tempfile.mkstemp(prefix=PREFIX, dir=self.target.parent)
-        os.close(handle)
-        self.temporary = Path(name)
-        self.lock = ExitStack()
-        self.lock.enter_context(locked(self.temporary))
-        return self.temporary
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.lock.close()
-        try:
-            if kind is None:
-                # mkstemp makes files private; results have the usual permissions.
-                mask = os.umask(0)
-                os.umask(mask)
-                self.temporary.chmod(0o666 & ~mask)
-                self.temporary.replace(self.target)
-        finally:
-            self.temporary.unlink(missing_ok=True)
+@contextmanager
+def temporary_folder(home: Path) -> Iterator[Path]:
+    """A temporary folder in `home`, removed at the end unless it was renamed."""
+    home.mkdir(parents=True, exist_ok=True)
+    folder = name_temporary(home)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_text(target: Path, text: str) -> None:
     """Write UTF-8 text with Unix line ends, whole or not at all."""
-    with AtomicFile(target) as temporary:
+    with atomic_file(target) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -20,7 +20,9 @@ from embgeo.publish.export.target import FORMAT, Request, Target, Vectors
 
 CONFIGURATION = "projector_config.pbtxt"
 METADATA = "metadata.tsv"
+TENSORS = ("tensors.tsv", "tensors.bytes")
 RECORD = "provenance.json"
+FILES = (*TENSORS, METADATA, CONFIGURATION, RECORD)
 #: The projector shows no further points.
 SHOWN_POINTS = 100_000
 
@@ -28,8 +30,8 @@ SHOWN_POINTS = 100_000
 def write(request: Request, path: Path) -> None:
     vectors = request.vectors
     assert vectors is not None
-    path.mkdir()
-    tensors = path / ("tensors.bytes" if request.binary else "tensors.tsv")
+    path.mkdir(exist_ok=True)
+    tensors = path / TENSORS[request.binary]
     with tensors.open("wb") as stream:
         for block in vectors.blocks():
             stream.write(render_block(block, request.binary))
