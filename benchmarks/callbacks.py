@@ -3,8 +3,8 @@
     python benchmarks/callbacks.py [--calls K]
 
 Each value is compared with the obvious computation before any time is printed; times are printed,
-never judged. What is timed is `Gauge.measure`, all that a callback does besides handing over to the
-loggers. Beside it stands one product WᵀW, which says how fast the machine was at the time.
+never judged. What is timed is `Monitor.measure`, all that a callback does besides handing over to
+the loggers. Beside it stands one product WᵀW, which says how fast the machine was at the time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.integrations import Gauge
-from embgeo.integrations.gauge import SCALARS
+from embgeo.callbacks import Monitor
+from embgeo.callbacks.monitor import SCALARS
 
 Rows = npt.NDArray[np.float32]
 
@@ -79,12 +79,12 @@ def main() -> None:
     print("|---|---|" + "---|" * len(GAUGES))
     for n, d in SIZES:
         rows = cone(n, d)
-        check(rows, Gauge([*SCALARS, "isotropy.i1_unit"]).measure(rows, 0))
+        check(rows, Monitor([*SCALARS, "isotropy.i1_unit"]).measure(rows, 0))
         double = rows.astype(np.float64)
         cells = [median(calls, lambda _, W=double: W.T @ W)]
         for _, names in GAUGES:
-            gauge = Gauge(names, every=1)
-            cells.append(median(calls, lambda step, W=rows, g=gauge: g.measure(W, step)))
+            monitor = Monitor(names, every=1)
+            cells.append(median(calls, lambda step, W=rows, g=monitor: g.measure(W, step)))
         shown = " | ".join(f"{seconds:.3f} s" for seconds in cells)
         print(f"| {n:,} × {d} | {shown} |", flush=True)
 

@@ -27,6 +27,8 @@ from typing import Any
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 COUNTS = f"--counts={FIXTURES / 'vocab_counts.tsv'}"
 TOLERANCE = 1e-12
+#: Files that are compared byte for byte.
+BYTES = (".rc", ".out", ".xml", ".txt", ".csv", ".tex", ".svg")
 RULES = ("cosine.mean <= 0.1", "isotropy.i1_unit drop <= 5%", "tokens.zero_rows <= 0")
 #: Analyses of fixtures by name.
 FIXTURE_RUNS = {
@@ -121,10 +123,9 @@ def compare(before: Path, after: Path) -> int:
             found = list(differ(*pair, str(at)))
             differences += len(found)
             print(*found, sep="\n", end="\n" if found else "")
-        elif at.suffix in (".rc", ".out", ".xml", ".txt", ".csv", ".tex", ".svg"):
-            if path.read_bytes() != other.read_bytes():
-                differences += 1
-                print(f"{at}: bytes differ")
+        elif at.suffix in BYTES and path.read_bytes() != other.read_bytes():
+            differences += 1
+            print(f"{at}: bytes differ")
     print(f"{differences} differences")
     return differences
 

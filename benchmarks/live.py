@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import torch
 
-from embgeo.integrations.row_watch import LOOKS, RowWatch
+from embgeo.callbacks.row_watch import CHECKS, RowWatch
 
 
 class Model(torch.nn.Module):
@@ -73,12 +73,12 @@ def main() -> None:
     work: dict[str, Callable[[], object]] = {
         "step": step,
         "reading the weight once": lambda: torch.linalg.vector_norm(weight),
-        "look": lambda: watch.look(weight),
+        "look": lambda: watch.check_rows(weight),
     }
     seconds: dict[str, list[float]] = {name: [] for name in work}
     step()
     print(f"first look: {1e3 * measure(work['look'], options.device):.1f} ms")
-    for turn in range(options.steps + 2 * LOOKS):
+    for turn in range(options.steps + 2 * CHECKS):
         for name, call in work.items():
             if name != "step" or turn < options.steps:
                 seconds[name].append(measure(call, options.device))

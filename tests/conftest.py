@@ -95,7 +95,7 @@ def outlines() -> Iterator[None]:
 
 
 #: Folders whose tests write many reports; what figures look like is tested in charts and report.
-OUTLINED = ("cli", "distributed", "integrations", "training", "workflows")
+OUTLINED = ("cli", "distributed", "callbacks", "training", "workflows")
 
 
 @pytest.fixture(autouse=True, scope="module")

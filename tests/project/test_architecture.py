@@ -39,6 +39,7 @@ PARTS = (
     "training",
     "workflows",
     "train",
+    "callbacks",
     "integrations",
     "__init__",
     "cli",

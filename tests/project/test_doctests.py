@@ -14,7 +14,7 @@ MODULES = [
     for path in sorted((ROOT / "embgeo").rglob("*.py"))
     if ">>> " in path.read_text("utf-8")
 ]
-NEEDS_TORCH = ("embgeo.training", "embgeo.integrations")
+NEEDS_TORCH = ("embgeo.training", "embgeo.callbacks")
 
 
 @pytest.mark.parametrize("module", MODULES)

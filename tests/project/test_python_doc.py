@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 import embgeo
-from embgeo.integrations import Gauge
-from embgeo.integrations.gauge import SCALARS
+from embgeo.callbacks import Monitor
+from embgeo.callbacks.monitor import SCALARS
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks
 
 PAGE = ROOT / "docs" / "python.md"
 TEXT = PAGE.read_text("utf-8")
 PROGRAMS = blocks(PAGE, "python")
 #: Those that begin with a comment need what is not always there, see
-#: tests/integrations/test_integrations.py.
+#: tests/callbacks/test_integrations.py.
 ALONE = [program for program in PROGRAMS if not program.startswith("# with")]
 
 
@@ -58,10 +58,10 @@ def test_arguments_are_those_of_the_functions() -> None:
 
 
 def test_arguments_of_the_gauge() -> None:
-    start = TEXT.index("| argument of `Gauge` |")
+    start = TEXT.index("| argument of `Monitor` |")
     rows = TEXT[start : TEXT.index("\n\n", start)].splitlines()[2:]
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    assert named == set(inspect.signature(Gauge).parameters)
+    assert named == set(inspect.signature(Monitor).parameters)
     assert all(f"`{name}`" in TEXT for name in SCALARS)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from embgeo.callbacks import Monitor  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.integrations import Gauge  # noqa: E402
 from embgeo.io.memory import as_matrix  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
@@ -22,7 +22,7 @@ import torch
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 
 from embgeo.core.errors import BadOption
-from embgeo.integrations import Gauge
+from embgeo.callbacks import Monitor
 from embgeo.io.memory import as_matrix
 
 warnings.simplefilter("ignore")
@@ -56,17 +56,17 @@ def train(way="", units=""):
     model = wrap(model, way, units) if way else model
     optimizer = torch.optim.SGD(model.parameters(), lr=2.0)
     rules = ["live.unchanged_rows <= 20"]
-    gauge = Gauge(["cosine.mean"], every=2, rows_every=1, rules=rules, on_breach="stop")
+    monitor = Monitor(["cosine.mean"], every=2, rows_every=1, rules=rules, on_breach="stop")
     seen = []
     for step in range(1, 4):
         optimizer.zero_grad()
         logits = model(torch.arange(20))
         torch.nn.functional.cross_entropy(logits, torch.arange(20) + 7).backward()
         optimizer.step()
-        values = gauge.observe(model, step, report=not way or rank == 0)
+        values = monitor.observe(model, step, report=not way or rank == 0)
         values.pop("embgeo/seconds", None)
         seen.append(values)
-        if gauge.stop:
+        if monitor.stop:
             break
     return model, step, seen
 
@@ -178,12 +178,12 @@ def test_adapters_that_change_nothing_now(state: dict[str, Any]) -> None:
     np.testing.assert_array_equal(found.data, base.weight.detach().numpy())
 
 
-def test_other_adapters_are_refused_and_a_gauge_warns_once() -> None:
+def test_other_adapters_are_refused_and_a_monitor_warns_once() -> None:
     layer = LowRank(torch.nn.Embedding(7, 3), use_dora={"one": True})
     with pytest.raises(BadOption, match=r"other than plain LoRA; merge it"):
         as_matrix(layer)
     with pytest.warns(UserWarning, match="other than plain LoRA"):
-        assert Gauge(["cosine.mean"]).measure(layer, 1) == {}
+        assert Monitor(["cosine.mean"]).measure(layer, 1) == {}
 
 
 #: peft 0.21 calls what transformers 5 deprecates.

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from embgeo.callbacks.alarm import Alarm, OnBreach
+from embgeo.callbacks.row_watch import RowWatch, find_weight
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
 from embgeo.gate.check import Measured
-from embgeo.integrations.alarm import Alarm, OnBreach
-from embgeo.integrations.row_watch import RowWatch, find_weight
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.skipping import skip_unneeded
 from embgeo.stats.resources import Resources
@@ -24,7 +24,7 @@ from embgeo.workflows.analyze import analyze
 SCALARS = (cosine.MEAN.name, spectrum.EFFECTIVE_RANK.name, spectrum.TOP_SHARE.name)
 
 
-class Gauge:
+class Monitor:
     """Measures an embedding at regular steps of a training.
 
     Parameters
@@ -47,8 +47,8 @@ class Gauge:
         Whether a failed rule warns, or also ends the training: then `stop` is set, which callbacks
         pass on to their trainers.
     rows_every : int, optional
-        Steps between two looks of the cheap tier at norms of rows, zero rows and rows that never
-        change (:class:`embgeo.integrations.row_watch.RowWatch`); none by default.
+        Steps between two checks of the cheap tier of norms of rows, zero rows and rows that never
+        change (:class:`embgeo.callbacks.row_watch.RowWatch`); none by default.
     resources : Resources, optional
         Memory, threads and device of a measurement; by default the device of the weight.
     budget : float, optional
@@ -62,8 +62,8 @@ class Gauge:
         Duration of the last measurement.
     measured_at : int or None
         Step of the last measurement.
-    looked_at : int or None
-        Step of the last look of the cheap tier.
+    checked_at : int or None
+        Step of the last check of the cheap tier.
     skipped_steps : int
         Number of due steps skipped since the last measurement.
 
@@ -100,7 +100,9 @@ class Gauge:
             require_known(name, QUANTITIES, "scalars")
         self.alarm = Alarm(rules, on_breach)
         if rows_every is None and self.alarm.has_live:
-            raise BadOption("rules about live numbers need looks", way_out="give rows_every=1")
+            raise BadOption(
+                "rules about live numbers need checks of rows", way_out="give rows_every=1"
+            )
         self.scalars = tuple(dict.fromkeys((*scalars, *self.alarm.scalars)))
         self.every = every
         self.rows_every = rows_every
@@ -117,7 +119,7 @@ class Gauge:
         self._spent = 0.0
         self._started: float | None = None
         self.measured_at: int | None = None
-        self.looked_at: int | None = None
+        self.checked_at: int | None = None
         self._warned: set[str] = set()
 
     def due(self, step: int, *, last: bool = False) -> bool:
@@ -139,14 +141,14 @@ class Gauge:
     def observe(
         self, model: Any, step: int, *, last: bool = False, report: bool = True
     ) -> dict[str, float]:
-        """Look at the rows and measure, if either is due at this step.
+        """Check the rows and measure, if either is due at this step.
 
         All processes of a distributed training call it at each step. Arguments are those of
         :meth:`due` and :meth:`measure`.
         """
         every, values = self.rows_every, {}
-        if every is not None and step % every == 0 and step != self.looked_at:
-            values = self.look(model, step, report=report)
+        if every is not None and step % every == 0 and step != self.checked_at:
+            values = self.check_rows(model, step, report=report)
         due = self.due(step, last=last)
         if self.budget is not None and not last and step % self.every == 0:
             due = not agree_on(not due)
@@ -157,15 +159,15 @@ class Gauge:
             self.alarm.stop = agree_on(self.stop)
         return values
 
-    def look(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
+    def check_rows(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
         """The scalars of the cheap tier, by name; `report` as in :meth:`measure`."""
-        self.looked_at = step
+        self.checked_at = step
         try:
             with gather_embeddings(model):
                 chosen = model if self.of is None else self.of(model)
-                values = self.watch.look(find_weight(chosen))
+                values = self.watch.check_rows(find_weight(chosen))
         except EmbgeoError as error:
-            self._warn(f"embgeo looked at no rows at step {step:,}: {error}", str(error))
+            self._warn(f"embgeo checked no rows at step {step:,}: {error}", str(error))
             return {}
         if not report:
             return {}

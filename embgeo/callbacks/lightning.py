@@ -7,8 +7,8 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-from embgeo.integrations.gauge import Gauge
-from embgeo.integrations.loggers import sender
+from embgeo.callbacks.loggers import sender
+from embgeo.callbacks.monitor import Monitor
 
 #: The names of the package; of two installed ones, the imported one is in use.
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
@@ -28,18 +28,18 @@ Base: Any = base()
 
 
 class LightningGeometry(Base):  # type: ignore[misc]
-    """Logs scalars of the embedding at the start, every `gauge.every` steps and at the end.
+    """Logs scalars of the embedding at the start, every `monitor.every` steps and at the end.
 
     All loggers of the trainer get them, with the step.
 
     Parameters
     ----------
-    gauge : Gauge, optional
+    monitor : Monitor, optional
         What to measure, and when.
     """
 
-    def __init__(self, gauge: Gauge | None = None) -> None:
-        self.gauge = gauge or Gauge()
+    def __init__(self, monitor: Monitor | None = None) -> None:
+        self.monitor = monitor or Monitor()
         self._warned = False
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
@@ -57,8 +57,8 @@ class LightningGeometry(Base):  # type: ignore[misc]
     def _log(self, trainer: Any, pl_module: Any, *, last: bool = False) -> None:
         step = trainer.global_step
         report = bool(trainer.is_global_zero)
-        values = self.gauge.observe(pl_module, step, last=last, report=report)
-        if self.gauge.stop:
+        values = self.monitor.observe(pl_module, step, last=last, report=report)
+        if self.monitor.stop:
             trainer.should_stop = True
         if values and not trainer.loggers and not self._warned:
             self._warned = True

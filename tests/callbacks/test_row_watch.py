@@ -10,9 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from embgeo.callbacks import Monitor, row_watch  # noqa: E402
+from embgeo.callbacks.row_watch import CHECKS, RowWatch, find_weight  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.integrations import Gauge, row_watch  # noqa: E402
-from embgeo.integrations.row_watch import LOOKS, RowWatch, find_weight  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
 
 N, D = 50, 6
@@ -29,7 +29,7 @@ def test_numbers_are_those_of_the_rows(dtype: str, columns: int) -> None:
     W = torch.cat([weight(), weight()], dim=1)[:, :columns].to(getattr(torch, dtype))
     W[3], W[4, 1] = 0.0, float("nan")
     counts = np.random.default_rng(2).permutation(N)
-    found = RowWatch(counts).look(W)
+    found = RowWatch(counts).check_rows(W)
     norms = np.linalg.norm(W.double().numpy(), axis=1)
     alive = np.sort(norms[np.isfinite(norms) & (norms > 0)])
     expected = {
@@ -48,31 +48,31 @@ def test_numbers_are_those_of_the_rows(dtype: str, columns: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
 def test_rows_that_never_change_are_counted_bit_by_bit(dtype: str) -> None:
     W, watch = weight(getattr(torch, dtype)), RowWatch()
-    watch.look(W)
-    assert watch.look(W)["live.unchanged_rows"] == N
+    watch.check_rows(W)
+    assert watch.check_rows(W)["live.unchanged_rows"] == N
     W[7, 2] = torch.nextafter(W[7, 2].float(), torch.tensor(9.0)) if dtype == "float32" else 8.0
     W[9, 0] = -W[9, 0]
-    assert watch.look(W)["live.unchanged_rows"] == N - 2
+    assert watch.check_rows(W)["live.unchanged_rows"] == N - 2
     W[9, 0] = -W[9, 0]  # back again, and still one that changed
-    assert watch.look(W)["live.unchanged_rows"] == N - 2
+    assert watch.check_rows(W)["live.unchanged_rows"] == N - 2
 
 
 def test_each_look_reads_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_watch, "SMALL", 0)
     W, watch = weight(), RowWatch()
-    watch.look(W)
+    watch.check_rows(W)
     W *= 10.0
-    seen = [watch.look(W) for _ in range(LOOKS)]
+    seen = [watch.check_rows(W) for _ in range(CHECKS)]
     assert seen[0]["live.norm_max"] > 5 * seen[0]["live.norm_median"]
     assert "live.unchanged_rows" not in seen[0]
     assert seen[-1]["live.unchanged_rows"] == 0
-    whole = RowWatch().look(W)
+    whole = RowWatch().check_rows(W)
     assert {name: seen[-1][name] for name in whole} == whole
 
 
 def test_no_copy_of_the_weight_is_kept() -> None:
     watch = RowWatch()
-    watch.look(weight())
+    watch.check_rows(weight())
     held = [one for one in vars(watch).values() if isinstance(one, torch.Tensor)]
     assert all(one.shape == (N,) for one in held)
 
@@ -93,32 +93,32 @@ def test_the_cheap_tier_is_for_torch() -> None:
 
 def test_rules_are_checked_at_looks_and_at_measurements() -> None:
     rules = ["live.zero_rows == 0", "tokens.damaged_rows == 0", "live.norm_median rise <= 50%"]
-    gauge = Gauge(["cosine.mean"], rules=rules, rows_every=1, every=2, on_breach="stop")
+    monitor = Monitor(["cosine.mean"], rules=rules, rows_every=1, every=2, on_breach="stop")
     W = weight()
-    values = gauge.observe(W, 0)
+    values = monitor.observe(W, 0)
     assert {f"embgeo/{LIVE}", "embgeo/cosine.mean", "embgeo/tokens.damaged_rows"} <= set(values)
-    assert not gauge.stop
-    assert gauge.observe(W, 0) == {}
+    assert not monitor.stop
+    assert monitor.observe(W, 0) == {}
     W[5] = 0.0
     with pytest.warns(UserWarning, match=r"step 1: live.zero_rows is 1, has to be exactly 0"):
-        assert "embgeo/cosine.mean" not in gauge.observe(W, 1)
-    assert gauge.stop
+        assert "embgeo/cosine.mean" not in monitor.observe(W, 1)
+    assert monitor.stop
     with pytest.warns(UserWarning, match=r"step 2: tokens.damaged_rows is 1"):
-        gauge.observe(W, 2)
+        monitor.observe(W, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gauge.observe(W, 3)  # said before
+        monitor.observe(W, 3)  # said before
     W *= 2.0
     with pytest.warns(UserWarning, match=r"live.norm_median rose"):
-        gauge.observe(W, 5)
-    assert len(gauge.alarm.breaches) == 3
+        monitor.observe(W, 5)
+    assert len(monitor.alarm.breaches) == 3
 
 
 def test_a_warning_stops_nothing() -> None:
-    gauge = Gauge(rules=["live.zero_rows > 0"], rows_every=1)
+    monitor = Monitor(rules=["live.zero_rows > 0"], rows_every=1)
     with pytest.warns(UserWarning, match="has to be more than 0"):
-        gauge.observe(weight(), 1)
-    assert not gauge.stop
+        monitor.observe(weight(), 1)
+    assert not monitor.stop
 
 
 @pytest.mark.parametrize(
@@ -134,30 +134,30 @@ def test_a_warning_stops_nothing() -> None:
 )
 def test_rules_that_make_no_sense(options: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption, match=says):
-        Gauge(**options)
+        Monitor(**options)
 
 
 SHARDED = """
 import torch
 from torch.distributed.tensor import DTensor, Shard, distribute_tensor, init_device_mesh
 
-from embgeo.integrations import Gauge
-from embgeo.integrations.row_watch import RowWatch
+from embgeo.callbacks import Monitor
+from embgeo.callbacks.row_watch import RowWatch
 
 torch.distributed.init_process_group("gloo")
 mesh = init_device_mesh("cpu", (2,))
 whole = torch.arange(1.0, 36.0).reshape(7, 5)
 whole[2] = 0.0
 sharded, watch = distribute_tensor(whole, mesh, [Shard(0)]), RowWatch(list(range(7)))
-assert watch.look(sharded) == RowWatch(list(range(7))).look(whole)
-assert watch.look(sharded)["live.unchanged_rows"] == 7
+assert watch.check_rows(sharded) == RowWatch(list(range(7))).check_rows(whole)
+assert watch.check_rows(sharded)["live.unchanged_rows"] == 7
 if torch.distributed.get_rank() == 1:
     sharded.to_local()[0] += 1
-assert watch.look(sharded)["live.unchanged_rows"] == 6
-gauge = Gauge(rules=["live.zero_rows == 0"], rows_every=1, on_breach="stop")
-gauge._sound = lambda *_: None
-gauge.observe(sharded, 1, report=torch.distributed.get_rank() == 0)
-assert gauge.stop
+assert watch.check_rows(sharded)["live.unchanged_rows"] == 6
+monitor = Monitor(rules=["live.zero_rows == 0"], rows_every=1, on_breach="stop")
+monitor._sound = lambda *_: None
+monitor.observe(sharded, 1, report=torch.distributed.get_rank() == 0)
+assert monitor.stop
 print("agreed", flush=True)
 torch.distributed.destroy_process_group()
 """

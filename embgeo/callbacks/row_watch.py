@@ -10,19 +10,19 @@ from embgeo.core.errors import BadOption
 from embgeo.core.quantities import live as q
 from embgeo.io.memory.objects import embedding_layer, is_tensor
 
-#: Looks in which each row is read once.
-LOOKS = 32
-#: Matrices of at most this many entries are read whole at each look.
+#: Checks in which each row is read once.
+CHECKS = 32
+#: Matrices of at most this many entries are read whole at each check.
 SMALL = 2**18
 #: Integers that rows may be viewed as, by bytes, widest first.
 _INTEGERS = {8: "int64", 4: "int32", 2: "int16", 1: "uint8"}
 
 
 class RowWatch:
-    """Norms and changes of all rows, a part of which is read again at each look.
+    """Norms and changes of all rows, a part of which is read again at each check.
 
-    The weight is not copied; its device keeps a norm and a hash for each row, both at most `LOOKS`
-    looks old.
+    The weight is not copied; its device keeps a norm and a hash for each row, both at most `CHECKS`
+    checks old.
 
     Parameters
     ----------
@@ -36,10 +36,10 @@ class RowWatch:
         self._norms: Any = None
         self._order: Any = None
 
-    def look(self, weight: Any) -> dict[str, float]:
+    def check_rows(self, weight: Any) -> dict[str, float]:
         """Read the next rows of a weight of shape (N, d), and return the scalars by name.
 
-        All processes look at a DTensor whose rows are sharded.
+        All processes check a DTensor whose rows are sharded.
         """
         weight = weight.detach()
         rows = weight
@@ -54,18 +54,18 @@ class RowWatch:
         return self._summarize(norms, changed)
 
     def _read(self, rows: Any) -> None:
-        """Norms and hashes of the next rows; of all rows at the first look."""
+        """Norms and hashes of the next rows; of all rows at the first check."""
         n, d = rows.shape
         if self._norms is None or len(self._norms) != n:
             self._norms, self._hashes, self._changed = _start(rows)
-            self._next, self._looks = 0, 0
+            self._next, self._passes = 0, 0
             return
-        step = n if n * d <= SMALL else -(-n // LOOKS)
+        step = n if n * d <= SMALL else -(-n // CHECKS)
         part = slice(self._next, min(self._next + step, n))
         self._norms[part] = _measure_norms(rows[part])
         self._changed[part] |= _hash(rows[part]) != self._hashes[part]
         self._next = 0 if part.stop == n else part.stop
-        self._looks += part.stop == n
+        self._passes += part.stop == n
 
     def _summarize(self, norms: Any, changed: Any) -> dict[str, float]:
         import torch
@@ -77,7 +77,7 @@ class RowWatch:
             named = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX)
             values = (alive.min(), alive.median(), alive.max())
             found |= {quantity.name: value for quantity, value in zip(named, values, strict=True)}
-        if self._looks:
+        if self._passes:
             found[q.UNCHANGED_ROWS.name] = (~changed).sum()
         found |= self._by_frequency(norms)
         # One transfer from the device.

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo import integrations as callbacks
+from embgeo import callbacks
+from embgeo.callbacks import LightningGeometry, Monitor, TrainerGeometry, attach
+from embgeo.callbacks import monitor as monitors
+from embgeo.callbacks.loggers import sender
 from embgeo.core.errors import BadOption
-from embgeo.integrations import Gauge, LightningGeometry, TrainerGeometry, attach
-from embgeo.integrations import gauge as gauges
-from embgeo.integrations.loggers import sender
 from embgeo.stats.resources import Resources
 
 ROWS = np.random.default_rng(0).standard_normal((40, 5))
@@ -39,14 +39,14 @@ class Device:
         return self.name
 
 
-def quick(**more: Any) -> Gauge:
-    return Gauge(NAMES, every=10, **more)
+def quick(**more: Any) -> Monitor:
+    return Monitor(NAMES, every=10, **more)
 
 
-# --- The gauge --------------------------------------------------------------------------------
+# --- The monitor --------------------------------------------------------------------------------
 
 
-def test_a_gauge_measures_what_an_analysis_says() -> None:
+def test_a_monitor_measures_what_an_analysis_says() -> None:
     analysis = embgeo.analyze(ROWS, sections=["cosine", "spectrum"], reference=False)
     values = quick(prefix="x/").measure(ROWS, 10)
     assert list(values) == ["x/cosine.mean", "x/spectrum.effective_rank", "x/seconds"]
@@ -55,47 +55,47 @@ def test_a_gauge_measures_what_an_analysis_says() -> None:
     assert values["x/seconds"] > 0
 
 
-def test_when_a_gauge_is_due() -> None:
-    gauge = quick()
-    assert [step for step in range(25) if gauge.due(step)] == [0, 10, 20]
-    assert gauge.due(24, last=True)
-    gauge.measure(ROWS, 20)
-    assert not gauge.due(20)
-    assert not gauge.due(20, last=True)
+def test_when_a_monitor_is_due() -> None:
+    monitor = quick()
+    assert [step for step in range(25) if monitor.due(step)] == [0, 10, 20]
+    assert monitor.due(24, last=True)
+    monitor.measure(ROWS, 20)
+    assert not monitor.due(20)
+    assert not monitor.due(20, last=True)
 
 
 def test_a_budget_skips_steps_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
-    gauge = quick(budget=0.1, prefix="x/")
+    monitor = quick(budget=0.1, prefix="x/")
 
     def measure(*_: object) -> dict[str, float]:
         clock[0] += 1.0
         return {"x": 1.0}
 
-    monkeypatch.setattr(gauge, "_values", measure)
+    monkeypatch.setattr(monitor, "_values", measure)
     seen: dict[int, float] = {}
     for step in range(0, 250, 10):
         clock[0] += 1.0
-        values = gauge.observe(ROWS, step)
+        values = monitor.observe(ROWS, step)
         if values:
             seen[step] = values["x/skipped_steps"]
     # Each takes a second: the next one is due when ten seconds passed for each so far.
     assert seen == {0: 0.0, 90: 8.0, 180: 8.0}
-    assert gauge.observe(ROWS, 245, last=True)["x/skipped_steps"] == 6.0
+    assert monitor.observe(ROWS, 245, last=True)["x/skipped_steps"] == 6.0
 
 
 @pytest.mark.parametrize("budget", [0.0, -1.0, 1.5])
 def test_a_budget_is_a_share(budget: float) -> None:
     with pytest.raises(BadOption, match="give a share above 0"):
-        Gauge(budget=budget)
+        Monitor(budget=budget)
 
 
 def test_the_device_of_the_weight_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     def seen(chosen: object, resources: Resources | None = None) -> Resources | None:
         used: list[Resources | None] = []
         given = quick(resources=resources)
-        monkeypatch.setattr(gauges, "as_matrix", lambda *_, **__: ROWS)
+        monkeypatch.setattr(monitors, "as_matrix", lambda *_, **__: ROWS)
         monkeypatch.setattr(given, "_values", lambda *how: used.append(how[2]) or {})
         given.measure(chosen, 0)
         return used[0]
@@ -114,8 +114,8 @@ def test_what_of_a_model_is_measured() -> None:
 
 
 def test_frequency_with_counts() -> None:
-    gauge = Gauge(["frequency.norm_ratio"], counts=np.arange(40))
-    assert "embgeo/frequency.norm_ratio" in gauge.measure(ROWS, 0)
+    monitor = Monitor(["frequency.norm_ratio"], counts=np.arange(40))
+    assert "embgeo/frequency.norm_ratio" in monitor.measure(ROWS, 0)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_frequency_with_counts() -> None:
         ({"every": 0}, "every is 0"),
     ],
 )
-def test_gauges_that_make_no_sense(options: dict[str, Any], says: str) -> None:
+def test_monitors_that_make_no_sense(options: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption) as caught:
-        Gauge(**options)
+        Monitor(**options)
     assert says in str(caught.value)
 
 
@@ -143,40 +143,40 @@ def test_gauges_that_make_no_sense(options: dict[str, Any], says: str) -> None:
 )
 def test_what_is_not_defined_is_said_once(name: str, says: str) -> None:
     rows = ROWS[:, :1]
-    gauge = Gauge(["tokens.zero_rows", name])
+    monitor = Monitor(["tokens.zero_rows", name])
     with pytest.warns(UserWarning, match=says):
-        values = gauge.measure(rows, 0)
+        values = monitor.measure(rows, 0)
     assert list(values) == ["embgeo/tokens.zero_rows", "embgeo/seconds"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gauge.measure(rows, 10)
+        monitor.measure(rows, 10)
 
 
-def test_a_training_is_not_stopped_by_its_gauge() -> None:
-    gauge = quick()
+def test_a_training_is_not_stopped_by_its_monitor() -> None:
+    monitor = quick()
     with pytest.warns(UserWarning, match="measured nothing at step 10: .*non-finite"):
-        assert gauge.measure(np.full((4, 2), np.nan), 10) == {}
+        assert monitor.measure(np.full((4, 2), np.nan), 10) == {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert gauge.measure(np.full((4, 2), np.nan), 20) == {}
-    assert gauge.measure(ROWS, 30) != {}
+        assert monitor.measure(np.full((4, 2), np.nan), 20) == {}
+    assert monitor.measure(ROWS, 30) != {}
 
 
 def test_the_sphere_is_searched_only_if_it_is_asked_for() -> None:
-    assert Gauge(["isotropy.i1"]).options.sphere is False
-    assert Gauge(["isotropy.i_sphere"]).options.sphere is None
+    assert Monitor(["isotropy.i1"]).options.sphere is False
+    assert Monitor(["isotropy.i_sphere"]).options.sphere is None
 
 
 def test_pairs_are_sampled_only_if_they_are_asked_for() -> None:
-    assert Gauge(["cosine.mean"]).options.pairs == 0
-    assert Gauge(["cosine.positive_share"]).options.pairs == embgeo.Options().pairs
-    assert "embgeo/cosine.positive_share" in Gauge(["cosine.positive_share"]).measure(ROWS, 0)
+    assert Monitor(["cosine.mean"]).options.pairs == 0
+    assert Monitor(["cosine.positive_share"]).options.pairs == embgeo.Options().pairs
+    assert "embgeo/cosine.positive_share" in Monitor(["cosine.positive_share"]).measure(ROWS, 0)
 
 
 def test_other_processes_compute_nothing() -> None:
     taken: list[Any] = []
-    gauge = quick(of=lambda model: taken.append(model) or ROWS)
-    assert gauge.measure("model", 0, report=False) == {}
+    monitor = quick(of=lambda model: taken.append(model) or ROWS)
+    assert monitor.measure("model", 0, report=False) == {}
     assert taken == ["model"]  # but take part in gathering
 
 
@@ -274,7 +274,7 @@ def test_the_trainer_logs_at_the_start_when_due_and_at_the_end() -> None:
     trainer.train()
     assert [step for _, step in trainer.seen] == [0, 10, 20, 25]
     assert set(trainer.seen[0][0]) == {*(f"embgeo/{name}" for name in NAMES), "embgeo/seconds"}
-    assert callback.gauge.seconds == trainer.seen[-1][0]["embgeo/seconds"]
+    assert callback.monitor.seconds == trainer.seen[-1][0]["embgeo/seconds"]
 
 
 def test_a_resumed_training_starts_where_it_was() -> None:
@@ -293,12 +293,12 @@ def test_only_one_process_logs() -> None:
 
 
 def test_a_rule_ends_a_training_of_either_trainer() -> None:
-    gauge = quick(rules=["cosine.mean >= 2"], on_breach="stop")
+    monitor = quick(rules=["cosine.mean >= 2"], on_breach="stop")
     trainer, lightning = FakeTrainer(max_steps=1), lightning_trainer(WithMetrics())
     with pytest.warns(UserWarning, match="step 0: cosine.mean is"):
-        attach(trainer, gauge).on_train_begin(None, trainer.state, trainer.control, model=ROWS)
+        attach(trainer, monitor).on_train_begin(None, trainer.state, trainer.control, model=ROWS)
     assert trainer.control.should_training_stop
-    LightningGeometry(gauge).on_train_start(lightning, ROWS)
+    LightningGeometry(monitor).on_train_start(lightning, ROWS)
     assert lightning.should_stop
 
 
@@ -361,8 +361,8 @@ def test_nothing_is_imported_that_is_not_asked_for() -> None:
     import subprocess
 
     code = (
-        "import sys, embgeo.integrations as c\n"
-        "c.Gauge\n"
+        "import sys, embgeo.callbacks as c\n"
+        "c.Monitor\n"
         "print(*{n.partition('.')[0] for n in sys.modules}"
         " & {'torch', 'transformers', 'lightning', 'pytorch_lightning', 'pandas'})"
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import embgeo
-from embgeo.integrations import Gauge, LightningGeometry, TrainerGeometry, attach
+from embgeo.callbacks import LightningGeometry, Monitor, TrainerGeometry, attach
 from tests.support.documents import ROOT, blocks
 
 NAMES = ("cosine.mean", "isotropy.i1_unit")
@@ -82,7 +82,7 @@ def test_the_real_trainer_logs_to_all_that_is_attached(
                 seen.append({**logs, "step": state.global_step})
 
     trainer.add_callback(Logger())
-    callback = attach(trainer, Gauge(NAMES, every=5))
+    callback = attach(trainer, Monitor(NAMES, every=5))
     trainer.train()
     assert [entry["step"] for entry in seen] == [0, 5, 10, 12]
     assert seen[0]["embgeo/cosine.mean"] == before["cosine.mean"].value
@@ -94,7 +94,7 @@ def test_the_real_trainer_logs_to_all_that_is_attached(
     # The trainer's own entries are what they would have been.
     losses = [entry["step"] for entry in trainer.state.log_history if "loss" in entry]
     assert losses == [5, 10]
-    assert callback.gauge.measured_at == 12
+    assert callback.monitor.measured_at == 12
 
 
 def test_tensorboard_of_the_real_trainer(
@@ -104,7 +104,7 @@ def test_tensorboard_of_the_real_trainer(
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "tb"))  # from version 5 on
     trainer = trainer_of(transformers, torch, tmp_path, report_to=["tensorboard"])
-    attach(trainer, Gauge(NAMES, every=5))
+    attach(trainer, Monitor(NAMES, every=5))
     trainer.train()
     folder = next(tmp_path.rglob("events*")).parent
     found = events.EventAccumulator(str(folder)).Reload()
@@ -146,7 +146,7 @@ def test_the_example_for_transformers(transformers: Any, torch: Any, tmp_path: P
     assert steps == [0, 12]
 
 
-def test_the_example_for_lightning(lightning: Any) -> None:
+def test_the_example_lightning(lightning: Any) -> None:
     known: dict[str, Any] = {}
     exec(example("# with lightning"), known)
     assert any(isinstance(c, LightningGeometry) for c in known["trainer"].callbacks)
@@ -206,7 +206,7 @@ def test_the_real_lightning_logs_to_all_loggers(lightning: Any, torch: Any, tmp_
     from lightning.pytorch.loggers import CSVLogger
 
     loggers = [CSVLogger(tmp_path / name) for name in ("one", "two")]
-    callback = LightningGeometry(Gauge(NAMES, every=5))
+    callback = LightningGeometry(Monitor(NAMES, every=5))
     model = fit(lightning, torch, tmp_path, loggers, callback)
     after = embgeo.analyze(model, sections=["cosine"], reference=False)
     for logger in loggers:
@@ -220,5 +220,5 @@ def test_the_real_lightning_logs_to_all_loggers(lightning: Any, torch: Any, tmp_
 def test_the_real_lightning_without_a_logger(lightning: Any, torch: Any, tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fit(lightning, torch, tmp_path, False, LightningGeometry(Gauge(NAMES, every=5)))
+        fit(lightning, torch, tmp_path, False, LightningGeometry(Monitor(NAMES, every=5)))
     assert sum("no logger" in str(warning.message) for warning in caught) == 1

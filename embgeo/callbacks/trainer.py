@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from embgeo.integrations.gauge import Gauge
-from embgeo.integrations.loggers import sender
+from embgeo.callbacks.loggers import sender
+from embgeo.callbacks.monitor import Monitor
 
 
 def base() -> Any:
@@ -21,21 +21,21 @@ Base: Any = base()
 
 
 class TrainerGeometry(Base):  # type: ignore[misc]
-    """Logs scalars of the embedding at the start, every `gauge.every` steps and at the end.
+    """Logs scalars of the embedding at the start, every `monitor.every` steps and at the end.
 
     Parameters
     ----------
     to : object
         The Trainer, whose loggers all get the values, or a logger; see
-        :func:`embgeo.integrations.loggers.sender`. A callback does not know its Trainer, so that
+        :func:`embgeo.callbacks.loggers.sender`. A callback does not know its Trainer, so that
         :func:`attach` makes one for a Trainer.
-    gauge : Gauge, optional
+    monitor : Monitor, optional
         What to measure, and when.
     """
 
-    def __init__(self, to: Any, gauge: Gauge | None = None) -> None:
+    def __init__(self, to: Any, monitor: Monitor | None = None) -> None:
         self.send = sender(to)
-        self.gauge = gauge or Gauge()
+        self.monitor = monitor or Monitor()
 
     def on_train_begin(
         self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
@@ -52,25 +52,25 @@ class TrainerGeometry(Base):  # type: ignore[misc]
     def _log(self, state: Any, control: Any, model: Any, *, first: bool = False) -> None:
         last = first or 0 < state.max_steps <= state.global_step
         report = bool(state.is_world_process_zero)
-        values = self.gauge.observe(model, state.global_step, last=last, report=report)
+        values = self.monitor.observe(model, state.global_step, last=last, report=report)
         if values:
             # The Trainer takes this for the log of the step, and would leave out its own.
             own = control.should_log
             self.send(values, state.global_step)
             control.should_log = own
-        if self.gauge.stop:
+        if self.monitor.stop:
             control.should_training_stop = True
 
 
-def attach(trainer: Any, gauge: Gauge | None = None) -> TrainerGeometry:
+def attach(trainer: Any, monitor: Monitor | None = None) -> TrainerGeometry:
     """Let a Trainer log scalars of its model's embedding to all its loggers.
 
     Parameters
     ----------
     trainer : transformers.Trainer
-    gauge : Gauge, optional
+    monitor : Monitor, optional
         What to measure, and when.
     """
-    callback = TrainerGeometry(trainer, gauge)
+    callback = TrainerGeometry(trainer, monitor)
     trainer.add_callback(callback)
     return callback
