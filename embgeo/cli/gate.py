@@ -87,7 +87,7 @@ def gate(
     ] = None,
     no_config: Annotated[bool, typer.Option("--no-config", help="Ignore settings files.")] = False,
     loading: Loading,
-    measuring: Annotated[Given, EachField(Options, without=("asked",))],
+    measuring: Annotated[Given, EachField(Options, without=("show_neighbors",))],
     junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,
     metrics_json: Annotated[
         Path | None,

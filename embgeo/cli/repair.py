@@ -45,7 +45,7 @@ def repair(
         ),
     ] = None,
     max_rows: Annotated[int, typer.Option(min=1, help="Refuse to replace more than this.")] = 256,
-    damaged_below: Annotated[
+    min_norm: Annotated[
         float | None,
         typer.Option(help="Rows of a smaller norm are damaged; by default the gap decides."),
     ] = None,
@@ -74,7 +74,7 @@ def repair(
             rows=rows,
             method=method,
             max_rows=max_rows,
-            damaged_below=damaged_below,
+            min_norm=min_norm,
             dry_run=dry_run,
             diff=diff and not (quiet or json_),
             progress=progress,

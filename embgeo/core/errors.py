@@ -11,7 +11,6 @@ from pathlib import Path
 _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
 #: Options that are named differently from their arguments.
 _OPTIONS = {
-    "asked": "--neighbors",
     "out": "-o",
     "plugins": "--plugin",
     "reference": "--no-reference",

@@ -33,7 +33,7 @@ Queries: TypeAlias = Literal["sample", "all"]
 #: Precision of sums of products.
 Precision: TypeAlias = Literal["float64", "float32"]
 #: A token, and the tokens whose rank among its neighbors is reported.
-Asked: TypeAlias = tuple[str, tuple[str, ...]]
+ListedToken: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Options:
     Attributes
     ----------
     seed : int
-    damaged_below : float or None
+    min_norm : float or None
         Rows of a smaller norm are damaged; by default the gap between norms decides.
     pairs : int or None
         Pairs sampled for the cosine distribution; None (or "all") for every pair, 0 for none.
@@ -63,7 +63,7 @@ class Options:
         Rows whose neighbors are searched for hubs, rarity and the intrinsic dimension.
     precision : {"float64", "float32"}
         Precision of sums of products; float32 also for entries stored in float64.
-    asked : tuple of (token, tuple of tokens)
+    show_neighbors : tuple of (token, tuple of tokens)
         Tokens whose neighbors are listed, each with tokens whose rank is reported. A text such as
         ``"token"`` or ``"token=a,b"`` stands for one of them.
 
@@ -74,7 +74,7 @@ class Options:
     """
 
     seed: int = declare(0, "Seed of all random samples.", least=0)
-    damaged_below: float | None = declare(
+    min_norm: float | None = declare(
         None,
         "Leave out rows of a norm below this; by default those below the largest gap between "
         "norms, if that is a factor of 10 and more.",
@@ -113,7 +113,7 @@ class Options:
         "Precision of sums of products; float32 is faster (docs/scale.md).",
         choices=get_args(Precision),
     )
-    asked: tuple[Asked, ...] = declare(
+    show_neighbors: tuple[ListedToken, ...] = declare(
         (),
         "List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
         ("frequency",),
@@ -123,9 +123,10 @@ class Options:
     def __post_init__(self) -> None:
         """Parse values given as text, and refuse invalid ones."""
         object.__setattr__(self, "pairs", _parse_pairs(self.pairs))
-        asked: Any = self.asked
-        several = isinstance(asked, Iterable) and not isinstance(asked, str)
-        object.__setattr__(self, "asked", tuple(map(_parse_asked, asked if several else (asked,))))
+        listed: Any = self.show_neighbors
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            listed = (listed,)
+        object.__setattr__(self, "show_neighbors", tuple(map(_parse_token, listed)))
         for one in fields(self):
             value = getattr(self, one.name)
             least, choices = one.metadata.get("least"), one.metadata.get("choices")
@@ -137,9 +138,9 @@ class Options:
                 object.__setattr__(self, one.name, int(value))
             if choices is not None and value not in choices:
                 raise refuse_name("choice", value, choices, argument(one.name))
-        limit: Any = self.damaged_below
+        limit: Any = self.min_norm
         if limit is not None and not (isinstance(limit, Real) and 0.0 <= float(limit) < math.inf):
-            raise BadOption(f"{limit} is not a norm", where=argument("damaged_below"))
+            raise BadOption(f"{limit} is not a norm", where=argument("min_norm"))
         share: Any = self.popular_share
         if not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
             cause = f"{share} is not a share between 0 and 1"
@@ -170,14 +171,14 @@ class Options:
 
     def for_tokens(self, tokens: Collection[str] | None) -> Self:
         """The same options for a vocabulary, which may have tokens that contain a ``=``."""
-        if tokens is None or not self.asked:
+        if tokens is None or not self.show_neighbors:
             return self
         known = set(tokens)
-        asked = tuple(
+        listed = tuple(
             (whole, ()) if (whole := f"{token}={','.join(others)}") in known else (token, others)
-            for token, others in self.asked
+            for token, others in self.show_neighbors
         )
-        return replace(self, asked=asked)
+        return replace(self, show_neighbors=listed)
 
 
 def _parse_pairs(pairs: Any) -> int | None:
@@ -194,7 +195,7 @@ def _parse_pairs(pairs: Any) -> int | None:
     return int(pairs) if isinstance(pairs, str) else pairs
 
 
-def _parse_asked(one: Any) -> Asked:
+def _parse_token(one: Any) -> ListedToken:
     """Split ``"token"`` or ``"token=a,b"``."""
     match one:
         case str():
@@ -202,7 +203,7 @@ def _parse_asked(one: Any) -> Asked:
             return (token, tuple(others.split(","))) if equals and others else (one, ())
         case (str(token), [*others]) if all(isinstance(other, str) for other in others):
             return token, tuple(others)
-    raise refuse_type(one, "asked", 'a text such as "token=a,b", or (token, tokens)')
+    raise refuse_type(one, "show_neighbors", 'a text such as "token=a,b", or (token, tokens)')
 
 
 def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:

@@ -105,7 +105,7 @@ class Source:
         details='"auto" refuses a `tokens` file of another length; "mask" masks the rows '
         "that a shorter one does not label.",
     )
-    round_trip: bool = declare(
+    check_reachable: bool = declare(
         False,
         "Find unreachable tokens: decode each with the model's tokenizer.json and encode it again.",
         "labels",

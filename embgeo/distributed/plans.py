@@ -180,7 +180,7 @@ def leave_out_damaged(plan: MergePlan) -> MergePlan:
     norms = next((s for s in plan.first if isinstance(s, Norms)), None)
     if norms is None or len(plan.census.small):  # they were found before
         return plan
-    rows, values = norms.find_small(plan.setup.options.damaged_below)
+    rows, values = norms.find_small(plan.setup.options.min_norm)
     if not len(rows):
         return plan
     census = plan.census.renumber(0)

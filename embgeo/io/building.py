@@ -168,7 +168,7 @@ def _find_unreachable_rows(
     selection: Selection, labeling: Labeling
 ) -> tuple[int, ...] | str | None:
     """Rows of tokens that no text leads to, or why they are not known; None if not requested."""
-    if not selection.source.round_trip:
+    if not selection.source.check_reachable:
         return None
     try:
         ids = find_unreachable(labeling.vocabulary)

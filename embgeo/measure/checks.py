@@ -51,7 +51,7 @@ def check_usable(measurement: Measurement) -> None:
             where=argument("isotropy_rows"),
             way_out="give a smaller number",
         )
-    if options.asked:
+    if options.show_neighbors:
         check_asked(facts, options)
     if measurement.hidden is not None:
         check_hidden(measurement.hidden, facts)
@@ -68,16 +68,18 @@ def check_asked(facts: Facts, options: Options) -> None:
     """Check that the tokens whose neighbors are listed exist."""
     if facts.tokens is None:
         way_out = f"give {argument('tokens')}"
-        raise BadOption("the rows have no tokens", where=argument("asked"), way_out=way_out)
+        raise BadOption(
+            "the rows have no tokens", where=argument("show_neighbors"), way_out=way_out
+        )
     known = {facts.tokens[row] for row in facts.kept.tolist()}
-    for token, others in options.asked:
+    for token, others in options.show_neighbors:
         for name in (token, *others):
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=3)
                 listed = " or ".join(map(repr, near))
                 raise BadOption(
                     f"no token is called {name!r}",
-                    where=argument("asked"),
+                    where=argument("show_neighbors"),
                     way_out=f"did you mean {listed}?"
                     if near
                     else "spell it as the vocabulary does",

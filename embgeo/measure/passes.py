@@ -106,7 +106,7 @@ class Measurement:
         norms = Norms()
         statistics = distinct([norms, *self.request_first()])
         self.reader.sift(statistics)
-        small = norms.find_small(self.options.damaged_below)
+        small = norms.find_small(self.options.min_norm)
         if len(small[0]):
             statistics = [statistic.blank() for statistic in statistics]
             self.reader.leave_out(statistics, *small)

@@ -138,7 +138,7 @@ def provenance(
         "reference": reference,
         "sections": list(dict.fromkeys(family.FAMILY for family in measurement.families)),
         "options": asdict(options)
-        | {"asked": [[token, list(others)] for token, others in options.asked]},
+        | {"show_neighbors": [[token, list(others)] for token, others in options.show_neighbors]},
         "seed": options.seed,
         "conventions": conventions(options),
         "command": command,
@@ -160,7 +160,7 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
     initial = find_initial_rows(facts.small_norms, facts.d)
     untrained = facts.small[initial.rows] if initial.is_certain else NO_ROWS
     damaged = set(facts.damaged.tolist()) - set(untrained.tolist())
-    is_given = measurement.options.damaged_below is not None
+    is_given = measurement.options.min_norm is not None
     short = None if is_given else find_short_rows(measurement.shared.norms)
     padding = {row for row in facts.zero.tolist() if facts.is_padding(row)}
     named = [

@@ -137,8 +137,8 @@ def measure_reference(
     # Flat all over, its extremes take many steps to find and say little.
     plain = replace(
         measurement.options,
-        isotropy_rows=None, asked=(), pairs=0, sphere=False, random=False, row_errors=False,
-        neighbors_of="sample",
+        isotropy_rows=None, show_neighbors=(), pairs=0, sphere=False, random=False,
+        row_errors=False, neighbors_of="sample",
     )  # fmt: skip
     if len(norms) * d > SINGLE_ENTRIES:
         plain = replace(plain, precision="float32")

@@ -43,7 +43,7 @@ FAMILY = "frequency"
 
 
 def absent(facts: Facts) -> str:
-    return "" if facts.options.asked else explain_absence(facts)
+    return "" if facts.options.show_neighbors else explain_absence(facts)
 
 
 def second(facts: Facts, reader: RowReader) -> list[Statistic]:
@@ -67,8 +67,12 @@ def rows_read(facts: Facts) -> IntArray:
 
 
 def find_asked_pairs(facts: Facts) -> tuple[IntArray, IntArray]:
-    row = map_tokens_to_rows(facts) if facts.options.asked else {}
-    pairs = [(row[token], row[other]) for token, others in facts.options.asked for other in others]
+    row = map_tokens_to_rows(facts) if facts.options.show_neighbors else {}
+    pairs = [
+        (row[token], row[other])
+        for token, others in facts.options.show_neighbors
+        for other in others
+    ]
     flat = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return flat[:, 0], flat[:, 1]
 
@@ -84,7 +88,7 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
     found = find_searched(shared)
     known = None if explain_absence(facts) else rank_by_frequency(facts)
     shown = choose_shown_rows(facts, known)
-    ranked = any(others for _, others in facts.options.asked)
+    ranked = any(others for _, others in facts.options.show_neighbors)
     closer = shared.find(CloserRows) if ranked else None
     if known is None:
         tables = [make_neighbor_table(facts, found, shown, None, k)]

@@ -79,9 +79,9 @@ def draw_class_queries(facts: Facts, known: Popularity) -> tuple[IntArray, IntAr
 
 def choose_shown_rows(facts: Facts, known: Popularity | None) -> IntArray:
     """Rows whose neighbors are listed: requested tokens, or a few of each class."""
-    if facts.options.asked:
+    if facts.options.show_neighbors:
         row = map_tokens_to_rows(facts)
-        return np.asarray([row[token] for token, _ in facts.options.asked], dtype=np.int64)
+        return np.asarray([row[token] for token, _ in facts.options.show_neighbors], dtype=np.int64)
     if known is None:
         return NO_ROWS
     rng = facts.generator("shown neighbors")

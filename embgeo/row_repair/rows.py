@@ -53,15 +53,15 @@ class RowSurvey:
         return root_mean_square(self.norms[self.healthy])
 
 
-def survey(matrix: Matrix, damaged_below: float | None, progress: Progress | None) -> RowSurvey:
+def survey(matrix: Matrix, min_norm: float | None, progress: Progress | None) -> RowSurvey:
     """Read all rows once.
 
-    Rows with a norm smaller than `damaged_below` are damaged; None: the gap between norms decides.
+    Rows with a norm smaller than `min_norm` are damaged; None: the gap between norms decides.
     """
     reader = RowReader(replace(matrix, output=None), progress=progress)
     found = Norms()
     reader.sift([found])
-    small, _ = found.find_small(damaged_below)
+    small, _ = found.find_small(min_norm)
     norms = np.full(matrix.n, np.nan)
     norms[found.index()] = found.values()
     norms[reader.census.zero] = 0.0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from embgeo.core.progress import Progress
 
 #: Options that only add tables.
-LISTS = ("asked",)
+LISTS = ("show_neighbors",)
 
 
 def check(

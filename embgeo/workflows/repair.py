@@ -86,7 +86,7 @@ def repair(
     tensor: str | None = None,
     output: str | None = None,
     max_download: str | None = None,
-    damaged_below: float | None = None,
+    min_norm: float | None = None,
     progress: Progress | None = None,
 ) -> Repair:
     """Give damaged rows of a model new values, in a copy.
@@ -115,7 +115,7 @@ def repair(
         Names of the matrix to repair, and of the output matrix.
     max_download : str, optional
         The most bytes of a remote model to fetch, as in ``"2GB"``.
-    damaged_below : float, optional
+    min_norm : float, optional
         Rows of a smaller norm are damaged; by default the gap between the norms decides.
     progress : Progress, optional
 
@@ -143,7 +143,7 @@ def repair(
         check_target(out, model)
     source = Source(model, tensor=tensor, output=output, hash_file=False)
     target = open_target(source)
-    made = repair_rows(target, rows, method, max_rows, damaged_below, progress)
+    made = repair_rows(target, rows, method, max_rows, min_norm, progress)
     if made is None:
         return Repair(None)
     record, edits = replace(made[0], source=place.given), made[1]
@@ -153,7 +153,7 @@ def repair(
     # Files of a cache are not linked: an edit of the copy would change them.
     record = write_repaired(target, out, record, edits, link=not is_remote(given))
     try:
-        compared = compare_models(model, out, source, damaged_below, progress) if diff else None
+        compared = compare_models(model, out, source, min_norm, progress) if diff else None
     except KeyboardInterrupt as stopped:
         cause = "interrupted while both models were compared; the repaired model is complete"
         way_out = f"compare them with: embgeo diff {given} {out} --sections {COMPARED}"
@@ -177,12 +177,12 @@ def repair_rows(
     rows: Any,
     method: str | None,
     max_rows: int,
-    damaged_below: float | None,
+    min_norm: float | None,
     progress: Progress | None,
 ) -> tuple[RepairRecord, Edits] | None:
     """The record of new rows and where to write them; None if there is nothing to replace."""
     matrix, projection = target.matrix, target.matrix.output
-    found = survey(matrix, damaged_below, progress)
+    found = survey(matrix, min_norm, progress)
     chosen = choose_rows(found, rows)
     if not len(chosen):
         return None
@@ -192,7 +192,7 @@ def repair_rows(
     refuse_if(len(chosen) > max_rows, str(target.model), cause, way_out)
     source = RowSource(
         found,
-        None if projection is None else survey(projection, damaged_below, progress),
+        None if projection is None else survey(projection, min_norm, progress),
         matrix.origin.tied,
         target.checkpoint.encoder,
         len(target.checkpoint.tokens or ()),
@@ -247,14 +247,14 @@ def write_repaired(
 
 
 def compare_models(
-    model: Path, out: Path, source: Source, damaged_below: float | None, progress: Progress | None
+    model: Path, out: Path, source: Source, min_norm: float | None, progress: Progress | None
 ) -> Comparison:
     from embgeo.workflows.compare import compare
 
     new = out / model.name if model.is_file() else out
     named = {name: value for name, value in source.collect_changes().items() if name != "hash_file"}
-    if damaged_below is not None:
-        named["damaged_below"] = damaged_below
+    if min_norm is not None:
+        named["min_norm"] = min_norm
     return compare(
         model,
         new,

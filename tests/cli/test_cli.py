@@ -208,8 +208,8 @@ def test_unreadable_encoding(here: Path, option: str) -> None:
         (("--popular-share", "1"), "--popular-share"),
         (("--pairs", "few"), "--pairs"),
         (("--isotropy-rows", "51"), "50 to sample"),
-        (("--rank-order", "--neighbors", "t1"), "no tokens"),
-        (("--tokens", "tokens.txt", "--rank-order", "--neighbors", "t50"), "t50"),
+        (("--rank-order", "--show-neighbors", "t1"), "no tokens"),
+        (("--tokens", "tokens.txt", "--rank-order", "--show-neighbors", "t50"), "t50"),
         (("--counts", "counts.tsv", "--rank-order"), "exclude each other"),
         (("--corpus", "tokens.txt"), "no labels"),
     ],
@@ -642,7 +642,7 @@ def test_a_checkpoint_in_place_of_an_analysis_is_refused_with_the_way_out(
     ("options", "said"),
     [
         (["--isotropy-runs", "3"], "--isotropy-rows"),
-        (["--neighbors", "a"], "--tokens"),
+        (["--show-neighbors", "a"], "--tokens"),
         (["--popular-share", "0.3"], "--counts"),
         (["--popular-share", "nan"], "share"),
         (["--pairs", "10", "--sections", "spectrum"], "add cosine"),
@@ -733,7 +733,7 @@ def test_neighbors_of_a_requested_token_are_printed() -> None:
     names = [f"t{row}" for row in range(len(W))]
     names[3] = "t3\x1b[31m"
     Path("names.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
-    given = ("--tokens", "names.txt", "--neighbors", "t0=t1", "--sections", "frequency")
+    given = ("--tokens", "names.txt", "--show-neighbors", "t0=t1", "--sections", "frequency")
     result = call("analyze", "matrix.npy", *given, "--no-reference")
     assert result.exit_code == 0, result.output
     unit = W / np.linalg.norm(W, axis=1, keepdims=True)
@@ -750,6 +750,6 @@ def test_neighbors_of_a_requested_token_are_printed() -> None:
 def test_unknown_tokens_bring_suggestions() -> None:
     names = [f"word{row}" for row in range(len(np.load("matrix.npy")))]
     Path("names.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
-    result = call("analyze", "matrix.npy", "--tokens", "names.txt", "--neighbors", "wrod1")
+    result = call("analyze", "matrix.npy", "--tokens", "names.txt", "--show-neighbors", "wrod1")
     assert result.exit_code == 2
     assert "no token is called 'wrod1'; did you mean 'word1'" in result.stderr

@@ -30,13 +30,24 @@ def test_text_is_read_as_commands_and_settings_write_it() -> None:
     assert Options(pairs="all").pairs is None  # type: ignore[arg-type]
     assert Options(pairs="50").pairs == 50  # type: ignore[arg-type]
     asked: Any = ("a", "b=c,d", "=", ("x", ("y",)))
-    assert Options(asked=asked).asked == (("a", ()), ("b", ("c", "d")), ("=", ()), ("x", ("y",)))
+    assert Options(show_neighbors=asked).show_neighbors == (
+        ("a", ()),
+        ("b", ("c", "d")),
+        ("=", ()),
+        ("x", ("y",)),
+    )
 
 
 def test_a_token_that_holds_the_sign_of_a_list_is_taken_as_it_stands() -> None:
     asked: Any = ("a=b", "c=d,e")
-    assert Options(asked=asked).for_tokens(["a=b", "c"]).asked == (("a=b", ()), ("c", ("d", "e")))
-    assert Options(asked=asked).for_tokens(None).asked == (("a", ("b",)), ("c", ("d", "e")))
+    assert Options(show_neighbors=asked).for_tokens(["a=b", "c"]).show_neighbors == (
+        ("a=b", ()),
+        ("c", ("d", "e")),
+    )
+    assert Options(show_neighbors=asked).for_tokens(None).show_neighbors == (
+        ("a", ("b",)),
+        ("c", ("d", "e")),
+    )
 
 
 @pytest.mark.parametrize("pairs", ["x", "-1", "1.5", "²", "9" * 5000])
@@ -47,8 +58,10 @@ def test_what_is_no_number_of_pairs_is_refused(pairs: Any) -> None:
 
 @pytest.mark.parametrize("asked", [("a", "b"), ("a",), ("a", (1,)), ("a", ("b",), "c"), 5])
 def test_what_is_no_token_with_tokens_is_refused(asked: Any) -> None:
-    with pytest.raises(BadOption, match=r"asked: type .* is not accepted; give a text such as"):
-        Options(asked=(asked,))
+    with pytest.raises(
+        BadOption, match=r"show_neighbors: type .* is not accepted; give a text such as"
+    ):
+        Options(show_neighbors=(asked,))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +69,7 @@ def test_what_is_no_token_with_tokens_is_refused(asked: Any) -> None:
     [
         ({"isotropy_runs": 3}, None, "isotropy_runs: says how often"),
         ({"pairs": 5}, ("tokens",), "pairs: is about the section cosine"),
-        ({"asked": ("a",)}, ("tokens",), "asked: is about the section frequency"),
+        ({"show_neighbors": ("a",)}, ("tokens",), "show_neighbors: is about the section frequency"),
         ({"neighbors_of": "all"}, ("cosine",), "neighbors_of: is about the section tokens"),
     ],
 )

@@ -256,8 +256,8 @@ def test_short_rows_that_are_too_many_are_named_and_kept() -> None:
     assert found.verdict.state == "mild"
     headline = "30 rows are shorter than all others by 11.4 decades. All rows together "
     assert found.verdict.headline.startswith(headline)
-    limit = found.verdict.findings[0].sentence.split("--damaged-below ")[1].split()[0]
+    limit = found.verdict.findings[0].sentence.split("--min-norm ")[1].split()[0]
     assert "widest gap" not in found.verdict.findings[0].sentence
     assert found.verdict.blame_lead == "Shortest"
-    again = embgeo.analyze(W, sections=FEW, reference=False, damaged_below=float(limit))
+    again = embgeo.analyze(W, sections=FEW, reference=False, min_norm=float(limit))
     assert again.verdict.headline.startswith("30 rows are damaged. ")

@@ -58,7 +58,9 @@ def whole(matrix: Matrix, options: Options, **wanted: Any) -> Analysis:
 def test_sixteen_parts_are_one_run(name: str, tmp_path: Path) -> None:
     matrix = replace(case(name).matrix, hidden=None)
     m = len(case(name).kept)
-    options = Options(isotropy_rows=max(2, m // 2), isotropy_runs=2, asked=ASKED, pairs=300)
+    options = Options(
+        isotropy_rows=max(2, m // 2), isotropy_runs=2, show_neighbors=ASKED, pairs=300
+    )
     expected = whole(matrix, options)
     wanted: dict[str, Any] = {"options": options}
     if expected.provenance["damaged"]["output"]:  # subspaces without these rows need a further pass
@@ -387,9 +389,9 @@ def test_a_token_with_an_equals_sign_is_asked_for() -> None:
     """A part cannot tell whether ``a=b`` is one token."""
     tokens = ("a", "a=b", "c", "b", *(f"t{i}" for i in range(36)))
     matrix = Matrix(gaussian(313, 40, 3), tokens=tokens)
-    options = Options(asked=(("a", ("b",)), ("c", ("b", "t1"))))
+    options = Options(show_neighbors=(("a", ("b",)), ("c", ("b", "t1"))))
     plan = make_plan(first_round(matrix, describe_part(matrix), options=options))
-    assert plan.setup.options.asked == (("a=b", ()), ("c", ("b", "t1")))
+    assert plan.setup.options.show_neighbors == (("a=b", ()), ("c", ("b", "t1")))
 
 
 def test_labels_for_the_whole_line_up(tmp_path: Path) -> None:

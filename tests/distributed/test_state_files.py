@@ -114,7 +114,7 @@ VALUES = (
         np.zeros((1, 0), np.float32),
         [(slice(0, 1), slice(0, 0), np.ones((1, 1), np.float32))],
     ),
-    Options(asked=(("a", ("b", "c")),), pairs=None),
+    Options(show_neighbors=(("a", ("b", "c")),), pairs=None),
     STAND_IN,
     Matrix(
         STAND_IN,

@@ -81,7 +81,7 @@ def test_healthy_rows_are_read_once():
     assert sum("damaged" in what for what in heard) == 1
 
 
-@pytest.mark.parametrize("options", [{}, {"damaged_below": 1e-3}])
+@pytest.mark.parametrize("options", [{}, {"min_norm": 1e-3}])
 @pytest.mark.slow
 def test_in_parts(tmp_path, options):
     """One part holds damaged rows only, and no part could see the gap by itself."""
@@ -120,15 +120,15 @@ def test_a_limit_replaces_the_gap():
     W = gaussian(302, 100, 4)
     norms = np.linalg.norm(W, axis=1)
     limit = float(np.sort(norms)[30])
-    found = analyze(W, damaged_below=limit, sections=["spectrum"])
+    found = analyze(W, min_norm=limit, sections=["spectrum"])
     np.testing.assert_array_equal(found.rows, np.flatnonzero(norms >= limit))
-    assert len(analyze(planted(), damaged_below=0, sections=["spectrum"]).rows) == 200
+    assert len(analyze(planted(), min_norm=0, sections=["spectrum"]).rows) == 200
 
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf"), "small"])
 def test_a_limit_is_a_norm(limit):
     with pytest.raises(BadOption, match="is not a norm"):
-        Options(damaged_below=limit)
+        Options(min_norm=limit)
 
 
 def test_a_note_for_each_reason():
@@ -142,4 +142,4 @@ def test_a_note_for_each_reason():
 
 def test_all_rows_below_the_limit():
     with pytest.raises(EmbgeoError, match="none of 200 rows can be analyzed"):
-        analyze(planted(), damaged_below=1e9)
+        analyze(planted(), min_norm=1e9)

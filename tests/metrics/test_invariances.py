@@ -248,7 +248,7 @@ def as_bytes(found):
 
 
 def test_equal_runs_are_equal_byte_for_byte():
-    options = {"sphere": True, "pairs": 500, "isotropy_rows": 30, "asked": ASKED}
+    options = {"sphere": True, "pairs": 500, "isotropy_rows": 30, "show_neighbors": ASKED}
     base = matrix(cone())
     once, again = analyze_matrix(base, **options), analyze_matrix(base, **options)
     assert as_bytes(once) == as_bytes(again)
@@ -368,7 +368,9 @@ def test_a_duplicate_is_a_neighbor_and_not_the_token_itself():
     W[9] = W[4]
     tokens = tuple(f"t{i}" for i in range(len(W)))
     found = analyze_matrix(
-        matrix(W, tokens=tokens), sections=("frequency",), asked=(("t4", ("t9",)), ("t9", ()))
+        matrix(W, tokens=tokens),
+        sections=("frequency",),
+        show_neighbors=(("t4", ("t9",)), ("t9", ())),
     )
     first = {row[0]: row[3] for row in found["frequency.neighbors"].rows}
     assert first == {"t4": "t9", "t9": "t4"}
@@ -378,7 +380,7 @@ def test_a_duplicate_is_a_neighbor_and_not_the_token_itself():
 def test_asked_neighbors_are_the_same_without_frequencies():
     W = cone()
     tokens = tuple(f"t{i}" for i in range(len(W)))
-    asked = {"sections": ("frequency",), "asked": (("t4", ("t9",)), ("t0", ()))}
+    asked = {"sections": ("frequency",), "show_neighbors": (("t4", ("t9",)), ("t0", ()))}
     known = analyze_matrix(matrix(W, tokens=tokens), **asked)
     found = analyze_matrix(Matrix(W, tokens=tokens), **asked)
     near = found["frequency.neighbors"]

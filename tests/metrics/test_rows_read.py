@@ -60,7 +60,7 @@ def check(matrix: Matrix, options: Options) -> int:
 def test_every_row_that_is_read_was_said(name: str) -> None:
     m = len(case(name).kept)
     options = Options(
-        isotropy_rows=max(2, m // 3), isotropy_runs=2, asked=ASKED, sphere=False, pairs=50
+        isotropy_rows=max(2, m // 3), isotropy_runs=2, show_neighbors=ASKED, sphere=False, pairs=50
     )
     assert check(replace(case(name).matrix, hidden=None), options)
 

@@ -21,7 +21,7 @@ from tests.support.matrices import gaussian, rng
 
 #: Shapes of hidden states that small matrices are given.
 HIDDEN = ("none", "one", "few", "equal", "zero", "broken")
-EVERYTHING = Options(sphere=True, isotropy_rows=1, isotropy_runs=2, asked=(("t0", ()),))
+EVERYTHING = Options(sphere=True, isotropy_rows=1, isotropy_runs=2, show_neighbors=(("t0", ()),))
 
 
 def matrix(W, counts=True, **parts):
@@ -384,7 +384,7 @@ def test_more_sampled_rows_than_there_are():
 @pytest.mark.parametrize("asked", [(("t99", ()),), (("t1", ("t99",)),)])
 def test_neighbors_of_an_unknown_token(asked):
     with pytest.raises(BadOption, match="no token is called 't99'"):
-        analyze(matrix(gaussian()), options=Options(asked=asked))
+        analyze(matrix(gaussian()), options=Options(show_neighbors=asked))
 
 
 def test_sphere_only_on_demand_above_its_limit(monkeypatch):

@@ -219,7 +219,9 @@ def full_analysis() -> embgeo.Analysis:
         tied_as_configured=True,
         hidden=Matrix(rng.standard_normal((40, 6)) + 2.0, origin=Origin(path="states.npy")),
     )
-    options = Options(isotropy_rows=20, isotropy_runs=2, asked=(("token 1", ("token 2",)),))
+    options = Options(
+        isotropy_rows=20, isotropy_runs=2, show_neighbors=(("token 1", ("token 2",)),)
+    )
     return embgeo.analyze(matrix, options=options)
 
 

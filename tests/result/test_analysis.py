@@ -43,7 +43,7 @@ def hostile_analysis(**options):
         ),
         sphere=True,
         isotropy_rows=30,
-        asked=(("line\nbreak", ("\ud800 alone", "nul\0")), ("\ud800 alone", ())),
+        show_neighbors=(("line\nbreak", ("\ud800 alone", "nul\0")), ("\ud800 alone", ())),
         **options,
     )
 
@@ -341,7 +341,7 @@ def test_notes_are_for_people():
         "non-finite": 2,
     }
     assert (found.provenance["n"], found.provenance["kept"]) == (69, 63)
-    assert found.provenance["options"]["asked"] == [[a, list(b)] for a, b in ASKED]
+    assert found.provenance["options"]["show_neighbors"] == [[a, list(b)] for a, b in ASKED]
     assert {2, 7, 30, 40, 67, 68}.isdisjoint(found.rows.tolist())
     assert found.tokens == tuple(case("dirty").matrix.tokens[row] for row in found.rows)
 

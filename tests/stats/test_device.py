@@ -81,7 +81,12 @@ def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
     m = len(case(name).kept)
     with least_rows(monkeypatch, 1):
         found = measured(
-            case(name).matrix, WIDE, sphere=True, isotropy_rows=m, isotropy_runs=2, asked=ASKED
+            case(name).matrix,
+            WIDE,
+            sphere=True,
+            isotropy_rows=m,
+            isotropy_runs=2,
+            show_neighbors=ASKED,
         )
     assert not list(differing(found, analysis(name), case(name).matrix))
     assert found.provenance["device"] == WIDE
@@ -99,7 +104,7 @@ def test_also_of_entries_in_float32(name, device):
     c = case(name)
     with np.errstate(invalid="ignore"):
         matrix = replace(c.matrix, data=c.matrix.data.astype(np.float32))
-    expected, found = (measured(matrix, d, asked=ASKED) for d in ("cpu", device))
+    expected, found = (measured(matrix, d, show_neighbors=ASKED) for d in ("cpu", device))
     assert not list(differing(found, expected, matrix))
 
 

@@ -171,5 +171,5 @@ def analysis(name: str, block_rows: int = 1000) -> Analysis:
         sphere=True,
         isotropy_rows=m,
         isotropy_runs=2,
-        asked=ASKED,
+        show_neighbors=ASKED,
     )

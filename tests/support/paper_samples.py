@@ -16,8 +16,8 @@ from tests.support.sample_analysis import sample
 
 
 def add_neighbors(analysis: Analysis, *words: tuple[str, Sequence[str]]) -> Analysis:
-    """The analysis as if these words had been asked for with --neighbors."""
-    options = {"asked": [[word, list(others)] for word, others in words]}
+    """The analysis as if these words had been asked for with --show-neighbors."""
+    options = {"show_neighbors": [[word, list(others)] for word, others in words]}
     return replace(analysis, provenance={**analysis.provenance, "options": options})
 
 

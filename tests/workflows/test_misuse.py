@@ -51,8 +51,8 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             "sections: type int is not accepted; give a text",
         ),
         (
-            lambda _: embgeo.analyze(W, asked=[5]),
-            "asked: type int is not accepted; give a text such",
+            lambda _: embgeo.analyze(W, show_neighbors=[5]),
+            "show_neighbors: type int is not accepted; give a text such",
         ),
         (
             lambda _: embgeo.analyze(W, resources=5),
@@ -124,7 +124,7 @@ def test_a_matrix_with_its_tokens_is_one_line() -> None:
 
 
 def test_one_token_may_be_asked_for_without_a_list() -> None:
-    assert embgeo.Options(asked="to=a,b").asked == (("to", ("a", "b")),)  # type: ignore[arg-type]
+    assert embgeo.Options(show_neighbors="to=a,b").show_neighbors == (("to", ("a", "b")),)  # type: ignore[arg-type]
 
 
 def test_results_are_iterated_by_name(

@@ -156,7 +156,7 @@ def test_the_comparison_takes_the_limit_of_damaged_norms(model: Path, tmp_path: 
     plain = embgeo.repair(model, dry_run=True).record
     norms = np.sort(embgeo.analyze(model, sections=["tokens"]).columns[0].values)
     limit = float(norms[:2].mean())  # one row more than the gap between the norms gives
-    done = embgeo.repair(model, tmp_path / "new", damaged_below=limit)
+    done = embgeo.repair(model, tmp_path / "new", min_norm=limit)
     damaged = done.comparison["tokens.damaged_rows"]
     assert len(done.record.rows) == len(plain.rows) + 1
     assert (damaged.baseline, damaged.value) == (len(done.record.rows), 0)

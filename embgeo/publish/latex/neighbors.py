@@ -20,9 +20,9 @@ ACROSS = 4
 
 
 def list_asked(analysis: Analysis) -> list[str]:
-    """The words that --neighbors named."""
+    """The words that --show-neighbors named."""
     options = analysis.provenance.get("options")
-    found = options.get("asked") if isinstance(options, dict) else None
+    found = options.get("show_neighbors") if isinstance(options, dict) else None
     return [str(token) for token, _ in found] if found else []
 
 
@@ -32,7 +32,9 @@ def table(analysis: Analysis, name: str) -> Table | None:
 
 def missing(analysis: Analysis) -> str:
     if not list_asked(analysis) or table(analysis, NEIGHBORS) is None:
-        return "its analysis lists no neighbors of given words; analyze with --neighbors WORD=A,B"
+        return (
+            "its analysis lists no neighbors of given words; analyze with --show-neighbors WORD=A,B"
+        )
     return ""
 
 

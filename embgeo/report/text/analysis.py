@@ -26,7 +26,7 @@ def render(analysis: Analysis) -> Iterator[str]:
     width = max((len(title) for title, *_ in shown), default=0)
     for title, value, reference in shown:
         yield f"  {title:<{width}}  {value}" + (f"  ({reference})" if reference else "")
-    if p["options"].get("asked"):
+    if p["options"].get("show_neighbors"):
         yield from describe_neighbors(analysis)
     for family in ("frequency", "subspace"):
         if family in analysis.absent:

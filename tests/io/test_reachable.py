@@ -35,7 +35,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_unreachable_tokens_are_found(model):
-    matrix = embgeo.load(model, round_trip=True)
+    matrix = embgeo.load(model, check_reachable=True)
     assert matrix.unreachable == (1, 4)
     found = embgeo.analyze(matrix, sections=["tokens"], reference=False)
     assert found["tokens.unreachable_rows"] == 2
@@ -44,7 +44,7 @@ def test_unreachable_tokens_are_found(model):
 
 @pytest.mark.usefixtures("workers_here")
 def test_rows_of_a_cut(model):
-    assert embgeo.load(model, rows="3:8", round_trip=True).unreachable == (1,)
+    assert embgeo.load(model, rows="3:8", check_reachable=True).unreachable == (1,)
 
 
 def test_nobody_asked(model):
@@ -71,7 +71,7 @@ def test_the_reason_is_said(model, damage, tmp_path, monkeypatch):
     else:
         monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
         reason = "needs pip install"
-    matrix = embgeo.load(folder, round_trip=True)
+    matrix = embgeo.load(folder, check_reachable=True)
     monkeypatch.undo()
     found = embgeo.analyze(matrix, sections=["tokens"], reference=False)
     assert reason in found["tokens.unreachable_rows"].undefined
