@@ -44,8 +44,8 @@ def train(
         str | None,
         typer.Option(
             help="Settings: tiny-cpu (by default), overfit-cpu, tiny-llama-cpu, ptb-inan, wt2-fast "
-            "or wt2-paper; to classify documents, trec-cpu, 20ng-cpu or imdb-cpu; images, "
-            "digits-cpu; for word vectors, skipgram-cpu."
+            "or wt2-paper; to classify documents, trec-cpu, 20ng-cpu or imdb-cpu; for word "
+            "vectors, skipgram-cpu."
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML settings; override the preset.")] = None,
@@ -55,10 +55,6 @@ def train(
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Number of seeds for each method: 0, 1, ….")
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Fit epochs to this time for everything: 5m, 90s, 2h."),
     ] = None,
     experiment: Annotated[
         str | None,
@@ -98,7 +94,7 @@ def train(
         bool, typer.Option("--resume", help="Resume the runs of the folder.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be trained, and how long it takes.")
+        bool, typer.Option("--dry-run", help="Show what would be trained, and write nothing.")
     ] = False,
     open_: Open = False,
     json_: Json = False,
@@ -116,7 +112,7 @@ def train(
     arguments: dict[str, Any] = {"data": data, "settings": set_ or (), "seeds": seeds}
     arguments |= {"device": device, "out": out, "resume": resume, "command": command_line()}
     of_studies: dict[str, Any] = {"compare": compare, "preset": preset, "config": config}
-    of_studies |= {"budget": budget, "tune": tune, "start": from_, "plugins": plugin}
+    of_studies |= {"tune": tune, "start": from_, "plugins": plugin}
     if experiment is not None:
         way_out = f"leave it out; {argument('settings')} changes settings of the experiment"
         for name, value in of_studies.items():
@@ -126,8 +122,7 @@ def train(
     elif dry_run:
         from embgeo.report.text.study import render_plan
 
-        with monitor_runs(quiet) as monitor:
-            task, plan = workflow.plan_training(**arguments, **of_studies, monitor=monitor)
+        task, plan = workflow.plan_training(**arguments, **of_studies)
         if json_:
             print_json(plan)
         else:

@@ -184,8 +184,6 @@ class TrainingSettings:
         Time between two saves of the state; the end of an epoch is always one.
     save_steps : int, optional
         Steps between two saves.
-    budget : float, optional
-        Seconds for all runs of the comparison, to which `epochs` was fitted.
     tensorboard : bool
         Whether the numbers of ``metrics.jsonl`` are also written for TensorBoard.
     start : str, optional
@@ -211,7 +209,6 @@ class TrainingSettings:
     log_updates: bool | None = None
     save_seconds: float = checked(120.0, nonnegative)
     save_steps: int | None = checked(None, whole)
-    budget: float | None = None
     tensorboard: bool = False
     start: str | None = None
 

@@ -45,7 +45,6 @@ PRESETS = (
     "multi30k-cpu",
     "tatoeba-cpu",
     "skipgram-cpu",
-    "digits-cpu",
     "tiny-llama-cpu",
     "ptb-inan",
     "wt2-fast",
@@ -56,7 +55,6 @@ PRESETS = (
     "iwslt14",
     "wmt14-base",
     "skipgram-enwik9",
-    "mnist",
     "wt103-llama",
 )
 
@@ -113,11 +111,6 @@ class StudySettings:
         """The settings of one run of the comparison."""
         own = {method: self.method[method]} if method in self.method else {}
         return replace(self, compare=(method,), seeds=(seed,), method=own, tune=TuneSettings())
-
-    @property
-    def runs_per_method(self) -> int:
-        """Runs per method: one per seed, and one for each further learning rate that is tried."""
-        return len(self.seeds) + max(0, len(self.tune.lr) - 1)
 
     def tables(self) -> dict[str, Any]:
         """Tables of plain values for TOML, without unset ones."""

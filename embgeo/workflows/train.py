@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import Diverged, EmbgeoError
-from embgeo.core.number_text import format_duration
 from embgeo.core.values import format_number
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import (
@@ -25,9 +24,7 @@ from embgeo.workflows.train_task import (
 )
 
 if TYPE_CHECKING:
-    from embgeo.training.loop.planning import RunBudget
     from embgeo.training.loop.session import Measure
-    from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.study.training import Training
 
@@ -73,7 +70,6 @@ def train(
     config: Path | str | None = None,
     settings: Mapping[str, Any] | Sequence[str] = (),
     seeds: int | None = None,
-    budget: float | str | None = None,
     device: str | None = None,
     tune: Sequence[float] | str | None = None,
     start: Path | str | None = None,
@@ -105,8 +101,6 @@ def train(
         Single settings, which override both: ``{"training.epochs": 3, "model": {"d": 64}}``.
     seeds : int, optional
         Train each method with the seeds 0 … `seeds` − 1.
-    budget : float or str, optional
-        Time for all runs together, in seconds or as "5m"; the number of epochs is fitted to it.
     device : str, optional
         "cpu", "cuda", "mps" or "auto".
     tune : sequence of float or str, optional
@@ -147,9 +141,9 @@ def train(
     Examples
     --------
     >>> import embgeo
-    >>> found = embgeo.train("wiki.txt", compare=["mle", "cosreg"], budget="5m")  # doctest: +SKIP
+    >>> found = embgeo.train("wiki.txt", compare=["mle", "cosreg"], seeds=3)  # doctest: +SKIP
     >>> found.study.values("cosreg", "cosine.mean")  # doctest: +SKIP
-    {0: 0.0052}
+    {0: 0.0052, 1: 0.0049, 2: 0.0051}
     """
     request = TrainRequest(
         data,
@@ -158,7 +152,6 @@ def train(
         config=config,
         settings=settings,
         seeds=seeds,
-        budget=budget,
         device=device,
         tune=tune,
         start=start,
@@ -177,13 +170,11 @@ def plan_training(
     data: Path | str | None = None,
     *,
     command: str = "",
-    monitor: RunMonitor | None = None,
     **arguments: Any,
 ) -> tuple[StudyTask, dict[str, Any]]:
-    """What :func:`train` would do with these arguments, and how long it would take.
+    """What :func:`train` would do with these arguments; nothing is written.
 
-    Nothing is written. The `monitor` receives the time of each method as soon as it is known. The
-    plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes and seconds.
+    The plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes and steps.
     """
     request = TrainRequest(data, **arguments)
     require_torch()
@@ -191,45 +182,22 @@ def plan_training(
 
     with naming_plugins(request.plugins):
         task = prepare(request, command)
-        return task, plan_task(task, monitor or RunMonitor())
+        return task, plan_task(task)
 
 
-def plan_task(task: StudyTask, monitor: RunMonitor) -> dict[str, Any]:
-    from embgeo.training.loop.planning import plan_runs, settle
+def plan_task(task: StudyTask) -> dict[str, Any]:
+    from embgeo.training.loop.check import plan_runs
     from embgeo.training.loop.run import describe_dataset
-    from embgeo.workflows.train_study import geometry_measure
 
-    measure = geometry_measure(task.dataset.vocabulary.counts)
-    settings = settle(task.settings, task.dataset, task.folder, measure)
-    monitor.expect(len(settings.compare))
-    monitor.begin(0)
-
-    def report(found: Sequence[RunBudget]) -> None:
-        monitor.done(len(found))
-        monitor.say(describe_estimate(settings, found))
-
-    budgets = plan_runs(settings, task.dataset, measure, report)
-    methods = [{**asdict(budget), "seconds": budget.seconds(settings)} for budget in budgets]
+    settings = task.settings
     return {
         "corpus": describe_dataset(task.dataset),
         "model": settings.tables()["model"],
         "epochs": settings.training.epochs,
         "seeds": list(settings.seeds),
-        "methods": methods,
+        "methods": [asdict(plan) for plan in plan_runs(settings, task.dataset)],
         "rates": list(settings.tune.lr),
-        "seconds": settings.runs_per_method * sum(each["seconds"] for each in methods),
     }
-
-
-def describe_estimate(settings: StudySettings, budgets: Sequence[RunBudget]) -> str:
-    """The time of the last method, and an estimate for all from the methods so far."""
-    times = [each.seconds(settings) for each in budgets]
-    methods = len(settings.compare)
-    total = settings.runs_per_method * methods * sum(times) / len(times)
-    return (
-        f"{len(times)}/{methods}  {budgets[-1].method}: {format_duration(times[-1])} a run; about "
-        f"{format_duration(total)} in all"
-    )
 
 
 def require_torch() -> None:
@@ -243,7 +211,6 @@ def require_torch() -> None:
 
 def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> TrainedStudy | None:
     """Train all runs of a task, then write the study with its report."""
-    from embgeo.training.loop.planning import settle
     from embgeo.training.loop.process import join_processes
     from embgeo.training.loop.run import write_study_settings
     from embgeo.workflows.train_study import geometry_measure, write_study
@@ -254,8 +221,6 @@ def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> Traine
         world = stack.enter_context(join_processes(task.settings.training.device))
         if world.leads:
             check_runs_folder(task.folder, resume=resume)
-        settings = settle(task.settings, task.dataset, task.folder, measure)
-        task = replace(task, settings=settings)
         monitor = monitor if world.leads else RunMonitor()
         task = replace(task, tuned=read_tuned(task))
         if world.leads:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 USUAL_PRESET = "tiny-cpu"
 
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
@@ -35,7 +34,6 @@ class TrainRequest:
     config: Path | str | None = None
     settings: Mapping[str, Any] | Sequence[str] = ()
     seeds: int | None = None
-    budget: float | str | None = None
     device: str | None = None
     tune: Sequence[float] | str | None = None
     start: Path | str | None = None
@@ -70,7 +68,7 @@ class TrainRequest:
 
     def changes(self) -> dict[str, Any]:
         """The changes of the settings by arguments, as tables."""
-        compare, budget = self.compare, self.budget
+        compare = self.compare
         if isinstance(compare, str):
             compare = [name.strip() for name in compare.split(",") if name.strip()]
         changed = as_tables(self.settings)
@@ -81,7 +79,6 @@ class TrainRequest:
             (["training", "device"], self.device),
             (["tune", "lr"], parse_rates(self.tune)),
             (["training", "start"], None if self.start is None else str(self.start)),
-            (["training", "budget"], parse_seconds(budget) if isinstance(budget, str) else budget),
         ):
             if value is not None:
                 put(changed, keys, value)
@@ -179,15 +176,6 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
     return key.split("."), parsed["x"] if list(parsed) == ["x"] else value.strip()
 
 
-def parse_seconds(text: str) -> float:
-    """``5m`` as 300."""
-    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([smh])", text.strip().lower())
-    if found is None or not float(found[1]) > 0:
-        way_out = "write it as in 5m, 90s or 2h"
-        raise BadOption(f"{text!r} is not a time", where=argument("budget"), way_out=way_out)
-    return float(found[1]) * _SECONDS[found[2]]
-
-
 def parse_rates(tune: Sequence[float] | str | None) -> list[float] | None:
     """``lr=1e-3,3e-3`` as numbers.
 
@@ -239,7 +227,7 @@ class StudyTask:
 
 def prepare(request: TrainRequest, command: str) -> StudyTask:
     """Read settings and text, and check them as far as possible before training."""
-    from embgeo.training.loop.rehearsal import rehearse
+    from embgeo.training.loop.check import check_study
     from embgeo.training.methods.definitions import add_controls
     from embgeo.training.resolve import resolve
     from embgeo.training.tasks import make_task
@@ -255,7 +243,7 @@ def prepare(request: TrainRequest, command: str) -> StudyTask:
     cause = "the text of the runs is not there, seen from the current folder"
     refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
     dataset = make_task(settings).load(settings)
-    rehearse(settings, dataset)
+    check_study(settings, dataset)
     plugins = request.plugins or ()
     return StudyTask(settings, dataset, request.folder(path), command, plugins=plugins)
 

@@ -14,7 +14,6 @@ torch = pytest.importorskip("torch")
 
 from benchmarks import (  # noqa: E402
     campaign,
-    cnn_step,
     llama_step,
     mixture_step,
     rcnn_step,
@@ -114,22 +113,6 @@ def test_the_rcnn_is_that_of_plain_torch_and_another_one_is_noticed(
     monkeypatch.setattr(rcnn_step.Peer, "walk", lambda _, cell, start, x, *rest: x)  # noqa: ARG005
     with pytest.raises(SystemExit, match="of ours and of the peer are"):
         rcnn_step.check(rcnn_step.SIZES["tiny"], "cpu")
-
-
-def test_the_cnn_is_that_of_plain_torch_and_another_one_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cnn_step.check(cnn_step.SIZES["tiny"], "cpu")
-    forward = torch.nn.Sequential.forward
-    monkeypatch.setattr(cnn_step.Peer, "forward", lambda self, x: 1.01 * forward(self, x))
-    with pytest.raises(SystemExit, match="of ours and of the peer are"):
-        cnn_step.check(cnn_step.SIZES["tiny"], "cpu")
-
-
-def test_images_a_second(shown: Any) -> None:
-    lines = shown(cnn_step, cnn_step.SIZES["tiny"]).splitlines()
-    names = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
-    assert names[2:] == [cnn_step.PEER, "cnn"]
 
 
 def test_another_model_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from embgeo.report.study_headline import claims_line, headlines
 from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study
-from embgeo.training.study.document_outcomes import list_quantities
+from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.run_result import (
     MOST_POINTS,
@@ -180,7 +180,7 @@ def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
     training = replace(
         training,
         runs=runs,
-        quantities=list_quantities("lines"),
+        quantities=DOCUMENT_QUANTITIES,
         provenance={**training.provenance, "corpus": corpus},
     )
     names = [head.name for head in heads(training)]

@@ -19,7 +19,7 @@ from embgeo.training.study.deciding import (
     put_first,
     quality_name,
 )
-from embgeo.training.study.document_outcomes import list_quantities
+from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
 from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
 from embgeo.training.study.spread import in_percent, paired, percent_text, signed, spread, student
@@ -29,7 +29,7 @@ from embgeo.training.study.word_similarity import QUANTITIES as SIMILARITY_QUANT
 from tests.support.documents import ROOT
 from tests.support.sample_runs import run
 
-OF_TASKS = (*list_quantities("documents"), *TRANSLATION_QUANTITIES, *SIMILARITY_QUANTITIES)
+OF_TASKS = (*DOCUMENT_QUANTITIES, *TRANSLATION_QUANTITIES, *SIMILARITY_QUANTITIES)
 LOWER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower")
 HIGHER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "higher")
 RATIO = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower", relative=True, factor=1.2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,10 @@ import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.training.data.document_batches import DocumentBatches
 from embgeo.training.data.documents import list_texts
-from embgeo.training.data.images import load_images
 from embgeo.training.data.labeled_corpus import LabeledDocuments, cut_fold, split_tokens
 from embgeo.training.data.labeled_texts import find_splits, read_labeled
-from embgeo.training.loop.planning import plan_runs
+from embgeo.training.loop.check import check_study
 from embgeo.training.loop.process import World
-from embgeo.training.loop.rehearsal import rehearse
 from embgeo.training.loop.run import train_run
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.resolve import resolve
@@ -262,14 +259,12 @@ class Bags(ClassificationTask):
     MODELS = (Bag,)
 
 
-def test_a_classifier_of_ones_own_is_planned(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_classifier_of_ones_own_is_checked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTRY.added, "bags", Bags)
     tables = settings(place).tables() | {"task": {"name": "bags"}, "model": {"name": "bag"}}
     config = resolve(from_tables(tables))
     dataset = make_task(config).load(config)
-    rehearse(config, dataset)
-    (plan,) = plan_runs(config, dataset)
-    assert plan.memory > 0
+    check_study(config, dataset)
 
 
 TWO = """
@@ -336,7 +331,7 @@ def test_a_test_part_alone_and_bad_settings_are_refused(place: Path, tmp_path: P
         assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("find", [find_splits, list_texts, partial(load_images, fold=0)])
+@pytest.mark.parametrize("find", [find_splits, list_texts])
 def test_a_name_that_is_too_long_is_one_line(find: Callable[[Path], Any], tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match="cannot be read") as error:
         find(tmp_path / ("x" * 300))

@@ -28,7 +28,7 @@ from embgeo.workflows import train_study
 from embgeo.workflows.train import train
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_study import MEASURED, geometry_measure
-from embgeo.workflows.train_task import TrainRequest, as_tables, parse_assignment, parse_seconds
+from embgeo.workflows.train_task import TrainRequest, as_tables, parse_assignment
 
 ROOT = Path(__file__).parents[2]
 #: Three words in four are of a few popular ones.
@@ -224,29 +224,6 @@ def test_a_dry_run_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("here")
-def test_a_budget_is_fitted_once_for_all_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    planning = pytest.importorskip("embgeo.training.loop.planning")
-    asked = []
-
-    def fitted(config: Any, _corpus: Any, wanted: float, _measure: Any) -> Any:
-        asked.append(wanted)
-        return config.updated({"training": {"steps": 3, "budget": wanted}})
-
-    monkeypatch.setattr(planning, "fit_epochs", fitted)
-    out = str(tmp_path / "quick")
-    given = ["train", "--data", "words.txt", "--compare", "mle,cosreg", *TINY, "--budget", "2m"]
-    assert run([*given, "-o", out, "-q"]) == 0
-    assert run(["train", "--resume", "-o", out, "-q"]) == 0
-    assert run(["train", "--resume", "-o", out, "--compare", "frage", "-q"]) == 0
-    assert asked == [120.0]
-    assert len(load_training(tmp_path / "quick").runs) == 3
-    assert {each.steps for each in load_training(tmp_path / "quick").runs} == {3}
-
-
-@pytest.mark.slow
 def test_methods_are_added_to_a_folder(here: Path, tmp_path: Path) -> None:
     out = tmp_path / "words.runs"
     shutil.copytree(here / "words.runs", out)
@@ -394,7 +371,6 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--data", "words.txt", "--preset", "nothing"], "unknown preset 'nothing'"),
         (["--data", "words.txt", "--set", "training.steps"], "is not a setting"),
         (["--data", "words.txt", "--set", "training.epoch=1"], "did you mean epochs?"),
-        (["--data", "words.txt", "--budget", "soon"], "'soon' is not a time"),
         (["--data", "words.txt", "--config", "missing.toml"], "missing.toml"),
         (["--data", "words.txt", "-o", "new", "--set", "model.d=x"], "d is 'x'"),
         (["--data", "words.txt", "-o", "new", "--set", "method.sc-exp.tail_ratio=5"], "tail_ratio"),
@@ -491,10 +467,6 @@ def test_settings_of_a_program_are_tables_or_dotted_names() -> None:
     assert as_tables(given) == tables
     assert TrainRequest(settings=given).resolve().seeds == (1,)
     assert as_tables(["training.steps=3", "model.d=8", "model.name=vd-lstm", "seeds=[1]"]) == tables
-
-
-def test_times() -> None:
-    assert [parse_seconds(text) for text in ("90s", "5m", "1.5 h")] == [90.0, 300.0, 5400.0]
 
 
 def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.training.checks import list_defaults  # noqa: E402
-from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
+from embgeo.training.loop.check import check_study  # noqa: E402
 from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
     PRESETS,
@@ -65,7 +65,7 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 )
 def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(BadOption) as error:
-        rehearse(resolve(settings().updated(changes)), corpus())
+        check_study(resolve(settings().updated(changes)), corpus())
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -346,17 +346,6 @@ def list_pairs(batch: PairBatch) -> list[tuple[int, ...]]:
     ]
 
 
-def test_evaluation_is_timed_on_a_part(place: Path) -> None:
-    pytest.importorskip("sacrebleu")
-    config = resolve(settings(place, evaluation={"batch": 4}))
-    task = make_task(config)
-    dataset = task.load(config)
-    small, valid, whole = task.evaluator(config, dataset, CPU).sample()
-    assert (len(small.dataset.valid), len(small.dataset.test)) == (4, 4)
-    assert (valid, whole) == (10 / 4, (10 + 10) / 8)
-    assert small.dataset.valid.texts == dataset.valid.texts[:4]
-
-
 def test_pieces_are_joined_to_the_text_that_they_are_of() -> None:
     texts = ["Ein Mann, der “a-b” (c) sagt.", "Ein Hund läuft."]
     pieces = BytePairs(texts, 60)

@@ -99,11 +99,6 @@ def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, monkeypatch: Any) ->
         tuned(task_of(tmp_path / "all", [1.0, 2.0]))
 
 
-def test_runs_are_counted_with_those_that_are_tried() -> None:
-    assert settings(seeds=[0, 1]).runs_per_method == 2
-    assert settings(seeds=[0, 1], tune={"lr": RATES}).runs_per_method == 3
-
-
 def test_rates_are_in_the_settings_of_the_study_alone() -> None:
     config = resolve(settings(tune={"lr": RATES}))
     assert parse_settings(config.text(), "test") == config

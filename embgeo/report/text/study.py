@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.number_text import format_duration
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.report.study_tables import MATRICES, name_unit
@@ -92,7 +91,7 @@ def describe_checks(training: Training) -> str:
 
 
 def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
-    """The planned runs, and how long they take."""
+    """The planned runs."""
     corpus = plan["corpus"]
     sizes = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
     methods, seeds = len(plan["methods"]), len(plan["seeds"])
@@ -103,18 +102,9 @@ def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
         f"{corpus['name']}: {corpus['rows']:,} rows; {name_unit(corpus)}: {sizes}",
         f"{plan['model']['name']}, {runs}, into {folder}",
     ]
-    rows = [["", "parameters", "memory", "steps", "ms a step", "a run"]]
+    rows = [["", "parameters", "steps"]]
     for each in plan["methods"]:
-        rows.append(
-            [
-                each["method"],
-                f"{each['parameters']:,}",
-                f"{each['memory'] / 1e6:,.0f} MB",
-                f"{each['steps']:,}",
-                format_number(1000.0 * each["seconds_per_step"], 3),
-                format_duration(each["seconds"]),
-            ]
-        )
+        rows.append([each["method"], f"{each['parameters']:,}", f"{each['steps']:,}"])
     lines += align(rows)
-    lines.append(f"about {format_duration(plan['seconds'])} in all; nothing was written")
+    lines.append("nothing was written")
     return lines

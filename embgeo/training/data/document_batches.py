@@ -43,7 +43,7 @@ class DocumentBatch(NamedTuple):
 class DocumentBatches(DrawnBatches):
     """Shuffled documents; an epoch ends with its last whole batch.
 
-    `batch`: documents of a step, over all processes. `unit`: what errors call the documents.
+    `batch`: documents of a step, over all processes.
     """
 
     def __init__(
@@ -54,16 +54,15 @@ class DocumentBatches(DrawnBatches):
         seed: int,
         world: World,
         device: torch.device,
-        unit: str = "documents",
     ) -> None:
         if batch > len(documents):
             raise BadOption(
-                f"a batch of {batch:,} {unit} is larger than the training split, which has "
+                f"a batch of {batch:,} documents is larger than the training split, which has "
                 f"{len(documents):,}",
                 way_out="make batch of [training] smaller",
             )
         self.documents, self.batch, self.seed = documents, batch, seed
-        self.own, self.device = split_batch(batch, unit, world), device
+        self.own, self.device = split_batch(batch, "documents", world), device
         super().__init__(len(documents) // batch)
 
     def draw_order(self) -> None:

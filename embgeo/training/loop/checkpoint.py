@@ -80,7 +80,7 @@ _PLAIN = (bool, int, float, str, bytes, NoneType)
 FREE = {
     "data": ("path",),
     "task": ("wordsim",),
-    "training": ("device", "save_seconds", "save_steps", "tensorboard", "budget"),
+    "training": ("device", "save_seconds", "save_steps", "tensorboard"),
 }
 
 

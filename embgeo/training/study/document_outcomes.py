@@ -67,33 +67,32 @@ DOCUMENT_OUTCOMES = RecordFormat(
 )
 
 
-def list_quantities(units: str) -> tuple[Quantity, ...]:
-    """Quantities of the scores of both splits; `units` are documents or images."""
-    return of_splits(
-        Quantity(
-            ACCURACY,
-            "Accuracy",
-            f"Share of the {units} of the {{split}} split that get their class.",
-            "1/n Σ_i [ŷ_i = y_i]",
-            better="higher",
-        ),
-        Quantity(
-            MACRO_F1,
-            "Macro-F1",
-            "Mean over classes of the F1 of the {split} split, so that a rare class counts as much "
-            "as a frequent one.",
-            "1/C Σ_c 2·TP_c/(2·TP_c + FP_c + FN_c)",
-            better="higher",
-        ),
-        Quantity(
-            "loss",
-            "Loss",
-            f"Mean negative log-probability of the class over the {units} of the {{split}} split.",
-            "−1/n Σ_i ln p(y_i | x_i)",
-            unit="nats",
-            better="lower",
-        ),
-    )
+#: Quantities of the scores of both splits.
+QUANTITIES = of_splits(
+    Quantity(
+        ACCURACY,
+        "Accuracy",
+        "Share of the documents of the {split} split that get their class.",
+        "1/n Σ_i [ŷ_i = y_i]",
+        better="higher",
+    ),
+    Quantity(
+        MACRO_F1,
+        "Macro-F1",
+        "Mean over classes of the F1 of the {split} split, so that a rare class counts as much "
+        "as a frequent one.",
+        "1/C Σ_c 2·TP_c/(2·TP_c + FP_c + FN_c)",
+        better="higher",
+    ),
+    Quantity(
+        "loss",
+        "Loss",
+        "Mean negative log-probability of the class over the documents of the {split} split.",
+        "−1/n Σ_i ln p(y_i | x_i)",
+        unit="nats",
+        better="lower",
+    ),
+)
 
 
 def score_classes(

@@ -110,7 +110,7 @@ SECONDS = Quantity(
 SECONDS_PER_TOKEN = Quantity(
     "training.microseconds_per_token",
     "Time per token",
-    "Time of a training step over its tokens, or over the pairs, documents or images of other "
+    "Time of a training step over its tokens, or over the pairs or documents of other "
     "tasks, the median over the log of the run; what else ran on the machine at that time is in "
     "it.",
     "median of 1 / (tokens a second)",

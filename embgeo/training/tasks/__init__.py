@@ -7,7 +7,6 @@ from embgeo.training.registry import Registry, check_defaults, check_name
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
 from embgeo.training.tasks.classification import ClassificationTask
-from embgeo.training.tasks.images import ImageTask
 from embgeo.training.tasks.language_model import LanguageModeling
 from embgeo.training.tasks.skip_gram import SkipGramTask
 from embgeo.training.tasks.task import (
@@ -29,7 +28,6 @@ __all__ = [
     "Dataset",
     "Evaluator",
     "Feed",
-    "ImageTask",
     "LanguageModeling",
     "Losses",
     "SkipGramTask",
@@ -47,7 +45,6 @@ TASKS: tuple[type[Task], ...] = (
     ClassificationTask,
     TranslationTask,
     SkipGramTask,
-    ImageTask,
 )
 
 

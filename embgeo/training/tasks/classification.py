@@ -26,8 +26,8 @@ from embgeo.training.settings import StudySettings
 from embgeo.training.study.document_outcomes import (
     ACCURACY,
     MACRO_F1,
+    QUANTITIES,
     DocumentOutcomes,
-    list_quantities,
     score_classes,
 )
 from embgeo.training.tasks.rcnn import Rcnn
@@ -65,7 +65,7 @@ class ClassificationTask(Task):
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (Rcnn,)
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
-    QUANTITIES: ClassVar[tuple[Quantity, ...]] = list_quantities("documents")
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
 
     def __init__(
         self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = (), fold: int = 0
@@ -100,7 +100,6 @@ class ClassificationTask(Task):
             seed=config.seeds[0],
             world=world,
             device=device,
-            unit=dataset.unit,
         )
 
     def loss(
@@ -115,30 +114,20 @@ class ClassificationTask(Task):
         mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
         if not in_loss:
             return Losses(mean, mean)
-        return Losses(mean, mean + regularizer(self.describe_step(batch)))
-
-    def describe_step(self, batch: DocumentBatch) -> Step:
-        """The fields of a batch that regularizers see."""
-        return Step(inputs=batch.rows)
+        return Losses(mean, mean + regularizer(Step(inputs=batch.rows)))
 
     def evaluator(
         self, config: StudySettings, dataset: LabeledCorpus, device: torch.device
     ) -> ClassificationScores:
         return ClassificationScores(config, dataset, device)
 
-    def rehearse(self, config: StudySettings, dataset: LabeledCorpus) -> None:  # noqa: ARG002
+    def check_data(self, config: StudySettings, dataset: LabeledCorpus) -> None:  # noqa: ARG002
         refuse_methods(
             config,
             lambda part: bool(part.NEEDS),
             "predicting tokens, which a classifier does not do",
             "mle, frage, cosreg or sc-exp",
         )
-
-    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
-        """Hidden states of every token with their gradients, in the layers of `Rcnn`."""
-        layers = (("d", 2), ("context", 4), ("hidden", 2))
-        width = sum(factor * int(config.model.settings.get(name, 0)) for name, factor in layers)
-        return 4 * config.training.batch * self.length * width
 
 
 class ClassificationScores(SplitEvaluator):

@@ -27,7 +27,6 @@ from embgeo.training.loop.scores import Scores
 from embgeo.training.loop.start import find_start, read_start_vocabulary, start_from
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import Method
-from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import LanguageModel, detach, model_class
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings
@@ -162,18 +161,6 @@ class LanguageModeling(Task):
                 "z_loss is 0 with a mixture of softmaxes, whose logits are log-probabilities",
                 way_out="leave z_loss out, or set model.experts to 1",
             )
-
-    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
-        """Count logits with their gradient, for some positions at a time if there are many."""
-        experts = config.model.settings.get("experts", 1)
-        per_state = n_tokens * (1 if experts == 1 else 2 * experts)
-        found = config.training.batch * config.training.bptt * per_state
-        whole = self.z_loss or any(
-            needs_logits(part)
-            for name in config.compare
-            for part in find_method(name, config.method).parts
-        )
-        return 2 * (found if whole else min(found, AT_ONCE)) * 4
 
 
 def needs_logits(method: Regularizer | type[Regularizer]) -> bool:

@@ -157,7 +157,7 @@ class SkipGramTask(Task):
     ) -> SimilarityScores:
         return SimilarityScores(self, dataset, device)
 
-    def rehearse(self, config: StudySettings, dataset: DocumentCorpus) -> None:  # noqa: ARG002
+    def check_data(self, config: StudySettings, dataset: DocumentCorpus) -> None:  # noqa: ARG002
         chosen = config.optimizer
         decays = chosen.decay == "all" and chosen.weight_decay != 0.0
         if chosen.kind != "sgd" or chosen.momentum or decays or config.training.clip:
@@ -173,10 +173,6 @@ class SkipGramTask(Task):
             "a softmax over all words, which skip-gram does not have",
             "mle, frage, cosreg or sc-exp",
         )
-
-    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
-        """Count the scores of all pairs and negatives with their gradient."""
-        return 2 * config.training.batch * self.shared * 4
 
 
 class SimilarityScores:

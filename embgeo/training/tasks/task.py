@@ -126,11 +126,7 @@ class Losses:
 
 
 class Evaluator(Protocol):
-    """Evaluates the model of a run on held-out data.
-
-    A slow evaluator may have ``sample()`` for estimates of time: an evaluator of a part of the
-    data, and how much longer `valid` and `final` take on all data.
-    """
+    """Evaluates the model of a run on held-out data."""
 
     def valid(self, model: Any) -> SplitScores:
         """Scores of the validation split; the lowest ``"loss"`` marks the best weights."""
@@ -251,15 +247,11 @@ class Task:
         """Make the evaluator of the other splits."""
         raise NotImplementedError
 
-    def rehearse(self, config: StudySettings, dataset: Any) -> None:
+    def check_data(self, config: StudySettings, dataset: Any) -> None:
         """Refuse settings that do not fit the data, for which `feed` gives batches."""
 
     def check_model(self, config: StudySettings, model: Any) -> None:
         """Refuse settings that do not fit a model, which has no weights yet."""
-
-    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:  # noqa: ARG002
-        """Bytes that a step needs for a batch, at least."""
-        return 0
 
 
 #: Settings of language models only, by table.

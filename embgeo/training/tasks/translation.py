@@ -182,7 +182,7 @@ class TranslationTask(Task):
     ) -> TranslationScores:
         return TranslationScores(config, dataset, device, self.search, self.greedy)
 
-    def rehearse(self, config: StudySettings, dataset: ParallelCorpus) -> None:  # noqa: ARG002
+    def check_data(self, config: StudySettings, dataset: ParallelCorpus) -> None:  # noqa: ARG002
         if config.training.accumulate > 1:
             raise BadOption(
                 "accumulate of [training] would count tokens of short batches more than others",
@@ -201,14 +201,6 @@ class TranslationTask(Task):
                     f"[method.{name}] sets tied of the model, and tokens are counted for [model]",
                     way_out="train each tied of [model] as a study of its own",
                 )
-
-    def estimate_batch(self, config: StudySettings, n_tokens: int) -> int:
-        """Count logits with their gradient, and states of every layer."""
-        layers, d, inner = (
-            int(config.model.settings.get(name, 0)) for name in ("layers", "d", "feedforward")
-        )
-        width = layers * (12 * d + inner)
-        return 4 * config.training.batch * (2 * n_tokens + 2 * width)
 
 
 def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -280,16 +272,3 @@ class TranslationScores(SplitEvaluator):
         for begin in range(0, len(order), self.config.evaluation.batch):
             chosen = order[begin : begin + self.config.evaluation.batch]
             yield chosen, gather_pairs(pairs, chosen, self.device)
-
-    def sample(self) -> tuple[TranslationScores, float, float]:
-        """An evaluator of a batch of each split, and how much longer `valid` and `final` take.
-
-        Translations have at most the length of their sources, because an untrained model would
-        continue to the limit.
-        """
-        n, given = self.config.evaluation.batch, self.dataset
-        valid, test = (one.select(np.arange(len(one))[:n]) for one in (given.valid, given.test))
-        once, again = len(given.valid) / len(valid), len(given.test) / len(test)
-        part = replace(given, valid=valid, test=test)
-        small = replace(self, search=replace(self.search, more=0), dataset=part)
-        return small, once, (once + again) / 2.0

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.loop.rehearsal import rehearse  # noqa: E402
+from embgeo.training.loop.check import check_study  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.methods.definitions import (  # noqa: E402
     add_controls,
@@ -100,7 +100,7 @@ def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, ot
     table = {"pair": {"parts": [one, other]}}
     try:
         config = resolve(settings("pair", method=table))
-        rehearse(config, corpus())
+        check_study(config, corpus())
     except BadOption as error:
         assert "parts of [method.pair] are" in str(error)  # noqa: PT017
         return

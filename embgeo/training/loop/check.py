@@ -1,18 +1,20 @@
-"""Check before training that every run of a comparison can be built."""
+"""Check before training that every run of a comparison can be built, and plan the runs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from embgeo.core.errors import BadOption
 from embgeo.training.data import read_vocabulary
-from embgeo.training.loop.checkpoint import VOCABULARY_NAME
+from embgeo.training.loop.checkpoint import VOCABULARY_NAME, count_parameters
 from embgeo.training.loop.log import import_tensorboard
+from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World, find_device
 from embgeo.training.loop.start import find_start
-from embgeo.training.methods import Factorization, Setup
+from embgeo.training.methods import Factorization, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
 from embgeo.training.methods.catalog import Method, refuse_sgd
 from embgeo.training.methods.definitions import find_method
@@ -25,7 +27,7 @@ _SMALL = {"d": 4, "hidden": 4, "layers": 1}
 _TOKENS = 10
 
 
-def rehearse(config: StudySettings, dataset: Dataset) -> None:
+def check_study(config: StudySettings, dataset: Dataset) -> None:
     """Build each method of a comparison on the meta device, and discard it.
 
     Otherwise errors in the settings of the last method would appear after the others are trained.
@@ -36,7 +38,7 @@ def rehearse(config: StudySettings, dataset: Dataset) -> None:
         import_tensorboard()
     task = make_task(config)
     task.feed(config, dataset, World(), torch.device("cpu"))
-    task.rehearse(config, dataset)
+    task.check_data(config, dataset)
     _, *more = task.size_model(dataset)
     for name in config.compare:
         chosen = find_method(name, config.method)
@@ -82,3 +84,32 @@ def check_method(chosen: Method, config: StudySettings) -> None:
         small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})
         setup = Setup(counts=torch.arange(_TOKENS, 0, -1), sgd=config.optimizer.kind == "sgd")
         chosen.attach(small, setup, config.method.get(chosen.name, {}))
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """Plan of the runs of one method.
+
+    Attributes
+    ----------
+    parameters : int
+        Number of parameters of the saved model; tied ones count once.
+    steps : int
+        Number of optimizer steps; an estimate if lengths of windows are random.
+    """
+
+    method: str
+    parameters: int
+    steps: int
+
+
+def plan_runs(config: StudySettings, dataset: Dataset) -> list[RunPlan]:
+    """Plan each method of a comparison; `config` is resolved."""
+    found = []
+    for name in config.compare:
+        one = config.one(name, config.seeds[0])
+        loop = Loop(one, dataset, find_device(config.training.device), World())
+        steps = loop.all_steps
+        make_plain(loop.model)
+        found.append(RunPlan(name, count_parameters(loop.model), steps))
+    return found
