@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 import embgeo
-from embgeo.comparison.compare import compare_inputs
+from embgeo.comparison.compare import compare
 from embgeo.comparison.comparison import Comparison, Member
-from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
@@ -156,12 +155,12 @@ def show_sampling_errors(draws: int, first: int = 0) -> None:
             show(population.__name__, name, held, ratio)
 
 
-def compare(matrices: tuple[Matrix, Matrix], seeds: tuple[int, int]) -> Comparison:
+def compare_matrices(matrices: tuple[Matrix, Matrix], seeds: tuple[int, int]) -> Comparison:
     inputs = [
-        ComparisonInput(Member(name, name, measure(matrix, seed)), matrix)
+        (Member(name, name, measure(matrix, seed)), matrix)
         for name, matrix, seed in zip("ab", matrices, seeds, strict=True)
     ]
-    return compare_inputs(inputs, ComparisonOptions(queries=0))
+    return compare(inputs, queries=0)
 
 
 def is_flagged(found: Comparison) -> bool:
@@ -172,13 +171,15 @@ def show_differences(draws: int, first: int = 0) -> None:
     print(f"differences: {draws} comparisons; share that calls anything beyond error")
     for population in POPULATIONS:
         two = (
-            compare((draw_matrix(population, s), draw_matrix(population, s + draws)), (0, 0))
+            compare_matrices(
+                (draw_matrix(population, s), draw_matrix(population, s + draws)), (0, 0)
+            )
             for s in range(first, first + draws)
         )
         flagged = float(np.mean([is_flagged(found) for found in two]))
         print(f"  {population.__name__:<12}two draws of the population{100 * flagged:10.1f} %")
         drawn = (draw_matrix(population, first + s) for s in range(draws))
-        same = (compare((m, m), (0, 1)) for m in drawn)
+        same = (compare_matrices((m, m), (0, 1)) for m in drawn)
         flagged = float(np.mean([is_flagged(found) for found in same]))
         print(f"  {population.__name__:<12}two seeds of one matrix{100 * flagged:14.1f} %")
 
@@ -197,7 +198,7 @@ def show_paired_differences(draws: int, first: int = 0) -> None:
     print(f"paired differences: two noisy copies of the rows of {draws} matrices")
     for population in POPULATIONS:
         seeds = range(first, first + draws)
-        made = [compare(copy_twice(draw_matrix(population, s), s), (0, 0)) for s in seeds]
+        made = [compare_matrices(copy_twice(draw_matrix(population, s), s), (0, 0)) for s in seeds]
         for place, one in enumerate(made[0].differences):
             rows = [found.differences[place] for found in made]
             if any(row.p_value is None for row in rows):

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 import embgeo
+from embgeo.comparison.compare import read_both
 from embgeo.comparison.overlap import draw_queries, overlap_values
-from embgeo.comparison.pairs import read_both
 from embgeo.comparison.shared import Shared
 from embgeo.comparison.similarity import similarities
 from embgeo.core.values import Scalar

@@ -21,11 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
+from embgeo.comparison.compare import Input, compare_pair
 from embgeo.comparison.comparison import Member
-from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
+from embgeo.comparison.matching import match_rows
 from embgeo.core.progress import Progress
 from embgeo.io import load
 from embgeo.measure.analyze import analyze
+from embgeo.stats.resources import Resources
 
 N, D = 300, 8
 
@@ -51,20 +53,25 @@ def time_command(paths: list[Path], out: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def compare_two(one: Input, other: Input) -> None:
+    matching = match_rows(one[0].analysis, other[0].analysis, None)
+    compare_pair(one, other, matching, None, 0, Resources(), Progress(), "two matrices")
+
+
 def time_arithmetic(paths: list[Path]) -> float:
     """Processor seconds of reading, measuring and comparing a step."""
     inputs = []
     for path in paths[:3]:
         matrix = load(path)
-        inputs.append(ComparisonInput(Member(path.stem, str(path), analyze(matrix)), matrix))
-    compared(inputs, 0, 1, ComparisonOptions(), Progress())
+        inputs.append((Member(path.stem, str(path), analyze(matrix)), matrix))
+    compare_two(*inputs[:2])
     seconds = []
     for path in paths[3:6]:
         start = time.process_time()
         matrix = load(path)
-        inputs[2] = ComparisonInput(Member(path.stem, str(path), analyze(matrix)), matrix)
+        inputs[2] = (Member(path.stem, str(path), analyze(matrix)), matrix)
         for first in (0, 1):
-            compared(inputs, first, 2, ComparisonOptions(), Progress())
+            compare_two(inputs[first], inputs[2])
         seconds.append(time.process_time() - start)
     return float(np.median(seconds))
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from embgeo.training.study.training import load_training
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
     from embgeo.workflows.check import check
-    from embgeo.workflows.compare import compare
     from embgeo.workflows.compare_vocabularies import compare_vocabularies
+    from embgeo.workflows.diff import diff
     from embgeo.workflows.export import export
     from embgeo.workflows.fetch import fetch
     from embgeo.workflows.figures import draw
@@ -42,8 +42,8 @@ _HOMES = {
     "Resources": "embgeo.stats.resources",
     "analyze": "embgeo.workflows.analyze",
     "check": "embgeo.workflows.check",
-    "compare": "embgeo.workflows.compare",
     "compare_vocabularies": "embgeo.workflows.compare_vocabularies",
+    "diff": "embgeo.workflows.diff",
     "draw": "embgeo.workflows.figures",
     "export": "embgeo.workflows.export",
     "fetch": "embgeo.workflows.fetch",
@@ -67,8 +67,8 @@ __all__ = [
     "__version__",
     "analyze",
     "check",
-    "compare",
     "compare_vocabularies",
+    "diff",
     "draw",
     "export",
     "fetch",

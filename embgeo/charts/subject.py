@@ -8,8 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.names import name_of
+from embgeo.comparison.comparison import Comparison, name_of
 from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.result.analysis import Analysis
@@ -114,7 +113,7 @@ def track_courses(comparison: Comparison) -> dict[str, Course]:
             f"{title}, to the {curve.against}" if curve.against else title,
             name,
             error=errors[known] if np.any(errors > 0) else None,
-            bend=None if curve.bend is None else curve.bend.step,
+            bend=None if curve.change_point is None else curve.change_point.step,
             duplicates=(steps[again], values[again]) if again.any() else None,
         )
     return courses

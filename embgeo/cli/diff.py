@@ -26,6 +26,7 @@ from embgeo.cli.shared import (
     print_report,
     print_result,
 )
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options
 from embgeo.core.source import Source
@@ -110,7 +111,7 @@ def diff(
             raise BadOption(cause, where=argument(name), way_out=way_out)
         diff_rows(paths, loading, json_, quiet)
         return
-    from embgeo.workflows.compare import plan_comparison
+    from embgeo.workflows.diff import diff_run, list_run
     from embgeo.workflows.folders import (
         check_comparison_folder,
         comparison_folder,
@@ -120,25 +121,29 @@ def diff(
     from embgeo.workflows.track import steps_folder
 
     check_output(json_, format_, open_, out)
-    task = plan_comparison(
-        paths,
-        track=track,
-        every=every,
-        match=match,
-        queries=queries,
-        sections=sections,
-        reference=reference,
-        resources=choose_resources(memory, threads),
-        **loading,
-        **measuring,
-    )
-    folder = out if out is not None else comparison_folder(task.inputs, track)
+    alone, way_out = every is not None and not track, f"add {argument('track')}"
+    refuse_if(alone, argument("every"), "is about a track", way_out)
+    run = list_run(paths, every) if track else None
+    inputs = paths if run is None else run.paths
+    folder = out if out is not None else comparison_folder(inputs, track)
     writes = not json_ or out is not None
     if writes:
-        check_comparison_folder(folder, task.inputs)
+        check_comparison_folder(folder, inputs)
     with progress_bar(quiet) as progress:
-        keep = steps_folder(folder, task.plan) if writes else None
-        comparison = task.run(keep=keep, command=command_line(), progress=progress)
+        comparison = diff_run(
+            paths,
+            run,
+            match=match,
+            queries=queries,
+            sections=sections,
+            reference=reference,
+            keep=steps_folder(folder, run) if writes and run is not None else None,
+            command=command_line(),
+            progress=progress,
+            resources=choose_resources(memory, threads),
+            **loading,
+            **measuring,
+        )
     print_result(comparison, json_, quiet, format_)
     if writes:
         page = write_comparison(comparison, folder)

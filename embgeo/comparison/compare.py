@@ -4,55 +4,86 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
-from embgeo.comparison.overlap import NEIGHBORS
+from embgeo.comparison.matching import By, Matching, match_rows
+from embgeo.comparison.overlap import (
+    NEIGHBORS,
+    Overlap,
+    QueryCount,
+    build_moved_table,
+    draw_queries,
+    in_chunks,
+    join_overlaps,
+    overlap_values,
+    searches,
+    token_overlap,
+)
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions, compared
 from embgeo.comparison.sentences import describe_same, sentences
+from embgeo.comparison.shared import Joint, Shared, read_joint
+from embgeo.comparison.similarity import permutation_p, similarities
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
+from embgeo.core.quantities import compare as q
+from embgeo.core.values import Histogram, Scalar, Series, Table
+from embgeo.stats.resources import Resources
+
+if TYPE_CHECKING:
+    from embgeo.core.matrix import Matrix
+
 
 #: Longest token in a note, in characters.
 LONGEST = 40
 #: Rows that are compared at once, and rows whose bytes distinguish most matrices.
 BLOCK_ROWS = 4096
 FIRST_ROWS = 16
+#: A member of a comparison, with its matrix if it can be read.
+Input: TypeAlias = "tuple[Member, Matrix | None]"
 
 
-def compare_inputs(
-    inputs: Sequence[ComparisonInput],
-    options: ComparisonOptions | None = None,
+def compare(
+    inputs: Sequence[Input],
     *,
+    match: By | None = None,
+    queries: QueryCount = None,
+    seed: int = 0,
+    resources: Resources | None = None,
     steps_source: str = "",
     command: str = "",
     timing: Mapping[str, float] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare analyses with the first of them.
+    """Compare analyses with the first of them, and matrices that could be read.
 
     Parameters
     ----------
-    inputs : sequence of ComparisonInput
+    inputs : sequence of (Member, Matrix or None)
         The baseline first, at least two; in a track in the order of their steps.
+    match : {"token", "row"}, optional
+        How rows are matched; by token if all have tokens, else by row.
+    queries : int or "all", optional
+        Tokens whose neighbors are compared; all up to 5,000, else 1,000; 0 for none.
+    seed : int
+    resources : Resources, optional
     steps_source : str
         For a track, the origin of the steps; else empty.
     timing : mapping of str to float, optional
         Seconds of earlier stages.
     """
-    options, progress = options or ComparisonOptions(), progress or Progress()
+    resources, progress = resources or Resources(), progress or Progress()
     if len(inputs) < 2:
         raise BadOption("a comparison takes two at least", way_out="name another checkpoint")
     seconds = dict(timing or {})
-    inputs = list(inputs)
-    members = tuple(one.member for one in inputs)
+    members = tuple(member for member, _ in inputs)
     same_as = find_same(inputs)
     pairs: list[Pair] = []
     for first, second in places(same_as, consecutive=bool(steps_source)):
@@ -61,18 +92,23 @@ def compare_inputs(
         if same:
             pairs.append(replace(next(p for p in pairs if p.second == same), second=second))
             continue
-        pairs.append(compared(inputs, first, second, options, progress))
+        # Not by name: the progress bar would read markup in it.
+        title = f"matrices {first + 1} and {second + 1}"
+        matching = match_rows(members[first].analysis, members[second].analysis, match)
+        found = compare_pair(
+            inputs[first], inputs[second], matching, queries, seed, resources, progress, title
+        )
+        pairs.append(replace(found, first=first, second=second))
         name = f"{members[first].name} and {members[second].name}"
         seconds[name] = round(time.perf_counter() - began, 4)
     rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
-    track = track_of(members, pairs, steps_source, same_as) if steps_source else None
     comparison = Comparison(
-        provenance=provenance(members, options, command),
+        provenance=provenance(members, match, queries, seed, command),
         members=members,
         pairs=tuple(pairs),
         differences=rows,
         notes=notes(members, pairs),
-        track=track,
+        track=track_of(members, pairs, steps_source, same_as) if steps_source else None,
         timing=seconds,
     )
     return replace(comparison, sentences=(*describe_same(members, same_as), *sentences(comparison)))
@@ -88,8 +124,106 @@ def places(same_as: Sequence[int | None], consecutive: bool) -> list[tuple[int, 
     return found + list(itertools.pairwise(kept[1:])) if consecutive else found
 
 
+def compare_pair(
+    one: Input,
+    other: Input,
+    matching: Matching,
+    queries: QueryCount,
+    seed: int,
+    resources: Resources,
+    progress: Progress,
+    title: str,
+) -> Pair:
+    """All values of two of the inputs, the first two of a comparison."""
+    (before, x), (after, y) = one, other
+    reason = explain_undefined(one, other, matching)
+    if reason or x is None or y is None:
+        return Pair(0, 1, matching, tuple(s.undefined(reason) for s in q.SCALARS))
+    rows = before.analysis.rows[matching.first], after.analysis.rows[matching.second]
+    shared = Shared(x, y, *rows, resources)
+    progress.start(title, shared.n)
+    reason = no_neighbors(shared.n, queries)
+    drawn = draw_queries(shared.n, 0 if reason else queries, seed)
+    joint, found = read_both(shared, drawn, progress.advance)
+    values: list[Scalar | Series | Histogram | Table] = [
+        *similarities(joint),
+        permutation_p(shared, seed),
+    ]
+    if found is None:
+        values += [x.undefined(reason) for x in (q.NEIGHBOR_OVERLAP, q.MUTUAL_NEIGHBORS)]
+    else:
+        counts = before.analysis.counts
+        counts = None if counts is None else counts[matching.first]
+        values += overlap_values(found, seed)
+        values.append(build_moved_table(found, labels(before, matching), counts))
+    by_token = None if found is None else token_overlap(found)
+    order = {quantity.name: place for place, quantity in enumerate(q.SCALARS)}
+    scalars = [v for v in values if isinstance(v, Scalar)]
+    return Pair(
+        0,
+        1,
+        matching,
+        tuple(sorted(scalars, key=lambda s: order[s.name])),
+        tuple(v for v in values if isinstance(v, Series)),
+        tuple(v for v in values if isinstance(v, Histogram)),
+        columns=() if by_token is None else (by_token,),
+        tables=tuple(v for v in values if isinstance(v, Table)),
+    )
+
+
+def read_both(
+    shared: Shared, queries: IntArray, advance: Callable[[int], None]
+) -> tuple[Joint, Overlap | None]:
+    """One pass for neighbors and sums, a second that needs the means.
+
+    Very many queries need further passes.
+    """
+    chunks = in_chunks(queries, shared.resources.memory)
+    if not chunks:
+        return read_joint(shared, advance), None
+    before, after = searches(shared, chunks[0])
+    joint = read_joint(shared, advance, (before, after))
+    found = [Overlap(chunks[0], before.neighbors, after.neighbors, shared.n)]
+    for chunk in chunks[1:]:
+        before, after = searches(shared, chunk)
+        shared.fold((before, after), lambda _rows: None)
+        found.append(Overlap(chunk, before.neighbors, after.neighbors, shared.n))
+    return joint, join_overlaps(found)
+
+
+def explain_undefined(one: Input, other: Input, matching: Matching) -> str:
+    """Why values of two matrices are undefined; empty if they are not."""
+    if matching.by is None:
+        return matching.reason
+    if matching.shared < 2:
+        number = "one" if matching.shared else "no"
+        if matching.by == "token":
+            return f"{number} token is shared; --match row pairs equal row numbers"
+        return f"{number} row is shared"
+    for member, matrix in (one, other):
+        if matrix is None:
+            return member.matrix_absent or "the matrix is not available"
+    return ""
+
+
+def no_neighbors(shared: int, queries: QueryCount) -> str:
+    if queries == 0:
+        return "no queries were requested"
+    if shared <= NEIGHBORS:
+        return f"{shared:,} shared tokens have no {NEIGHBORS} neighbors each"
+    return ""
+
+
+def labels(member: Member, matching: Matching) -> list[str]:
+    """Tokens of the shared rows, or their row numbers."""
+    analysis = member.analysis
+    if analysis.tokens is None:
+        return [f"row {row}" for row in analysis.rows[matching.first].tolist()]
+    return [analysis.tokens[at] for at in matching.first.tolist()]
+
+
 def provenance(
-    members: Sequence[Member], options: ComparisonOptions, command: str
+    members: Sequence[Member], match: By | None, queries: QueryCount, seed: int, command: str
 ) -> dict[str, Any]:
     """Command, options, and the versions of the first analysis made here."""
     fresh = next((m for m in members if not m.from_saved), None)
@@ -97,8 +231,8 @@ def provenance(
 
     return {
         "command": command,
-        "seed": options.seed,
-        "options": {"match": options.match, "queries": options.queries, "neighbors": NEIGHBORS},
+        "seed": seed,
+        "options": {"match": match, "queries": queries, "neighbors": NEIGHBORS},
         "inputs": [
             {
                 "given": m.given,
@@ -171,7 +305,7 @@ def quote_examples(examples: Sequence[str], what: str) -> str:
     )
 
 
-def find_same(inputs: Sequence[ComparisonInput]) -> tuple[int | None, ...]:
+def find_same(inputs: Sequence[Input]) -> tuple[int | None, ...]:
     """For each input, the place of the first one with the same matrix; None if that is itself."""
     first_places: dict[object, list[int]] = {}
     found: list[int | None] = []
@@ -184,20 +318,22 @@ def find_same(inputs: Sequence[ComparisonInput]) -> tuple[int | None, ...]:
     return tuple(found)
 
 
-def describe(one: ComparisonInput) -> object:
+def describe(one: Input) -> object:
     """A cheap key that two inputs share if they hold the same matrix."""
-    if one.matrix is None:
-        p = one.member.analysis.provenance
+    member, matrix = one
+    if matrix is None:
+        p = member.analysis.provenance
         return tuple(str(p.get(key)) for key in ("sha256", "tensor", "row_range", "n", "d"))
-    data = one.matrix.data
+    data = matrix.data
     return data.shape, str(data.dtype), np.ascontiguousarray(data[:FIRST_ROWS]).tobytes()
 
 
-def is_same(one: ComparisonInput, other: ComparisonInput) -> bool:
+def is_same(one: Input, other: Input) -> bool:
     """Whether two inputs of one description hold the same bytes."""
-    if one.matrix is None or other.matrix is None:
-        return bool(one.member.analysis.provenance.get("sha256"))
-    first, second = one.matrix.data, other.matrix.data
+    (member, matrix), (_, reference) = one, other
+    if matrix is None or reference is None:
+        return bool(member.analysis.provenance.get("sha256"))
+    first, second = matrix.data, reference.data
     return first is second or all(
         np.ascontiguousarray(first[at : at + BLOCK_ROWS]).tobytes()
         == np.ascontiguousarray(second[at : at + BLOCK_ROWS]).tobytes()

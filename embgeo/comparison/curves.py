@@ -1,4 +1,4 @@
-"""Every number over training, and its bend: two straight segments that meet, by least squares.
+"""Every number over training, and its change point: two segments that meet, by least squares.
 
 Values over training are autocorrelated: each is close to the previous one, and a random walk looks
 like a line with a bend. Therefore slopes between neighboring steps are tested: without a bend,
@@ -16,9 +16,8 @@ import numpy as np
 
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import every_quantity
-from embgeo.comparison.outliers import find_outliers
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.track import Bend, Curve, Track
+from embgeo.comparison.track import ChangePoint, Curve, Track
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities.compare import SCALARS
 from embgeo.core.values import Quantity, Scalar
@@ -32,7 +31,7 @@ ORDERS = 999
 ROUNDING = 1e-20
 
 
-def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
+def find_change_point(steps: FloatArray, values: FloatArray) -> ChangePoint | str:
     """The step at which a curve bends, or why it does not.
 
     ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step; the bend is at the τ with the
@@ -56,7 +55,7 @@ def bend(steps: FloatArray, values: FloatArray) -> Bend | str:
     if is_chance(t, values):
         return "its slopes may be in random order"
     slopes = fit_lines(t, centered, t[at])[1:] / (steps[-1] - steps[0])
-    return Bend(
+    return ChangePoint(
         float(steps[at]), float(slopes[0]), float(slopes[0] + slopes[1]), float(best / straight)
     )
 
@@ -139,9 +138,57 @@ def curve(
     values = tuple(None if s is None else s.value for s in scalars)
     errors = tuple(None if s is None else s.standard_error for s in scalars)
     known = [i for i in track.distinct if values[i] is not None]
-    found = bend(
+    found = find_change_point(
         np.array([track.steps[i] for i in known], dtype=np.float64),
         np.array([values[i] for i in known], dtype=np.float64),
     )
-    bent = (found, "") if isinstance(found, Bend) else (None, found)
+    bent = (found, "") if isinstance(found, ChangePoint) else (None, found)
     return Curve(quantity, against, values, errors, *bent)
+
+
+#: Fewer than nine points have too few residuals to be robust: one outlier affects three.
+LEAST_MEMBERS = 9
+MOST_DEVIATIONS = 6.0
+#: At most one checkpoint in this many is an outlier.
+LEAST_TO_ONE = 5
+
+
+def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
+    """Places of checkpoints that do not fit their neighbors: of another run, or of another step.
+
+    Most numbers keep their direction over training: a value lies between its neighbors, or outside
+    by about as much as neighbors differ. The scale is the median over the run of the distance of a
+    value from the middle of its neighbors, which is robust against outliers. A checkpoint is an
+    outlier if, in the median of all curves, it lies further outside than six times this scale.
+
+    `curves` have their values in the order of steps; curves with gaps are ignored.
+    """
+    whole = [values for values in curves if all(value is not None for value in values)]
+    if not whole:
+        return ()
+    table = np.array(whole, dtype=np.float64)
+    left = list(range(table.shape[1]))
+    found: list[int] = []
+    # An outlier makes its neighbors look like outliers: the worst is removed before the next test.
+    while len(left) >= LEAST_MEMBERS and len(found) < table.shape[1] // LEAST_TO_ONE:
+        scores = score_points(table[:, left])
+        worst = int(scores.argmax())
+        if not scores[worst] > MOST_DEVIATIONS:
+            break
+        found.append(left.pop(worst + 1))
+    return tuple(sorted(found))
+
+
+def score_points(table: FloatArray) -> FloatArray:
+    """How far each inner point lies outside the range of its neighbors, in the median of curves.
+
+    `table` has one row per curve; the result has two entries fewer than a row.
+    """
+    before, value, after = table[:, :-2], table[:, 1:-1], table[:, 2:]
+    usual = np.median(np.abs(value - (before + after) / 2), axis=1)
+    outside = np.maximum(np.minimum(before, after) - value, value - np.maximum(before, after))
+    moving = usual > 0
+    if not moving.any():
+        return np.zeros(value.shape[1])
+    shares = np.maximum(outside[moving], 0.0) / usual[moving, None]
+    return np.asarray(np.median(shares, axis=0))

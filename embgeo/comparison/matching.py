@@ -75,7 +75,7 @@ class Matching:
         object.__setattr__(self, "shared", len(self.first))
 
 
-def match(first: Analysis, second: Analysis, asked: By | None = None) -> Matching:
+def match_rows(first: Analysis, second: Analysis, asked: By | None = None) -> Matching:
     """Match the kept rows of two analyses.
 
     Tokens are matched by their string if both sides have them. A string in several rows is

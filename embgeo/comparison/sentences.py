@@ -1,27 +1,20 @@
-"""Sentences about what stands out in a comparison."""
+"""The summary of a comparison, and sentences about what stands out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from embgeo.comparison.change import (
-    describe_move,
-    explain,
-    is_carried,
-    is_made_by_spread,
-    is_noticed,
-    list_judged,
-    median_norms,
-    name_move,
-)
-from embgeo.comparison.comparison import Comparison, Member
+import numpy as np
+
+from embgeo.comparison.comparison import Comparison, Member, member_name
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track, name_steps
 from embgeo.core.quantities import compare as q
-from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import format_number
 from embgeo.core.words import capital, join_words
-from embgeo.diagnosis.finding import format_short
+from embgeo.diagnosis.finding import RANK, State, format_short
+from embgeo.diagnosis.verdict import Verdict, judge
 
 #: Curves of a track whose bends have a sentence.
 HEADLINES = (
@@ -77,9 +70,13 @@ def track_sentences(comparison: Comparison, track: Track) -> tuple[str, ...]:
         fits = "does not fit its" if len(track.outliers) == 1 else "do not fit their"
         said.insert(0, f"{unfit} {fits} neighbors.")
     for curve in track.curves:
-        if curve.bend is not None and not curve.against and curve.quantity.name in HEADLINES:
+        if (
+            curve.change_point is not None
+            and not curve.against
+            and curve.quantity.name in HEADLINES
+        ):
             title = curve.quantity.title
-            said.append(f"{title} bends at step {format_number(curve.bend.step)}.")
+            said.append(f"{title} bends at step {format_number(curve.change_point.step)}.")
     return tuple(said)
 
 
@@ -139,3 +136,201 @@ def count_inside(judged: Sequence[Difference]) -> str:
         f"of {len(judged)} differences with an error over tokens {len(inside)} "
         f"{'is' if len(inside) == 1 else 'are'} within it{names}"
     )
+
+
+#: Findings about faults of a shape, the most telling first.
+_CAUSES = ("rows", "cone", "spectrum", "two-sided")
+
+_STATES: dict[State, str] = {
+    "healthy": "not degenerate",
+    "mild": "mildly degenerate",
+    "degenerate": "degenerate",
+    "undecided": "undecided",
+}
+#: I1 lies between 0 and 1: a smaller change is not called a rise or a fall.
+NOTICED = 0.01
+#: A raw change is one of shape if at least this share of it remains at a mean norm of 1.
+CARRIED = 0.25
+#: Norms that change by a smaller share do not count as larger or smaller.
+SAME_NORM = 0.02
+
+
+def headline(comparison: Comparison) -> str:
+    """The state of each matrix; for two, also the evidence, and I1 with the role of norms.
+
+    For a track, the two are its first and its last checkpoint.
+    """
+    verdicts = [judge(member.analysis) for member in comparison.members]
+    if comparison.track is None and len(verdicts) > 2:
+        return _states_of_many(comparison, [v.state for v in verdicts])
+    last = len(verdicts) - 1
+    said = [_states_of_two(comparison, verdicts[0].state, verdicts[-1].state)]
+    said += [_evidence(verdicts[0], verdicts[-1]), describe_isotropy_move(comparison, last)]
+    return " ".join(part for part in said if part)
+
+
+def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
+    if comparison.track is None:
+        return f"{describe_state_change(before, after).capitalize()}."
+    first, last = member_name(comparison, 0), member_name(comparison, len(comparison.members) - 1)
+    if before == after:
+        return f"{_STATES[after].capitalize()} at {first} and still at {last}."
+    return f"{_STATES[before].capitalize()} at {first}, {_STATES[after]} at {last}."
+
+
+def _states_of_many(comparison: Comparison, states: list[State]) -> str:
+    groups: dict[str, list[str]] = {}
+    for place in range(1, len(states)):
+        change = describe_state_change(states[0], states[place])
+        groups.setdefault(change, []).append(member_name(comparison, place))
+    changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in groups.items())
+    return f"Baseline {_STATES[states[0]]}. {capital(changes)}."
+
+
+def describe_state_change(before: State, after: State) -> str:
+    """The change of state in words.
+
+    >>> describe_state_change("degenerate", "healthy"), describe_state_change("healthy", "healthy")
+    ('no longer degenerate', 'not degenerate, before or after')
+    """
+    if "undecided" in (before, after):
+        return f"{_STATES[before]} before, {_STATES[after]} after"
+    if RANK[after] < RANK[before]:
+        return "no longer degenerate" if after == "healthy" else "only mildly degenerate now"
+    if RANK[after] > RANK[before]:
+        return f"became {_STATES[after]}"
+    return "not degenerate, before or after" if after == "healthy" else f"still {_STATES[after]}"
+
+
+def _evidence(old: Verdict, new: Verdict) -> str:
+    """The findings behind the states before and now; the cone if nothing is wrong."""
+    causes = {_cause(verdict) for verdict in (old, new)} - {""} or {"cone"}
+    keys = [key for key in _CAUSES if key in causes]
+    sides = [
+        [f.clause for key in keys if (f := verdict.finding(key)) is not None and f.clause]
+        for verdict in (old, new)
+    ]
+    if not all(sides):
+        return ""
+    before, now = (" and ".join(clauses) for clauses in sides)
+    return f"Before: {before}; now: {now}."
+
+
+def _cause(verdict: Verdict) -> str:
+    """The first finding as bad as the whole; empty if the whole is not bad."""
+    if verdict.state not in ("mild", "degenerate"):
+        return ""
+    found = (key for key in _CAUSES if getattr(verdict.finding(key), "state", "") == verdict.state)
+    return next(found, "")
+
+
+def describe_isotropy_move(comparison: Comparison, place: int) -> str:
+    """How I1 moved, and whether only because of norms; empty if I1 is not known."""
+    rows = {d.name: d for d in comparison.differences_of(place)}
+    raw, unit = rows.get(isotropy.I1.name), rows.get(isotropy.I1_UNIT.name)
+    if raw is None or raw.difference is None:
+        return ""
+    if unit is None or unit.difference is None:
+        return f"I1 {describe_move(raw)} as stored; at a mean norm of 1 it is not known."
+    if not is_noticed(raw.difference):
+        but = "but" if is_noticed(unit.difference) else "and"
+        return (
+            f"I1 {describe_move(raw)} as stored, {but} {describe_move(unit)} at a mean norm of 1."
+        )
+    each = rows.get(isotropy.I1_UNIT_ROWS.name)
+    carried = is_carried(raw.difference, unit.difference)
+    if carried and each is not None and is_made_by_spread(unit, each):
+        moves = f"I1 {describe_move(raw)}, and at a mean norm of 1 {describe_move(unit)}"
+        cause = "because of how norms spread, not of directions"
+        return f"{moves}, {cause}: with every row at norm 1 it {describe_move(each)}."
+    norms, helped = _norms(comparison, place, raw.difference > 0)
+    if carried:
+        part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
+    else:
+        along = is_noticed(unit.difference) and unit.difference / raw.difference > 0
+        only = "mostly" if along else "only"
+        part = f"{only} because of {norms}"
+    return f"I1 {describe_move(raw)}, {part}: at a mean norm of 1 it {describe_move(unit)}."
+
+
+def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
+    """``"smaller norms (median 1.76 → 1.57)"``, and whether they explain how I1 moved."""
+    medians = median_norms(comparison, place)
+    if medians is None:
+        return "norms", True
+    before, after = medians
+    moved = f"(median {format_short(before)} → {format_short(after)})"
+    if not explain(before, after, rose):
+        return f"norms {moved}", False
+    return f"{'smaller' if rose else 'larger'} norms {moved}", True
+
+
+def describe_move(row: Difference) -> str:
+    """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
+    if row.difference is None or row.value is None or row.baseline is None:
+        return "is not known"
+    verb = name_move(row.difference)
+    if verb == "stayed":
+        return f"stayed at {format_short(row.value)}"
+    return f"{verb} from {format_short(row.baseline)} to {format_short(row.value)}"
+
+
+def name_move(difference: float) -> str:
+    """How I1 moved, in a word."""
+    if not is_noticed(difference):
+        return "stayed"
+    return "rose" if difference > 0 else "fell"
+
+
+def list_judged(comparison: Comparison, place: int) -> list[Difference]:
+    """The differences of a member that have an error over tokens."""
+    differences = comparison.differences_of(place)
+    return [d for d in differences if d.change in ("beyond error", "within error")]
+
+
+def sampling(comparison: Comparison, place: int) -> str:
+    """How many of the differences of a member exceed their error over tokens."""
+    judged = list_judged(comparison, place)
+    if not judged:
+        return "none has an error over tokens"
+    beyond = sum(d.change == "beyond error" for d in judged)
+    if len(judged) == 1:
+        held = "exceeds" if beyond else "is within"
+        return f"the one that has an error over tokens {held} it"
+    return f"{beyond} of the {len(judged)} with an error over tokens exceed it"
+
+
+def is_noticed(difference: float) -> bool:
+    """Whether I1 rose or fell, rather than stayed."""
+    return abs(difference) > NOTICED
+
+
+def is_carried(raw: float, unit: float) -> bool:
+    """Whether the change of I1 at unit scale shows that a noticed raw change is one of shape."""
+    return is_noticed(unit) and unit / raw >= CARRIED
+
+
+def is_made_by_spread(unit: Difference, each: Difference) -> bool:
+    """Whether I1 moved at a mean norm of 1, but not in the same way with each row at norm 1.
+
+    Then the spread of norms moved it: a few long rows lower it, whatever their directions.
+    """
+    if unit.difference is None or each.difference is None or not is_noticed(unit.difference):
+        return False
+    return not is_carried(unit.difference, each.difference)
+
+
+def explain(before: float, after: float, rose: bool) -> bool:
+    """Whether the median norms alone explain that I1 rose (or fell)."""
+    return after < before * (1 - SAME_NORM) if rose else after > before * (1 + SAME_NORM)
+
+
+def median_norms(comparison: Comparison, place: int) -> tuple[float, float] | None:
+    """The median row norms of the baseline and of a member, or None if one is not known."""
+    medians = [
+        float(np.median(column.values))
+        for member in (comparison.baseline, comparison.members[place])
+        for column in member.analysis.columns
+        if column.name == tokens.NORM.name and len(column.values)
+    ]
+    return (medians[0], medians[1]) if len(medians) == 2 else None

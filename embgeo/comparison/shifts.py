@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from embgeo.comparison.change import median_norms
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Change
+from embgeo.comparison.sentences import median_norms
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import Quantity, format_number
 from embgeo.core.words import capital

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.comparison.joint import Joint
-from embgeo.comparison.shared import Shared
+from embgeo.comparison.shared import Joint, Shared
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series

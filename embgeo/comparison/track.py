@@ -12,7 +12,7 @@ from embgeo.core.words import join_words
 
 
 @dataclass(frozen=True, slots=True)
-class Bend:
+class ChangePoint:
     """Where a curve over training changes its slope.
 
     Attributes
@@ -43,8 +43,8 @@ class Curve:
         track, or the previous one.
     values, standard_errors : tuple of float or None
         One for each member of the track, None if there is none.
-    bend : Bend or None
-    no_bend : str
+    change_point : ChangePoint or None
+    no_change_point : str
         Why there is no bend.
     """
 
@@ -52,8 +52,8 @@ class Curve:
     against: Literal["", "first", "previous"]
     values: tuple[float | None, ...]
     standard_errors: tuple[float | None, ...]
-    bend: Bend | None = None
-    no_bend: str = ""
+    change_point: ChangePoint | None = None
+    no_change_point: str = ""
 
 
 @dataclass(frozen=True, slots=True)

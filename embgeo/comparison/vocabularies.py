@@ -184,7 +184,7 @@ def _compare_side(
         _count_alike(after, pairs.added),
         sum(row in new.states for row in pairs.added.tolist()),
         (low, middle, high) if len(finite) else None,
-        old.lengths["median"],
+        float(np.median(old.norms[old.healthy])),
         tuple(_list_added(after, pairs.added[:LISTED], norms, old)),
     )
 

@@ -13,11 +13,10 @@ from embgeo.charts import training
 from embgeo.charts.specification import Choices
 from embgeo.charts.subject import compared_subjects
 from embgeo.charts.theme import LINES
-from embgeo.comparison.change import headline, sampling
-from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.comparison import Comparison, member_name, short_name
 from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_tokens
-from embgeo.comparison.names import member_name, short_name
 from embgeo.comparison.pair import Pair
+from embgeo.comparison.sentences import headline, sampling
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.comparison.track import Track
 from embgeo.core.quantities import isotropy
@@ -274,6 +273,6 @@ def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]
 def _training(track: Track | None) -> dict[str, Any]:
     return {
         "bends": list_bends(track) if track else [],
-        "no_bend": explain_no_bend(track) if track else "",
+        "no_change_point": explain_no_bend(track) if track else "",
         "curve_families": curve_families(track) if track else [],
     }

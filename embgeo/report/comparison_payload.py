@@ -10,9 +10,8 @@ from embgeo.charts.lookup import find_points
 from embgeo.charts.render.view import fit_view, share_scale, unite
 from embgeo.charts.scatter import MOST_PANELS
 from embgeo.charts.specification import spread
-from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.comparison import Comparison, Member, member_name
 from embgeo.comparison.moved import map_moved_rows
-from embgeo.comparison.names import member_name
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import frequency, projection
 from embgeo.report.payload import (

@@ -153,7 +153,7 @@ def curve_view(track: Track, curve: Curve) -> CurveView:
     drawn = tuple(curve.values[i] for i in track.distinct)
     known = [v for v in drawn if v is not None]
     first, last = (known[0], known[-1]) if known else (None, None)
-    bend = curve.bend
+    bend = curve.change_point
     return CurveView(
         curve.quantity,
         AGAINST[curve.against],
@@ -161,7 +161,7 @@ def curve_view(track: Track, curve: Curve) -> CurveView:
         "" if bend is None else _digits(_across(steps, bend.step)),
         format_optional(first),
         format_optional(last),
-        curve.no_bend if bend is None else f"step {bend.step:,.10g}",
+        curve.no_change_point if bend is None else f"step {bend.step:,.10g}",
     )
 
 
@@ -212,13 +212,13 @@ def main_curves(track: Track) -> list[tuple[Curve, str]]:
 def list_bends(track: Track) -> list[dict[str, str]]:
     """The large curves that bend."""
     return [
-        {"name": curve.quantity.name, "title": title, "step": f"{curve.bend.step:,.10g}"}
+        {"name": curve.quantity.name, "title": title, "step": f"{curve.change_point.step:,.10g}"}
         for curve, title in main_curves(track)
-        if curve.bend is not None
+        if curve.change_point is not None
     ]
 
 
 def explain_no_bend(track: Track) -> str:
     """Why none of the large curves bends, if all have the same reason."""
-    reasons = {curve.no_bend for curve, _ in main_curves(track) if curve.no_bend}
+    reasons = {curve.no_change_point for curve, _ in main_curves(track) if curve.no_change_point}
     return reasons.pop() if len(reasons) == 1 else ""

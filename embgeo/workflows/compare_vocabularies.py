@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embgeo.comparison.names import distinguish_names
+from embgeo.comparison.comparison import distinguish_names
 from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
 from embgeo.core.arguments import as_path
 from embgeo.core.progress import Progress

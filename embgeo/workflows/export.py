@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.comparison.originals import original, saved_folder
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at, writing
 from embgeo.core.matrix import Matrix
@@ -37,6 +36,7 @@ from embgeo.workflows.folders import (
     write_whole,
 )
 from embgeo.workflows.request import AnalysisRequest
+from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
 
 ELSEWHERE = f"choose another place with {argument('out')}"
 PROJECTOR, CARD = "projector", "model-card"
@@ -236,7 +236,7 @@ def read_original(
     """The kept rows of the analyzed matrix, labeled with the columns of the analysis."""
     moved = {} if checkpoint is None else {"file": str(checkpoint)}
     named = replace(analysis, provenance={**analysis.provenance, **moved})
-    matrix, reason = original(named, folder)
+    matrix, reason = load_analyzed_matrix(named, folder)
     if matrix is None:
         way_out = f"name the checkpoint with {argument('checkpoint')}"
         where = folder if folder.name else name_source(analysis)

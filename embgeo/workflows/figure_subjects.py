@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from embgeo.charts.subject import Subject, compared_subjects, log_courses, method_subjects
-from embgeo.comparison.comparison import Comparison, load_comparison
-from embgeo.comparison.names import distinguish_names
+from embgeo.comparison.comparison import Comparison, distinguish_names, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.arguments import refuse_if, refuse_type
 from embgeo.core.errors import UnreadableFile, argument

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.originals import saved_folder
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import (
@@ -28,6 +27,7 @@ from embgeo.io.bounded.saved import is_record, name_temporary, temporary_folder,
 from embgeo.io.remote.names import as_written, is_remote, short_name
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
+from embgeo.workflows.saved_analysis import saved_folder
 
 if TYPE_CHECKING:
     from embgeo.workflows.request import AnalysisRequest

@@ -249,13 +249,13 @@ def write_repaired(
 def compare_models(
     model: Path, out: Path, source: Source, min_norm: float | None, progress: Progress | None
 ) -> Comparison:
-    from embgeo.workflows.compare import compare
+    from embgeo.workflows.diff import diff
 
     new = out / model.name if model.is_file() else out
     named = {name: value for name, value in source.collect_changes().items() if name != "hash_file"}
     if min_norm is not None:
         named["min_norm"] = min_norm
-    return compare(
+    return diff(
         model,
         new,
         names=("old", "new"),

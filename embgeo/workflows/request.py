@@ -90,6 +90,52 @@ class AnalysisRequest:
         )
 
 
+def read_settings(
+    settings: Mapping[str, Any], sections: Any = None, path: Any = ""
+) -> tuple[Source, Options, tuple[str, ...] | None]:
+    """What to read, how to measure and which sections; BadOption for unknown and useless names."""
+    loading, measuring = split_settings(settings)
+    chosen = choose_sections(sections)
+    options = Options.of(measuring, chosen)
+    source = Source(path, **loading)
+    source.check()
+    return source, options, chosen
+
+
+def fit_options(options: Options, matrix: Matrix) -> Options:
+    """The options for a matrix; BadOption if one of them needs frequencies that it lacks."""
+    files = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
+    way_out = f"give {files} or {argument('rank_order')}"
+    for name in NEED_FREQUENCIES:
+        useless = matrix.frequency is None and getattr(options, name) != getattr(Options(), name)
+        refuse_if(useless, argument(name), "needs to know which tokens are popular", way_out)
+    return options.for_tokens(matrix.tokens)
+
+
+def load_source(
+    source: Source, progress: Progress | None = None, *, on_demand: bool = False
+) -> Matrix:
+    """Load the matrix, and show how much of a corpus is counted."""
+    from embgeo import io
+
+    report = report_bytes(progress, "counting the corpus")
+    return io.open_source(source, report, on_demand=on_demand)
+
+
+def refuse_loading(source: Source) -> None:
+    """BadOption if an argument of loading is given for a matrix in memory."""
+    for name in source.collect_changes():
+        cause = "is about a file, and this is a matrix in memory"
+        raise BadOption(cause, where=argument(name), way_out="leave it out")
+
+
+def check_resources(resources: Any) -> None:
+    from embgeo.stats.resources import Resources
+
+    if not isinstance(resources, Resources | None):
+        raise refuse_type(resources, "resources", "embgeo.Resources(threads=1)")
+
+
 def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split arguments into fields of `Source` and of `Options`."""
     known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]

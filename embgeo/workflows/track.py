@@ -1,15 +1,15 @@
-"""Tracks: the checkpoints that paths and patterns name, their order, and their kept analyses."""
+"""Tracks: the checkpoints that paths and patterns name, their steps, and their kept analyses."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.comparison.steps import Steps, steps_of
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.version import VERSION
@@ -17,19 +17,116 @@ from embgeo.io.remote.cache import find_cached, is_offline
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
 from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
-from embgeo.workflows.analyze import measure_requested
+from embgeo.workflows.analyze import measure
 from embgeo.workflows.folders import default_name, result_name
-from embgeo.workflows.request import AnalysisRequest
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
+    from embgeo.core.options import Options
     from embgeo.core.progress import Progress
     from embgeo.core.source import Source
     from embgeo.result.analysis import Analysis
+    from embgeo.stats.resources import Resources
+
+
+#: A number in a path, with the word in front of it and the letter behind it, as in 10k and 1M.
+NUMBER = re.compile(r"(?:([A-Za-z_]+)[-_=.]*)?(\d+)(?:([kKmM])(?![A-Za-z0-9]))?")
+FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
+#: Names of steps, the best first.
+WORDS = ("step", "steps", "iteration", "iter", "update", "updates", "batch", "epoch")
+
+ReadStep = Callable[[Path], "tuple[float, str] | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class TrackPlan:
+class Steps:
+    """One step for each file, and the origin of the steps in words."""
+
+    values: tuple[float, ...]
+    source: str
+
+    @property
+    def order(self) -> list[int]:
+        """Places of the files, by rising step."""
+        return sorted(range(len(self.values)), key=self.values.__getitem__)
+
+
+def steps_of(paths: Sequence[Path], read: ReadStep) -> Steps:
+    """The steps of checkpoints of one run.
+
+    `read` returns the step in a file with the name of its entry, or None.
+    """
+    named = from_names([str(path) for path in paths])
+    if named is not None:
+        return named
+    held = [read(path) for path in paths]
+    missing = [path for path, step in zip(paths, held, strict=True) if step is None]
+    if missing:
+        raise BadOption(
+            "neither its name nor the file states its step",
+            where=as_written(missing[0]),
+            way_out="name checkpoints by their step, as in ckpt-500.pt",
+        )
+    known = [step for step in held if step is not None]
+    values = tuple(value for value, _ in known)
+    refuse_equal(paths, values)
+    entries = dict.fromkeys(entry for _, entry in known)
+    return Steps(values, f"the entry {' or '.join(map(repr, entries))} of the checkpoints")
+
+
+def refuse_equal(paths: Sequence[Path], values: Sequence[float]) -> None:
+    seen: dict[float, Path] = {}
+    for path, value in zip(paths, values, strict=True):
+        if value in seen:
+            raise BadOption(
+                f"is of the same step ({value:,.15g}) as {as_written(seen[value])}",
+                where=as_written(path),
+                way_out="name each step once",
+            )
+        seen[value] = path
+
+
+def from_names(names: Sequence[str]) -> Steps | None:
+    """The number that distinguishes the names; None if there is none.
+
+    If several numbers differ, one that is called a step (an iteration, …) is preferred, then the
+    last one.
+
+    >>> from_names(["run2/ckpt-500.pt", "run2/ckpt-1000.pt"]).values
+    (500.0, 1000.0)
+    """
+    found = [list(NUMBER.finditer(name)) for name in names]
+    if not names or len({len(numbers) for numbers in found}) != 1 or not found[0]:
+        return None
+    columns = [
+        column
+        for column in zip(*found, strict=True)
+        if len({value_of(match) for match in column}) == len(names)
+    ]
+    if not columns:
+        return None
+    column = min(reversed(columns), key=lambda c: rank_of(word_of(c[0])))
+    word = word_of(column[0])
+    called = f" after {word!r}" if word else ""
+    return Steps(tuple(value_of(m) for m in column), f"the number{called} in the names")
+
+
+def value_of(match: re.Match[str]) -> float:
+    return float(int(match[2]) * FACTORS[(match[3] or "").lower()])
+
+
+def word_of(match: re.Match[str]) -> str:
+    return (match[1] or "").strip("_").lower()
+
+
+def rank_of(word: str) -> int:
+    """The place in `WORDS` of a word or its ending (global_step); lower is better."""
+    ranks = (rank for rank, name in enumerate(WORDS) if f"_{word}".endswith(f"_{name}"))
+    return next(ranks, len(WORDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
     """The checkpoints of a run by rising step."""
 
     #: As the user names them.
@@ -38,37 +135,34 @@ class TrackPlan:
     #: Commits of revisions on the Hub when they were listed.
     commits: Mapping[Path, str] = field(default_factory=dict)
 
-    def fetch(self, source: Source) -> tuple[Path, ...]:
-        """What to read for each step.
 
-        Revisions of the same commit, or with the same SHA-256 of all weights, are fetched once.
-        """
-        from embgeo.io.remote.fetching import keep_revision
+def fetch_checkpoints(run: Checkpoints, source: Source) -> tuple[Path, ...]:
+    """What to read for each step.
 
-        seen: dict[str, Path] = {}
-        folders: dict[Path, Path] = {}
-        read = []
-        for path in self.paths:
-            name, commit = read_hub_name(path), self.commits.get(path, "")
-            if name is not None and commit:
-                if commit not in seen:
-                    seen[commit] = _find_weights(replace(name, revision=commit), source, folders)
-                keep_revision(name, source, commit)
-            read.append(seen.get(commit, path))
-        return tuple(read)
+    Revisions of the same commit, or with the same SHA-256 of all weights, are fetched once.
+    """
+    from embgeo.io.remote.fetching import keep_revision
+
+    seen: dict[str, Path] = {}
+    folders: dict[Path, Path] = {}
+    read = []
+    for path in run.paths:
+        name, commit = read_hub_name(path), run.commits.get(path, "")
+        if name is not None and commit:
+            if commit not in seen:
+                seen[commit] = _find_weights(replace(name, revision=commit), source, folders)
+            keep_revision(name, source, commit)
+        read.append(seen.get(commit, path))
+    return tuple(read)
 
 
-def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> TrackPlan | None:
-    """The checkpoints of a track by rising step; None without `track`.
+def list_checkpoints(paths: Sequence[Path], every: int | None = None) -> Checkpoints:
+    """The checkpoints of a track by rising step.
 
     ``*``, ``?`` and ``[…]`` in a path, or in the revision of a model on the Hub, are a pattern.
     """
-    where = argument("every")
-    way_out = f"add {argument('track')}"
-    refuse_if(every is not None and not track, where, "is about a track", way_out)
-    refuse_if(every is not None and every < 1, where, "takes 1 or more", "give 2 for half")
-    if not track:
-        return None
+    wrong = every is not None and every < 1
+    refuse_if(wrong, argument("every"), "takes 1 or more", "give 2 for half")
     commits: dict[Path, str] = {}
     found: dict[Path, None] = {}
     for path in paths:
@@ -86,7 +180,7 @@ def plan_track(paths: Sequence[Path], track: bool, every: int | None = None) -> 
     source = steps.source
     if commits and is_offline():
         source += ", of the revisions that are in a cache"
-    return TrackPlan(tuple(named[i] for i in order), Steps(values, source), commits)
+    return Checkpoints(tuple(named[i] for i in order), Steps(values, source), commits)
 
 
 def _list_matches(path: Path) -> dict[Path, str]:
@@ -127,36 +221,50 @@ def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> P
     return folders.setdefault(folder, Path(name.text))
 
 
-def steps_folder(folder: Path, plan: TrackPlan | None) -> Path | None:
+def steps_folder(folder: Path, run: Checkpoints) -> Path:
     """The folder of the analyses of all steps: next to the result, named by the first step."""
-    if plan is None:
-        return None
-    return folder.absolute().parent / f"{result_name(plan.paths[0])[:60]}.steps"
+    return folder.absolute().parent / f"{result_name(run.paths[0])[:60]}.steps"
 
 
 def measure_kept(
     matrix: Matrix,
-    request: AnalysisRequest,
-    home: Path | None,
+    keep: Path | None,
+    *,
+    source: Source,
+    options: Options,
+    sections: Sequence[str] | None,
+    reference: bool,
+    resources: Resources | None,
     command: str,
     progress: Progress | None,
 ) -> Analysis:
-    """Analyze a step, unless its analysis is kept in `home`, under a hash of all options."""
-    if home is None or not matrix.origin.sha256:
-        return measure_requested(matrix, request, command, progress)
-    name = default_name(Path(matrix.origin.path))[:60]
-    folder = home / f"{name}-{_identify(matrix, request)}"
-    if (folder / JSON_NAME).is_file():
-        try:
-            return load_analysis(folder)
-        except EmbgeoError:  # damaged
-            pass
-    analysis = measure_requested(matrix, request, command, progress)
-    analysis.save(folder)
+    """Analyze a step, unless its analysis is in the folder `keep`, under a hash of all options."""
+    folder = None
+    if keep is not None and matrix.origin.sha256:
+        device = getattr(resources, "device", "cpu")
+        facts = (source.collect_changes(), asdict(options), sections, reference, device)
+        name = default_name(Path(matrix.origin.path))[:60]
+        folder = keep / f"{name}-{_identify(matrix, facts)}"
+        if (folder / JSON_NAME).is_file():
+            try:
+                return load_analysis(folder)
+            except EmbgeoError:  # damaged
+                pass
+    analysis = measure(
+        matrix,
+        options,
+        sections=sections,
+        reference=reference,
+        command=command,
+        progress=progress,
+        resources=resources,
+    )
+    if folder is not None:
+        analysis.save(folder)
     return analysis
 
 
-def _identify(matrix: Matrix, request: AnalysisRequest) -> str:
+def _identify(matrix: Matrix, how: object) -> str:
     """A hash of everything that decides the numbers of an analysis."""
     origin = matrix.origin
     hidden = None if matrix.hidden is None else matrix.hidden.origin.sha256
@@ -166,9 +274,7 @@ def _identify(matrix: Matrix, request: AnalysisRequest) -> str:
         (matrix.tokens, matrix.special, matrix.vocabulary_size, matrix.unreachable),
         {reason: rows.tolist() for reason, rows in matrix.masked.items()},
         None if matrix.frequency is None else matrix.frequency.source,
-        sorted((name, str(value)) for name, value in request.source.collect_changes().items()),
-        asdict(request.options_for(matrix)),
-        (request.sections, request.reference, getattr(request.resources, "device", "cpu")),
+        how,
     )
     digest = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass"))
     if matrix.frequency is not None:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.comparison.comparison import Comparison, Member
-from embgeo.comparison.originals import original
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import Diverged, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
@@ -26,6 +25,7 @@ from embgeo.result.analysis import REPORT_NAME, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import name_of_output
 from embgeo.workflows.folders import COMPARISON_FILES, write_whole
+from embgeo.workflows.saved_analysis import load_analyzed_matrix
 from embgeo.workflows.train_task import StudyTask
 
 if TYPE_CHECKING:
@@ -225,8 +225,8 @@ def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> 
 
     None for a single method, or without such a seed.
     """
-    from embgeo.comparison.compare import compare_inputs
-    from embgeo.comparison.pairs import ComparisonInput
+
+    from embgeo.comparison.compare import compare
 
     if len(study.methods) < 2 or study.shown_seed is None:
         return None
@@ -238,7 +238,7 @@ def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> 
     inputs = []
     for name, home in {**homes, **others}.items():
         analysis = load_analysis(home)
-        matrix, absent = original(analysis, home)
+        matrix, absent = load_analyzed_matrix(analysis, home)
         member = Member(name, str(home), analysis, True, absent)
-        inputs.append(ComparisonInput(member, matrix))
-    return compare_inputs(inputs, command=task.command, progress=progress)
+        inputs.append((member, matrix))
+    return compare(inputs, command=task.command, progress=progress)

@@ -484,7 +484,7 @@ def test_interrupting_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("embgeo.comparison.pairs.read_joint", stopped)
+    monkeypatch.setattr("embgeo.comparison.compare.read_joint", stopped)
     assert "interrupted; nothing new was written" in refused(here, "one.npy", "two.npy", *QUICK)
 
 

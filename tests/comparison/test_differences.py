@@ -8,8 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embgeo.comparison.bootstrap import interval, mean_interval, resampled_means
-from embgeo.comparison.change import explain, is_carried
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import (
     INDEPENDENT,
@@ -20,7 +18,14 @@ from embgeo.comparison.differences import (
     population_error,
 )
 from embgeo.comparison.matching import Matching
-from embgeo.comparison.sentences import MOST_NAMED, describe_isotropy, sentences
+from embgeo.comparison.overlap import interval, mean_interval, resampled_means
+from embgeo.comparison.sentences import (
+    MOST_NAMED,
+    describe_isotropy,
+    explain,
+    is_carried,
+    sentences,
+)
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY
 from embgeo.core.quantities.frequency import FREQUENCY_R2, PROBE_AUC

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embgeo.comparison.matching import match
-from embgeo.comparison.names import distinguish_names
+from embgeo.comparison.comparison import distinguish_names
+from embgeo.comparison.matching import match_rows
 from embgeo.result.analysis import Analysis
 from tests.support.compared import comparison, enter_pair, number
 from tests.support.matrices import gaussian
@@ -32,7 +32,7 @@ def shared(matching, first, second):
 
 def test_tokens_are_matched_by_their_string_in_the_order_of_the_baseline():
     one, two = analysis("dcba"), analysis("abxc")
-    found = match(one, two)
+    found = match_rows(one, two)
     assert found.by == "token"
     assert shared(found, one, two) == ["c", "b", "a"]
     assert found.left_out[0].missing == 1
@@ -42,12 +42,12 @@ def test_tokens_are_matched_by_their_string_in_the_order_of_the_baseline():
 
 def test_strings_are_not_changed_before_they_are_compared():
     one, two = analysis(["a", "A", " a", "a\u0301", "á"]), analysis(["á", "a ", "A", "a", "\ta"])
-    assert shared(match(one, two), one, two) == ["a", "A", "á"]
+    assert shared(match_rows(one, two), one, two) == ["a", "A", "á"]
 
 
 def test_a_string_that_stands_twice_is_matched_where_it_stands_in_the_same_rows():
     one, two = analysis(["a", "b", "a", "c", "c"]), analysis(["a", "x", "a", "c", "d"])
-    found = match(one, two)
+    found = match_rows(one, two)
     assert shared(found, one, two) == ["a", "a"]
     for part in found.left_out:
         assert part.ambiguous_examples == ("c",)
@@ -57,7 +57,7 @@ def test_a_string_that_stands_twice_is_matched_where_it_stands_in_the_same_rows(
 
 def test_a_vocabulary_with_many_equal_strings_is_still_matched_with_itself():
     tokens = ["<unused>"] * 50 + [f"t{i}" for i in range(10)]
-    found = match(analysis(tokens), analysis(tokens))
+    found = match_rows(analysis(tokens), analysis(tokens))
     np.testing.assert_array_equal(found.first, np.arange(60))
     np.testing.assert_array_equal(found.second, np.arange(60))
 
@@ -66,20 +66,22 @@ def test_rows_that_one_side_leaves_out_are_not_shared():
     """Positions are those among the kept rows, not row numbers."""
     one = analysis("abc", rows=[0, 1, 2], n=4)
     two = analysis("acd", rows=[0, 2, 3], n=4)
-    found = match(one, two)
+    found = match_rows(one, two)
     assert found.first.tolist() == [0, 2]
     assert found.second.tolist() == [0, 1]
 
 
 def test_examples_are_few():
-    found = match(analysis([f"a{i}" for i in range(100)]), analysis([f"b{i}" for i in range(100)]))
+    found = match_rows(
+        analysis([f"a{i}" for i in range(100)]), analysis([f"b{i}" for i in range(100)])
+    )
     assert found.shared == 0
     assert len(found.left_out[0].examples) == 5
     assert found.left_out[0].missing == 100
 
 
 def test_without_tokens_rows_are_matched_by_number():
-    found = match(analysis(rows=[0, 2, 3], n=4), analysis(rows=[0, 1, 3], n=4))
+    found = match_rows(analysis(rows=[0, 2, 3], n=4), analysis(rows=[0, 1, 3], n=4))
     assert found.by == "row"
     assert "neither side has tokens" in found.reason
     assert found.first.tolist() == [0, 2]
@@ -88,18 +90,18 @@ def test_without_tokens_rows_are_matched_by_number():
 
 
 def test_tokens_on_one_side_alone_do_not_help():
-    found = match(analysis("abc"), analysis(rows=[0, 1, 2]))
+    found = match_rows(analysis("abc"), analysis(rows=[0, 1, 2]))
     assert found.by == "row"
     assert "one side has no tokens" in found.reason
 
 
 def test_rows_of_matrices_of_unlike_size_are_matched_only_when_asked():
     one, two = analysis(rows=range(5)), analysis(rows=range(9))
-    refused = match(one, two)
+    refused = match_rows(one, two)
     assert refused.by is None
     assert refused.shared == 0
     assert "5 rows are not 9 rows" in refused.reason
-    asked = match(one, two, "row")
+    asked = match_rows(one, two, "row")
     assert asked.shared == 5
     assert asked.left_out[1].missing == 4
 
@@ -107,18 +109,18 @@ def test_rows_of_matrices_of_unlike_size_are_matched_only_when_asked():
 def test_rows_are_numbered_as_in_the_file():
     cut = analysis(rows=range(3), cut=[5, 8])
     whole = analysis(rows=range(10))
-    assert match(cut, whole).by is None
-    assert match(cut, whole, "row").second.tolist() == [5, 6, 7]
+    assert match_rows(cut, whole).by is None
+    assert match_rows(cut, whole, "row").second.tolist() == [5, 6, 7]
     moved = analysis(rows=range(3), cut=[6, 9])
-    assert match(cut, moved).by is None
+    assert match_rows(cut, moved).by is None
 
 
 def test_what_is_asked_for_is_done():
     one, two = analysis("ab"), analysis("ba")
-    assert match(one, two, "row").first.tolist() == [0, 1]
-    assert match(one, two, "row").second.tolist() == [0, 1]
-    assert match(one, two, "token").second.tolist() == [1, 0]
-    refused = match(one, analysis(rows=[0, 1]), "token")
+    assert match_rows(one, two, "row").first.tolist() == [0, 1]
+    assert match_rows(one, two, "row").second.tolist() == [0, 1]
+    assert match_rows(one, two, "token").second.tolist() == [1, 0]
+    refused = match_rows(one, analysis(rows=[0, 1]), "token")
     assert refused.by is None
     assert "one side has no tokens" in refused.reason
 
@@ -181,7 +183,7 @@ def test_names_tell_members_apart(paths, names):
 
 def test_equal_numbers_of_a_string_in_other_rows_say_nothing():
     one, two = analysis(["a", "a", "b"]), analysis(["a", "b", "a"])
-    found = match(one, two)
+    found = match_rows(one, two)
     assert shared(found, one, two) == ["b"]
     assert [part.ambiguous for part in found.left_out] == [2, 2]
     assert [part.ambiguous_examples for part in found.left_out] == [("a",), ("a",)]
@@ -190,9 +192,9 @@ def test_equal_numbers_of_a_string_in_other_rows_say_nothing():
 def test_strings_that_stand_twice_are_matched_by_their_row_in_the_file():
     tokens = ["a", "b", "a", "c", "a", "a", "d", "a"]
     cut, whole = analysis(tokens[5:8], cut=[5, 8]), analysis(tokens)
-    found = match(cut, whole)
+    found = match_rows(cut, whole)
     assert (found.first.tolist(), found.second.tolist()) == ([1], [6])
-    same = match(analysis(tokens[5:8], cut=[5, 8]), analysis(tokens[5:8], cut=[5, 8]))
+    same = match_rows(analysis(tokens[5:8], cut=[5, 8]), analysis(tokens[5:8], cut=[5, 8]))
     assert same.second.tolist() == [0, 1, 2]
-    moved = match(analysis(tokens[5:8], cut=[5, 8]), analysis(tokens[5:8], cut=[6, 9]))
+    moved = match_rows(analysis(tokens[5:8], cut=[5, 8]), analysis(tokens[5:8], cut=[6, 9]))
     assert moved.first.tolist() == [1]

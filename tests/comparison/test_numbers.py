@@ -8,9 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from embgeo.comparison.joint import cholesky_factor
 from embgeo.comparison.overlap import expected_jaccard
-from embgeo.comparison.shared import Shared
+from embgeo.comparison.shared import Shared, cholesky_factor
 from embgeo.comparison.similarity import PERMUTATIONS, PERMUTED
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.numerics.sampling import generator

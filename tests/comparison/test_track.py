@@ -10,13 +10,11 @@ import pytest
 
 from embgeo.comparison.compare import find_same
 from embgeo.comparison.comparison import load_comparison
-from embgeo.comparison.curves import bend
-from embgeo.comparison.outliers import find_outliers
-from embgeo.comparison.pairs import ComparisonInput
-from embgeo.comparison.steps import from_names, steps_of
-from embgeo.comparison.track import Bend
+from embgeo.comparison.curves import find_change_point, find_outliers
+from embgeo.comparison.track import ChangePoint
 from embgeo.core.errors import BadOption
 from embgeo.io.model_facts import training_step
+from embgeo.workflows.track import from_names, steps_of
 from tests.support.compared import comparison, enter_pair
 from tests.support.matrices import gaussian, rng
 from tests.support.sampling import sample_cases
@@ -153,8 +151,8 @@ def hinge(tau, before=1.0, after=-0.5, steps=STEPS):
 @pytest.mark.parametrize("tau", [300.0, 700.0, 1600.0])
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_a_bend_is_found_where_it_is(tau, scale):
-    found = bend(STEPS, scale * hinge(tau))
-    assert isinstance(found, Bend)
+    found = find_change_point(STEPS, scale * hinge(tau))
+    assert isinstance(found, ChangePoint)
     assert found.step == tau
     assert found.slope_before == pytest.approx(scale * 1.0)
     assert found.slope_after == pytest.approx(scale * -0.5)
@@ -163,16 +161,16 @@ def test_a_bend_is_found_where_it_is(tau, scale):
 
 def test_a_noisy_bend_is_found_near_where_it_is():
     values = hinge(800.0) + 30.0 * rng(80).standard_normal(len(STEPS))
-    found = bend(STEPS, values)
-    assert isinstance(found, Bend)
+    found = find_change_point(STEPS, values)
+    assert isinstance(found, ChangePoint)
     assert abs(found.step - 800.0) <= 200.0
     assert 0.0 < found.left < 0.1
 
 
 def test_a_bend_of_unevenly_spaced_steps():
     steps = np.array([1.0, 10, 30, 100, 300, 1000, 2000, 3000, 5000, 10_000, 20_000, 30_000])
-    found = bend(steps, hinge(1000.0, 2.0, 0.1, steps))
-    assert isinstance(found, Bend)
+    found = find_change_point(steps, hinge(1000.0, 2.0, 0.1, steps))
+    assert isinstance(found, ChangePoint)
     assert found.step == 1000.0
 
 
@@ -186,14 +184,14 @@ def test_a_bend_of_unevenly_spaced_steps():
     ],
 )
 def test_what_does_not_bend(values, reason):
-    found = bend(STEPS, values)
+    found = find_change_point(STEPS, values)
     assert isinstance(found, str)
     assert reason in found
 
 
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_few_points_do_not_bend(m):
-    assert bend(STEPS[:m], hinge(100.0)[:m]) == f"{m} points, a bend takes 6"
+    assert find_change_point(STEPS[:m], hinge(100.0)[:m]) == f"{m} points, a bend takes 6"
 
 
 @pytest.mark.slow
@@ -201,15 +199,15 @@ def test_few_points_do_not_bend(m):
 def test_noise_is_rarely_called_a_bend(walk):
     """At a level of 5 %: 20 of 400, and 31 would be a sign of more."""
     draws = [rng(1000 + i).standard_normal(len(STEPS)) for i in range(400)]
-    found = [bend(STEPS, np.cumsum(draw) if walk else draw) for draw in draws]
-    assert sum(isinstance(b, Bend) for b in found) <= 31
+    found = [find_change_point(STEPS, np.cumsum(draw) if walk else draw) for draw in draws]
+    assert sum(isinstance(b, ChangePoint) for b in found) <= 31
 
 
 def test_the_fit_is_the_best_of_all_places():
     """Against a plain search over every inner step by least squares."""
     values = np.cumsum(rng(82).standard_normal(len(STEPS))) + hinge(600.0) / 50
-    found = bend(STEPS, values)
-    assert isinstance(found, Bend)
+    found = find_change_point(STEPS, values)
+    assert isinstance(found, ChangePoint)
     left = {}
     for tau in STEPS[1:-1]:
         A = np.column_stack([np.ones_like(STEPS), STEPS, np.maximum(0, STEPS - tau)])
@@ -264,14 +262,14 @@ def test_pairs_are_to_the_first_and_to_the_one_before(tracked):
 
 def test_the_cone_bends_where_it_begins(tracked):
     curve = next(c for c in tracked.track.curves if c.quantity.name == "cosine.mean")
-    assert curve.bend is not None
-    assert curve.bend.step == 300.0
+    assert curve.change_point is not None
+    assert curve.change_point.step == 300.0
     assert any(s.startswith("From step 0 to 900, I1 fell") for s in tracked.sentences)
 
 
 def test_curves_without_a_bend_say_why(tracked):
     for curve in tracked.track.curves:
-        assert (curve.bend is None) == bool(curve.no_bend)
+        assert (curve.change_point is None) == bool(curve.no_change_point)
 
 
 # Duplicates and outliers ------------------------------------------------------------------------
@@ -331,9 +329,9 @@ def test_the_same_matrix_in_files_of_unlike_hashes_is_seen():
     W = gaussian(204, n=20)
     inputs = [enter_pair(W, name) for name in ("a", "b", "c", "d")]
     for one, sha256 in zip(inputs, ("1", "2", "1", None), strict=True):
-        one.member.analysis.provenance["sha256"] = sha256
+        one[0].analysis.provenance["sha256"] = sha256
     assert find_same(inputs) == (None, 0, 0, 0)
-    saved = [ComparisonInput(one.member) for one in (*inputs, inputs[-1])]
+    saved = [(member, None) for member, _ in (*inputs, inputs[-1])]
     assert find_same(saved) == (None, None, 0, None, None)
 
 

@@ -227,7 +227,7 @@ def test_a_comparison_says_which_side_has_dead_rows() -> None:
     V[3] = 0.0
     tokens = tuple(f"t{row}" for row in range(200))
     pair = Matrix(W, tokens=tokens), Matrix(V, tokens=tokens)
-    found = embgeo.compare(*pair, sections=(*FEW, "tokens"), reference=False)
+    found = embgeo.diff(*pair, sections=(*FEW, "tokens"), reference=False)
     rows = shifts(found, 1)[0]
     assert (rows.key, rows.sentence) == ("rows", "Damaged rows 0 → 1.")
     assert (rows.before.state, rows.after.state) == ("healthy", "degenerate")

@@ -116,7 +116,7 @@ def test_differences_are_judged_by_the_rows_that_both_list():
     found = population_error(*means, (old, new), matching)
     assert found.note == PAIRED
     assert found.standard_error < 0.5 * np.hypot(*(mean.population_error for mean in means))
-    assert "2,999 × 12" in embgeo.render(embgeo.compare(old, new))
+    assert "2,999 × 12" in embgeo.render(embgeo.diff(old, new))
 
 
 @pytest.mark.usefixtures("small_limit")

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from embgeo.cli.app import run
-from embgeo.comparison.change import describe_isotropy, describe_state_change, headline, sampling
 from embgeo.comparison.comparison import Comparison, Member, load_comparison
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import list_moved_tokens
 from embgeo.comparison.pair import Difference
+from embgeo.comparison.sentences import describe_isotropy, describe_state_change, headline, sampling
 from embgeo.comparison.shifts import shifts
 from embgeo.core.number_text import format_signed
 from embgeo.core.quantities.isotropy import I1, I1_UNIT
@@ -463,7 +463,9 @@ def test_bends_are_listed_with_their_step() -> None:
     assert "None of these numbers bends" not in parsed.text
     found = sample_comparison(members=6, track=True)
     assert found.track is not None
-    straight = tuple(replace(c, bend=None, no_bend="too few points") for c in found.track.curves)
+    straight = tuple(
+        replace(c, change_point=None, no_change_point="too few points") for c in found.track.curves
+    )
     flat = replace(found, track=replace(found.track, curves=straight))
     assert "None of these numbers bends (too few points)." in Page(render(flat)).text
 

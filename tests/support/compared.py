@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embgeo.comparison.compare import compare_inputs
+from embgeo.comparison.compare import Input, compare
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.pairs import ComparisonInput, ComparisonOptions
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options as Measured
 from embgeo.core.values import Scalar
@@ -17,21 +16,21 @@ from embgeo.measure.analyze import analyze
 
 def enter_pair(
     data, name="W", tokens=None, sections=("tokens",), seed=0, step=None, **more
-) -> ComparisonInput:
+) -> Input:
     """A matrix as a member of a comparison."""
     matrix = data if isinstance(data, Matrix) else Matrix(np.asarray(data), tokens=tokens)
     analysis = analyze(
         matrix, sections=sections, options=Measured(seed=seed, **more), reference=False
     )
-    return ComparisonInput(Member(name, f"{name}.npy", analysis, step=step), matrix)
+    return Member(name, f"{name}.npy", analysis, step=step), matrix
 
 
 def comparison(*inputs, track="", **options) -> Comparison:
     named = [
-        one if isinstance(one, ComparisonInput) else enter_pair(one, f"W{place}")
+        one if isinstance(one, tuple) else enter_pair(one, f"W{place}")
         for place, one in enumerate(inputs)
     ]
-    return compare_inputs(named, ComparisonOptions(**options), steps_source=track)
+    return compare(named, steps_source=track, **options)
 
 
 def pair_of(X, Y, **options) -> Pair:

@@ -14,7 +14,7 @@ import numpy as np
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.matching import LeftOut, Matching
 from embgeo.comparison.pair import Difference, Pair
-from embgeo.comparison.track import Bend, Curve, Track
+from embgeo.comparison.track import ChangePoint, Curve, Track
 from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Cell, Histogram, Scalar, Series, Table
 from embgeo.result.analysis import Analysis
@@ -189,7 +189,7 @@ def curves(people: tuple[Member, ...], pairs: tuple[Pair, ...]) -> Track:
         values = tuple(
             None if (s := m.analysis.scalar(old.name)) is None else s.value for m in people
         )
-        bend = Bend(steps[1], 0.01, 0.001, 0.05) if old.name == "isotropy.i1" else None
+        bend = ChangePoint(steps[1], 0.01, 0.001, 0.05) if old.name == "isotropy.i1" else None
         reason = "" if bend else "its slopes may be in random order"
         found.append(Curve(old.quantity, "", values, (None,) * len(people), bend, reason))
     few = f"{len(people) - 1} points, a bend takes 6"

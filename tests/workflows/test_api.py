@@ -34,7 +34,7 @@ def test_everything_is_exported_and_listed() -> None:
     for name in embgeo.__all__:
         assert getattr(embgeo, name) is not None
     assert set(embgeo.__all__) <= set(dir(embgeo))
-    assert {"load", "analyze", "compare", "check", "render", "export", "train"} <= {*dir(embgeo)}
+    assert {"load", "analyze", "diff", "check", "render", "export", "train"} <= {*dir(embgeo)}
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
         embgeo.analyse  # noqa: B018
 
@@ -116,15 +116,15 @@ def test_a_matrix_in_memory_takes_no_options_of_files() -> None:
     with pytest.raises(embgeo.EmbgeoError, match="tensor: is about a file"):
         embgeo.analyze(np.eye(5), tensor="x")
     with pytest.raises(embgeo.EmbgeoError, match="tensor: is about a file"):
-        embgeo.compare(np.eye(5), np.eye(5), tensor="x")
+        embgeo.diff(np.eye(5), np.eye(5), tensor="x")
 
 
 def test_the_record_of_a_comparison_says_all_queries_in_a_word() -> None:
     W = np.random.default_rng(0).standard_normal((60, 8))
     asked = {"sections": "cosine", "reference": False}
-    comparison = embgeo.compare(W, W + 1, queries="all", **asked)
+    comparison = embgeo.diff(W, W + 1, queries="all", **asked)
     assert comparison.provenance["options"]["queries"] == "all"
-    comparison = embgeo.compare(W, W + 1, queries=7, **asked)
+    comparison = embgeo.diff(W, W + 1, queries=7, **asked)
     assert comparison.provenance["options"]["queries"] == 7
 
 
@@ -132,11 +132,11 @@ def test_the_record_of_a_comparison_says_all_queries_in_a_word() -> None:
 def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path: Path) -> None:
     baseline.save(tmp_path / "saved")
     W = np.random.default_rng(0).standard_normal((60, 8))
-    by_path = embgeo.compare(BASELINE, COSREG, queries=0, **QUICK)
-    of_analyses = embgeo.compare(baseline, tmp_path / "saved", COSREG, queries=0, **QUICK)
+    by_path = embgeo.diff(BASELINE, COSREG, queries=0, **QUICK)
+    of_analyses = embgeo.diff(baseline, tmp_path / "saved", COSREG, queries=0, **QUICK)
     assert by_path.pairs[0]["compare.cka"] == of_analyses.pairs[1]["compare.cka"]
     assert [m.name for m in by_path.members] == ["baseline", "cosreg"]
-    of_arrays = embgeo.compare(W, W + 1, names=["a", "b"], queries="all", **QUICK)
+    of_arrays = embgeo.diff(W, W + 1, names=["a", "b"], queries="all", **QUICK)
     assert [m.name for m in of_arrays.members] == ["a", "b"]
     assert of_arrays.differences
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_compared_is_refused(
     inputs: tuple[Any, ...], settings: dict[str, Any], error: str
 ) -> None:
     with pytest.raises(embgeo.EmbgeoError, match=error):
-        embgeo.compare(*inputs, **settings)
+        embgeo.diff(*inputs, **settings)
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_results_are_rendered(baseline: embgeo.Analysis, tmp_path: Path) -> None
     assert (tmp_path / "report.html").read_text("utf-8") == page
     baseline.save(tmp_path / "saved")
     assert embgeo.render(tmp_path / "saved") == page
-    compared = embgeo.compare(BASELINE, COSREG, queries=0, **QUICK)
+    compared = embgeo.diff(BASELINE, COSREG, queries=0, **QUICK)
     assert "cosreg" in embgeo.render(compared)
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(embgeo.EmbgeoError, match="choose another file with out"):

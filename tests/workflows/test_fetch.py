@@ -357,7 +357,7 @@ def test_a_moved_branch_is_seen_on_request(hub: ToyHub) -> None:
 
 @pytest.mark.slow
 def test_two_revisions_are_compared(hub: ToyHub) -> None:
-    comparison = embgeo.compare(NAME, f"{NAME}@v1", sections="cosine", reference=False)
+    comparison = embgeo.diff(NAME, f"{NAME}@v1", sections="cosine", reference=False)
     assert [member.name for member in comparison.members] == ["toy", "toy@v1"]
     assert [member.given for member in comparison.members] == [NAME, f"{NAME}@v1"]
     assert len(hub.asked("00001.*safetensors")) == 2  # header and tensor, once: one commit

@@ -25,19 +25,19 @@ def analysis() -> embgeo.Analysis:
 
 @pytest.fixture(scope="module")
 def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
-    return embgeo.compare(analysis, W + 1.0, names=["old", "new"], queries=0, **QUICK)
+    return embgeo.diff(analysis, W + 1.0, names=["old", "new"], queries=0, **QUICK)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (
-            lambda a: embgeo.compare(a, W, match="x"),
+            lambda a: embgeo.diff(a, W, match="x"),
             "match: unknown way to match 'x'; choose from token, row",
         ),
-        (lambda a: embgeo.compare(a, W, queries=-1), "queries: -1 is not a number of tokens"),
-        (lambda a: embgeo.compare(a, W, queries=1.5), "queries: 1.5 is not a number of tokens"),
-        (lambda a: embgeo.compare(a, W, names=["a", "a"]), "names: are not all different"),
+        (lambda a: embgeo.diff(a, W, queries=-1), "queries: -1 is not a number of tokens"),
+        (lambda a: embgeo.diff(a, W, queries=1.5), "queries: 1.5 is not a number of tokens"),
+        (lambda a: embgeo.diff(a, W, names=["a", "a"]), "names: are not all different"),
         (
             lambda a: embgeo.draw(a, format="gif"),
             "format: unknown format 'gif'; did you mean pgf? choose from pdf",
@@ -59,13 +59,13 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             "resources: type int is not accepted; give embg",
         ),  # type: ignore[arg-type]
         (
-            lambda a: embgeo.compare(a, W, resources=5),
+            lambda a: embgeo.diff(a, W, resources=5),
             "resources: type int is not accepted; give embgeo.Resources(threads=1)",
         ),  # type: ignore[arg-type]
         (lambda a: embgeo.render(a, "-"), "out: cannot be standard output; choose another file"),
         (lambda a: embgeo.draw(a, out="-"), "out: cannot be standard output; choose another"),
         (lambda a: embgeo.export(a, to="csv", out="-"), "out: cannot be standard output; choose"),
-        (lambda a: embgeo.compare(a, W, every=2), "every: is about a track; add track"),
+        (lambda a: embgeo.diff(a, W, every=2), "every: is about a track; add track"),
         (
             lambda a: embgeo.export(a, to="projector"),
             "analysis: the saved analysis was made of an array in memory, or of a pipe; name",
@@ -85,7 +85,7 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         ),  # type: ignore[arg-type]
         (lambda a: embgeo.draw(a, width="x"), "width: type str is not accepted; give a number"),  # type: ignore[arg-type]
         (lambda a: embgeo.render(a, 5), "out: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda a: embgeo.compare(a, W, names=5), "names: type int is not accepted; give a text"),  # type: ignore[arg-type]
+        (lambda a: embgeo.diff(a, W, names=5), "names: type int is not accepted; give a text"),  # type: ignore[arg-type]
         (lambda _: embgeo.render(W), "result: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
         (lambda _: embgeo.analyze(W, counts="c.tsv"), "counts: c.tsv is a file, and this is"),
         (lambda _: embgeo.draw([]), "results: there is nothing to draw"),

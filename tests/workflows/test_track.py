@@ -15,8 +15,8 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.io.remote import ranges
 from embgeo.workflows import track
-from embgeo.workflows.compare import plan_comparison
-from embgeo.workflows.track import plan_track
+from embgeo.workflows.diff import diff_run
+from embgeo.workflows.track import list_checkpoints
 from tests.support.toy_hub import ToyHub, serve
 
 N, D, STEPS = 40, 8, 12
@@ -66,10 +66,9 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToyHub]:
 
 @pytest.mark.usefixtures("files")
 def test_patterns_stand_for_files_in_the_order_of_steps() -> None:
-    plan = plan_track([Path("run/ckpt-*.safetensors")], True)
-    assert plan is not None
-    assert plan.steps.values == tuple(100.0 * i for i in range(STEPS))
-    assert plan.paths[2] == Path("run/ckpt-200.safetensors")
+    run = list_checkpoints([Path("run/ckpt-*.safetensors")])
+    assert run.steps.values == tuple(100.0 * i for i in range(STEPS))
+    assert run.paths[2] == Path("run/ckpt-200.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -77,9 +76,8 @@ def test_patterns_stand_for_files_in_the_order_of_steps() -> None:
 )
 @pytest.mark.usefixtures("files")
 def test_every_takes_the_first_each_nth_and_the_last(every, steps) -> None:
-    plan = plan_track([Path("run/*")], True, every)
-    assert plan is not None
-    assert plan.steps.values == tuple(100.0 * i for i in steps)
+    run = list_checkpoints([Path("run/*")], every)
+    assert run.steps.values == tuple(100.0 * i for i in steps)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ def test_every_takes_the_first_each_nth_and_the_last(every, steps) -> None:
 @pytest.mark.usefixtures("files")
 def test_what_makes_no_track_is_refused(names, options, said) -> None:
     with pytest.raises(EmbgeoError, match=said):
-        embgeo.compare(*names, **options)
+        embgeo.diff(*names, **options)
 
 
 @pytest.mark.slow
@@ -103,16 +101,17 @@ def test_steps_are_kept_and_measured_once(files: Path, monkeypatch: pytest.Monke
     measured: list[str] = []
     analysis = embgeo.analyze("run/ckpt-0.safetensors", sections="tokens", reference=False)
 
-    def measure(matrix: Matrix, *_: object) -> embgeo.Analysis:
+    def measure(matrix: Matrix, *_: object, **__: object) -> embgeo.Analysis:
         measured.append(matrix.origin.path)
         return analysis
 
-    monkeypatch.setattr(track, "measure_requested", measure)
+    monkeypatch.setattr(track, "measure", measure)
     keep = files / "kept"
 
     def run(every: int | None, **settings: object) -> None:
-        asked = {"sections": "tokens", "reference": False, "queries": 0, **settings}
-        plan_comparison(["run/*"], track=True, every=every, **asked).run(keep=keep)  # type: ignore[arg-type]
+        how = {"sections": "tokens", "reference": False, "queries": 0, **settings}
+        checkpoints = list_checkpoints([Path("run/*")], every)
+        diff_run([Path("run/*")], checkpoints, keep=keep, **how)  # type: ignore[arg-type]
 
     run(6)
     assert len(measured) == 3
@@ -131,7 +130,7 @@ def test_steps_are_kept_and_measured_once(files: Path, monkeypatch: pytest.Monke
 def test_revisions_are_fetched_once_for_each_matrix(
     hub: ToyHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    comparison = embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK)
+    comparison = embgeo.diff("hf://org/toy@stage1-step*", track=True, **QUICK)
     assert comparison.track is not None
     assert comparison.track.steps == tuple(1000.0 * i for i in range(STEPS))
     assert "'step'" in comparison.track.source
@@ -145,20 +144,20 @@ def test_revisions_are_fetched_once_for_each_matrix(
 
     hub.requests.clear()
     hub.sent = 0
-    again = embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK)
+    again = embgeo.diff("hf://org/toy@stage1-step*", track=True, **QUICK)
     assert again.track == comparison.track
     assert [path for _, path, _ in hub.requests] == ["/api/models/org/toy/refs"]
 
     # The caches know what was fetched, and stand for the list of branches.
     hub.requests.clear()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    kept = embgeo.compare("hf://org/toy@stage1-step*", track=True, **QUICK).track
+    kept = embgeo.diff("hf://org/toy@stage1-step*", track=True, **QUICK).track
     assert kept is not None
     assert (kept.steps, kept.curves) == (again.track.steps, again.track.curves)
     assert kept.source.endswith("of the revisions that are in a cache")
     assert embgeo.load("hf://org/toy@stage1-step3000-tokens12B").n == N
     with pytest.raises(EmbgeoError, match="is not in the cache, and HF_HUB_OFFLINE forbids"):
-        embgeo.compare("hf://org/toy@other*", track=True)
+        embgeo.diff("hf://org/toy@other*", track=True)
     assert not hub.requests
 
 
@@ -166,4 +165,4 @@ def test_revisions_are_fetched_once_for_each_matrix(
 @pytest.mark.usefixtures("hub")
 def test_a_pattern_of_revisions_that_matches_nothing() -> None:
     with pytest.raises(EmbgeoError, match="hf://org/toy@none\\*: matches nothing"):
-        embgeo.compare("hf://org/toy@none*", track=True)
+        embgeo.diff("hf://org/toy@none*", track=True)

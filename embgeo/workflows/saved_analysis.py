@@ -1,4 +1,4 @@
-"""The checkpoint of a saved analysis, if it still exists unchanged."""
+"""Saved analyses, and the matrices that they were made of, if those are still there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def saved_folder(path: Path) -> Path | None:
     return path if path.is_dir() and (path / JSON_NAME).is_file() else None
 
 
-def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
+def load_analyzed_matrix(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
     """The analyzed matrix, or why it cannot be read.
 
     A relative path in the provenance is resolved from the working directory, then from the parent
@@ -33,11 +33,11 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
         return None, "the saved analysis was merged from parts"
     if not given or given == "-" or not digest:
         return None, "the saved analysis was made of an array in memory, or of a pipe"
-    path = locate(given, folder)
+    path = locate_checkpoint(given, folder)
     if path is None:
         return None, f"{given}, which the saved analysis was made of, is not there"
     try:
-        matrix = loaded(path, p)
+        matrix = load_again(path, p)
     except EmbgeoError as error:
         return None, f"{given}, which the saved analysis was made of, cannot be read: {error.cause}"
     if matrix.origin.sha256 != digest:
@@ -48,7 +48,7 @@ def original(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
     return matrix, ""
 
 
-def locate(given: str, folder: Path) -> str | None:
+def locate_checkpoint(given: str, folder: Path) -> str | None:
     """The path of the existing file; a member of an archive keeps its name."""
     if is_remote(given):
         hub = read_hub_name(given)
@@ -66,7 +66,7 @@ def locate(given: str, folder: Path) -> str | None:
     return None
 
 
-def loaded(path: str, provenance: dict[str, Any]) -> Matrix:
+def load_again(path: str, provenance: dict[str, Any]) -> Matrix:
     """The same tensor, rows and orientation as in the analysis; without labels and counts."""
     from embgeo.io import load
 
