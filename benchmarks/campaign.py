@@ -34,8 +34,8 @@ from embgeo.training.study.deciding import (
     describe_quality,
     quality_name,
 )
+from embgeo.training.study.record import Study
 from embgeo.training.study.run_result import is_finished
-from embgeo.training.study.training import Training
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_study import make_study
 from embgeo.workflows.train_task import TrainRequest, parse_assignment, prepare
@@ -176,7 +176,7 @@ def request(
     }
 
 
-def train(arguments: Mapping[str, Any]) -> Training:
+def train(arguments: Mapping[str, Any]) -> Study:
     """Every run of a campaign; those that are finished are kept."""
     trained = embgeo.train(**arguments, monitor=RunMonitor(say=print))
     assert trained is not None
@@ -185,7 +185,7 @@ def train(arguments: Mapping[str, Any]) -> Training:
     return trained.study
 
 
-def read_finished(arguments: Mapping[str, Any]) -> Training:
+def read_finished(arguments: Mapping[str, Any]) -> Study:
     """The study of the runs that are finished, with each method's own number of seeds."""
     task = prepare(TrainRequest(**arguments), "")
     absent = {
@@ -198,13 +198,13 @@ def read_finished(arguments: Mapping[str, Any]) -> Training:
     return make_study(task, absent)
 
 
-def leave_out_times(study: Training) -> Training:
+def leave_out_times(study: Study) -> Study:
     """Without claims about time: a campaign takes hours, next to whatever else the machine does."""
     kept = [one for one in study.outcomes if one.number != TIME]
     return replace(study, outcomes=adjust_claims(kept))
 
 
-def write_summary(name: str, campaign: Campaign, study: Training, runs: Path, out: Path) -> None:
+def write_summary(name: str, campaign: Campaign, study: Study, runs: Path, out: Path) -> None:
     """The table of claims as Markdown and CSV, and the settings."""
     study = leave_out_times(study)
     out.mkdir(parents=True, exist_ok=True)
@@ -220,7 +220,7 @@ def write_summary(name: str, campaign: Campaign, study: Training, runs: Path, ou
     (out / f"campaign-{name}.toml").write_text(settings.text(), encoding="utf-8")
 
 
-def describe(name: str, campaign: Campaign, study: Training) -> Iterator[str]:
+def describe(name: str, campaign: Campaign, study: Study) -> Iterator[str]:
     """The page of a campaign."""
     corpus, versions = study.provenance["corpus"], study.provenance["versions"]
     tokens = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
@@ -269,7 +269,7 @@ def describe_claim(row: ClaimRow) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def write_csv(study: Training, writer: Any) -> None:
+def write_csv(study: Study, writer: Any) -> None:
     """The numbers of every run that the report's tables hold, one a line."""
     names = {head.name for head in heads(study)} | {one.number for one in study.outcomes}
     names -= {TIME}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from embgeo.core.progress import Progress
     from embgeo.io import load
     from embgeo.stats.resources import Resources
-    from embgeo.training.study.training import load_training
+    from embgeo.training.study.record import load_study
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
     from embgeo.workflows.check import check
     from embgeo.workflows.compare_vocabularies import compare_vocabularies
@@ -51,9 +51,10 @@ _HOMES = {
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",
     "load_comparison": "embgeo.comparison.comparison",
-    "load_training": "embgeo.training.study.training",
+    "load_study": "embgeo.training.study.record",
     "render": "embgeo.workflows.render",
     "repair": "embgeo.workflows.repair",
+    "train": "embgeo.workflows.train",
 }
 
 __all__ = [
@@ -76,7 +77,7 @@ __all__ = [
     "load",
     "load_analysis",
     "load_comparison",
-    "load_training",
+    "load_study",
     "render",
     "repair",
     "train",
@@ -86,8 +87,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name == "train":  # a package that can be called
-        return import_module("embgeo.train")
     if name == "__version__":
         from embgeo.core.version import VERSION
 

@@ -20,7 +20,7 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
 from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
-from embgeo.training.study.training import Role
+from embgeo.training.study.record import Role
 
 TITLES = (
     (cosine.MEAN.name, "mean cosine"),

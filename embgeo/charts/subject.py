@@ -13,7 +13,7 @@ from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.log import Log
-from embgeo.training.study.training import Role, Run, StudyMethod, Training
+from embgeo.training.study.record import Role, Run, Study, StudyMethod
 
 
 class Unrelated(StrEnum):
@@ -119,7 +119,7 @@ def track_courses(comparison: Comparison) -> dict[str, Course]:
     return courses
 
 
-def method_subjects(training: Training) -> list[Subject]:
+def method_subjects(training: Study) -> list[Subject]:
     return [
         Subject(
             method.name,
@@ -133,7 +133,7 @@ def method_subjects(training: Training) -> list[Subject]:
     ]
 
 
-def choose_role(training: Training, method: StudyMethod) -> Role:
+def choose_role(training: Study, method: StudyMethod) -> Role:
     """The matrix that a method acts on; for a control, that of its first method."""
     own = (one.role for one in training.methods if one.reference == method.name)
     return method.role if method.reference else next(own, method.role)

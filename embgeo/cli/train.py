@@ -133,14 +133,14 @@ def train(
 
 def train_study(arguments: Mapping[str, Any], *, json_: bool, quiet: bool, open_: bool) -> None:
     """Train, print the study and raise the error of diverged runs."""
-    from embgeo.training.study.training import TRAINING
+    from embgeo.training.study.record import STUDY
 
     with monitor_runs(quiet) as monitor:
         trained = workflow.train(**arguments, monitor=monitor)
     if trained is None:  # only the first process of a distributed training writes
         return
     if json_:
-        print_json(TRAINING.to_json(trained.study))
+        print_json(STUDY.to_json(trained.study))
     elif not quiet:
         from embgeo.report.text.study import render
 

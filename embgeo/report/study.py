@@ -32,7 +32,7 @@ from embgeo.report.study_tables import (
 )
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.training.study.deciding import find_quality, spell_score
-from embgeo.training.study.training import Training
+from embgeo.training.study.record import Study
 
 _SECTIONS = (
     ("balance", ""),
@@ -43,55 +43,55 @@ _SECTIONS = (
 )
 
 
-def render(training: Training, comparison: Comparison | None) -> str:
+def render(study: Study, comparison: Comparison | None) -> str:
     """The whole page as text; equal results give equal text.
 
     `comparison` is the one of the embeddings; None if there is a single method.
     """
-    return environment().get_template("training.html.j2").render(context(training, comparison))
+    return environment().get_template("training.html.j2").render(context(study, comparison))
 
 
-def context(training: Training, comparison: Comparison | None) -> dict[str, Any]:
-    gallery = draw_methods(training)
+def context(study: Study, comparison: Comparison | None) -> dict[str, Any]:
+    gallery = draw_methods(study)
     if comparison is None:
         found: dict[str, Any] = {
             "figures": gallery,
-            "defined": frozenset(q.name for q in training.quantities),
+            "defined": frozenset(q.name for q in study.quantities),
             **code(TRAINING, gallery.charts, None),
         }
     else:
         found = of_comparison(comparison, bundle=TRAINING, more=gallery)
-    found |= describe_methods(training, comparison)
-    found["defined"] = found["defined"] | {q.name for q in training.quantities}
-    found["sections"] = sections(training, comparison, found["figures"])
+    found |= describe_methods(study, comparison)
+    found["defined"] = found["defined"] | {q.name for q in study.quantities}
+    found["sections"] = sections(study, comparison, found["figures"])
     return found
 
 
-def draw_methods(training: Training) -> Gallery:
-    subjects = method_subjects(training)
+def draw_methods(study: Study) -> Gallery:
+    subjects = method_subjects(study)
     return draw_charts(subjects, "training", Choices(scalars=training_chart.page_names(subjects)))
 
 
-def describe_methods(training: Training, comparison: Comparison | None) -> dict[str, Any]:
+def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, Any]:
     """The variables about the methods."""
-    shared = shared_deviations(training)
-    versions = training.provenance.get("versions") or {}
-    settings = training.provenance.get("settings") or {}
+    shared = shared_deviations(study)
+    versions = study.provenance.get("versions") or {}
+    settings = study.provenance.get("settings") or {}
     return {
-        "title": f"{subject(training)} – embgeo train",
-        "subject": subject(training),
-        "facts": facts(training),
+        "title": f"{subject(study)} – embgeo train",
+        "subject": subject(study),
+        "facts": facts(study),
         "version": str(versions.get("embgeo", "")),
-        "headlines": headlines(training),
-        "quality": visible(spell_score(find_quality(training.runs))),
-        "balance_title": visible(title_balance(training)),
-        "seeds": training.seeds,
-        "heads": heads(training),
-        "method_rows": method_rows(training, heads(training)),
-        "first_heads": first_heads(training),
-        "first_rows": method_rows(training, first_heads(training)),
-        "sentences": training.sentences,
-        "claims": claim_rows(training),
+        "headlines": headlines(study),
+        "quality": visible(spell_score(find_quality(study.runs))),
+        "balance_title": visible(title_balance(study)),
+        "seeds": study.seeds,
+        "heads": heads(study),
+        "method_rows": method_rows(study, heads(study)),
+        "first_heads": first_heads(study),
+        "first_rows": method_rows(study, first_heads(study)),
+        "sentences": study.sentences,
+        "claims": claim_rows(study),
         "trained": [
             {
                 "name": visible(m.name),
@@ -101,43 +101,43 @@ def describe_methods(training: Training, comparison: Comparison | None) -> dict[
                 "settings": settings_text(m.settings),
                 "deviations": [text for text in m.deviations if text not in shared],
             }
-            for m in training.methods
+            for m in study.methods
         ],
         "shared_deviations": shared,
-        "run_rows": run_rows(training),
+        "run_rows": run_rows(study),
         "shared_settings": settings_text({k: v for k, v in settings.items() if k != "method"}),
         "training_provenance": provenance_rows(
-            {k: v for k, v in training.provenance.items() if k != "settings"}
+            {k: v for k, v in study.provenance.items() if k != "settings"}
         ),
-        "training_notes": training.notes,
-        "training_warnings": [warning.text for warning in training.warnings],
+        "training_notes": study.notes,
+        "training_warnings": [warning.text for warning in study.warnings],
         "embeddings": comparison is not None,
-        "first_seed": training.shown_seed,
-        "methods": group_by_family(quantities(training, comparison), lambda q: q.family),
-        "same_start": len({run.initial for run in training.runs if run.seed == training.seeds[0]}),
+        "first_seed": study.shown_seed,
+        "methods": group_by_family(quantities(study, comparison), lambda q: q.family),
+        "same_start": len({run.initial for run in study.runs if run.seed == study.seeds[0]}),
     }
 
 
-def shared_deviations(training: Training) -> list[str]:
+def shared_deviations(study: Study) -> list[str]:
     """Deviations from the publications that all methods share."""
-    first, *others = training.methods
+    first, *others = study.methods
     if not others:
         return []
     return [text for text in first.deviations if all(text in m.deviations for m in others)]
 
 
-def subject(training: Training) -> str:
+def subject(study: Study) -> str:
     """``"8 methods on pydocs"``."""
-    corpus = training.provenance.get("corpus") or {}
-    n = len(training.methods)
+    corpus = study.provenance.get("corpus") or {}
+    n = len(study.methods)
     name = visible(str(corpus.get("name", "a text")))
-    return f"{n} methods on {name}" if n > 1 else f"{visible(training.baseline.name)} on {name}"
+    return f"{n} methods on {name}" if n > 1 else f"{visible(study.baseline.name)} on {name}"
 
 
-def facts(training: Training) -> list[str]:
+def facts(study: Study) -> list[str]:
     """The line under the title: model, corpus, steps and seeds."""
-    corpus = training.provenance.get("corpus") or {}
-    settings = training.provenance.get("settings") or {}
+    corpus = study.provenance.get("corpus") or {}
+    settings = study.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
     counted = name_unit(corpus)
     model = settings.get("model") or {}
@@ -145,9 +145,9 @@ def facts(training: Training) -> list[str]:
         visible(str(model.get("name", ""))),
         f"{corpus.get('rows', 0):,} rows" if corpus.get("rows") else "",
         f"{tokens['train']:,} training {counted}" if tokens.get("train") else "",
-        f"{range_text([run.steps for run in training.runs])} steps",
-        f"{range_text([run.epochs for run in training.runs])} epochs",
-        f"{len(training.seeds)} seed{'s' if len(training.seeds) > 1 else ''}",
+        f"{range_text([run.steps for run in study.runs])} steps",
+        f"{range_text([run.epochs for run in study.runs])} epochs",
+        f"{len(study.seeds)} seed{'s' if len(study.seeds) > 1 else ''}",
     ]
     return [part for part in parts if part]
 
@@ -158,7 +158,7 @@ def range_text(values: Sequence[float]) -> str:
     return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
 
-def run_rows(training: Training) -> list[dict[str, str]]:
+def run_rows(study: Study) -> list[dict[str, str]]:
     return [
         {
             "method": visible(run.method),
@@ -170,25 +170,21 @@ def run_rows(training: Training) -> list[dict[str, str]]:
             "folder": visible(run.folder),
             "initial": run.initial[:12],
         }
-        for run in training.runs
+        for run in study.runs
     ]
 
 
-def title_balance(training: Training) -> str:
+def title_balance(study: Study) -> str:
     """``"Perplexity and geometry"``."""
-    return f"{capital(spell_score(find_quality(training.runs)))} and geometry"
+    return f"{capital(spell_score(find_quality(study.runs)))} and geometry"
 
 
-def sections(
-    training: Training, comparison: Comparison | None, figures: Gallery
-) -> list[dict[str, str]]:
+def sections(study: Study, comparison: Comparison | None, figures: Gallery) -> list[dict[str, str]]:
     """The table of contents."""
-    present = {"claims": bool(training.outcomes)}
+    present = {"claims": bool(study.outcomes)}
     present |= {key: key in figures for key in ("balance", "training")}
     known = [
-        (key, title or title_balance(training))
-        for key, title in _SECTIONS
-        if present.get(key, True)
+        (key, title or title_balance(study)) for key, title in _SECTIONS if present.get(key, True)
     ]
     if comparison is None:
         known += [("methods", "Methods")]
@@ -197,9 +193,9 @@ def sections(
     return [{"id": key, "title": text} for key, text in known]
 
 
-def quantities(training: Training, comparison: Comparison | None) -> list[Quantity]:
+def quantities(study: Study, comparison: Comparison | None) -> list[Quantity]:
     """Each quantity once: those of the training, then those of the comparison."""
-    found = {q.name: q for q in training.quantities}
+    found = {q.name: q for q in study.quantities}
     for q in [] if comparison is None else quantities_of_comparison(comparison):
         found.setdefault(q.name, q)
     return list(found.values())

@@ -15,8 +15,8 @@ from embgeo.training.study.deciding import (
     has_same_size,
     quality_name,
 )
+from embgeo.training.study.record import Learning, Study
 from embgeo.training.study.spread import LEAST_SEEDS, Direction, Paired
-from embgeo.training.study.training import Learning, Training
 
 #: Methods that a sentence names, at most; the table has the others.
 MOST_NAMED = 4
@@ -34,23 +34,23 @@ UNFINISHED: dict[Learning, str] = {
 }
 
 
-def headlines(training: Training) -> tuple[str, ...]:
+def headlines(study: Study) -> tuple[str, ...]:
     """The effects of the methods on perplexity and isotropy, and how many claims held."""
-    name = quality_name(training.runs)
+    name = quality_name(study.runs)
     quality, geometry = {}, {}
-    for method in training.methods:
-        if training.runs_of(method.reference) and has_same_size(training, method):
-            quality[method.name] = compare_with_control(training, method, name)
+    for method in study.methods:
+        if study.runs_of(method.reference) and has_same_size(study, method):
+            quality[method.name] = compare_with_control(study, method, name)
             geometry[method.name] = compare_with_control(
-                training, method, isotropy.I1_UNIT.name, method.role
+                study, method, isotropy.I1_UNIT.name, method.role
             )
     said = (
         sentence(describe_quality(name), quality),
-        UNFINISHED[judge_all(training.runs)] if any(quality.values()) else "",
+        UNFINISHED[judge_all(study.runs)] if any(quality.values()) else "",
         sentence("I1 at a mean norm of 1", geometry),
-        claims_line(training),
+        claims_line(study),
     )
-    alone = f"One method, {visible(training.baseline.name)}: nothing to compare it with."
+    alone = f"One method, {visible(study.baseline.name)}: nothing to compare it with."
     return tuple(part for part in said if part) or (alone,)
 
 
@@ -77,14 +77,14 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join(names) if left < 2 else f"{', '.join(names[:MOST_NAMED])} and {left} more"
 
 
-def claims_line(training: Training) -> str:
+def claims_line(study: Study) -> str:
     """How many claims held."""
-    count = count_verdicts(training.outcomes)
+    count = count_verdicts(study.outcomes)
     if not sum(count.values()):
         return ""
     left = count["not decidable"]
     if left == sum(count.values()):
-        few = len(training.seeds) < LEAST_SEEDS
+        few = len(study.seeds) < LEAST_SEEDS
         why = f" with fewer than {LEAST_SEEDS} seeds" if few else ""
         return f"None of {left} claims of the papers can be decided{why}."
     return (

@@ -20,15 +20,15 @@ from embgeo.training.study.deciding import (
     unigram_perplexity,
 )
 from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.spread import Paired, in_percent, percent_text, signed, spread
-from embgeo.training.study.training import (
+from embgeo.training.study.record import (
     ClaimOutcome,
     Learning,
     Role,
+    Study,
     StudyMethod,
-    Training,
     Verdict,
 )
+from embgeo.training.study.spread import Paired, in_percent, percent_text, signed, spread
 
 #: Columns of the first table, after the deciding perplexity.
 FIRST = (
@@ -112,15 +112,15 @@ class MethodRow:
     state: str = ""
 
 
-def heads(training: Training) -> tuple[Head, ...]:
+def heads(study: Study) -> tuple[Head, ...]:
     """Columns with a number of some method; the split that decides comes first."""
     held = {
-        name for run in training.runs for own in (run.numbers, *run.others.values()) for name in own
+        name for run in study.runs for own in (run.numbers, *run.others.values()) for name in own
     }
-    quality = quality_name(training.runs)
+    quality = quality_name(study.runs)
     first, _, score = quality.partition(".")
     other = "valid" if first == "test" else "test"
-    counted = name_unit(training.provenance.get("corpus") or {})
+    counted = name_unit(study.provenance.get("corpus") or {})
     columns = (
         (quality, describe_quality(quality)),
         *GEOMETRY,
@@ -129,7 +129,7 @@ def heads(training: Training) -> tuple[Head, ...]:
         (f"{other}.{score}", describe_quality(f"{other}.{score}")),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
-        *((name, describe_quality(name)) for name in own_scores(training) if name != quality),
+        *((name, describe_quality(name)) for name in own_scores(study) if name != quality),
         (TIME, f"time a {'token' if counted.endswith('tokens') else 'unit'}"),
         ("training.parameters", "parameters"),
     )
@@ -143,45 +143,43 @@ def name_unit(corpus: Mapping[str, Any]) -> str:
     return "tokens" if unit in ("sentences", "stream") else visible(str(unit))
 
 
-def own_scores(training: Training) -> tuple[str, ...]:
+def own_scores(study: Study) -> tuple[str, ...]:
     """The scores of tasks that are not language models."""
     of_language_models = {q.name for q in QUANTITIES}
-    names = (q.name for q in training.quantities if q.name.startswith(SPLITS))
+    names = (q.name for q in study.quantities if q.name.startswith(SPLITS))
     return tuple(name for name in names if name not in of_language_models)
 
 
-def first_heads(training: Training) -> tuple[Head, ...]:
+def first_heads(study: Study) -> tuple[Head, ...]:
     """Columns of the first table: perplexity and isotropy."""
-    found = heads(training)
+    found = heads(study)
     by_name = {head.name: head for head in found}
     return (*found[:1], *(by_name[name] for name in FIRST if name in by_name))
 
 
-def method_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
+def method_rows(study: Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
     """The lines of a table; the unigram model last."""
     rows: list[MethodRow] = []
-    for place, method in enumerate(training.methods):
-        roles = training.roles(method.name)
+    for place, method in enumerate(study.methods):
+        roles = study.roles(method.name)
         # A line for each matrix of a model with several.
         several = roles if len(roles) > 1 else (None,)
-        rows += (method_row(training, columns, place, role) for role in several)
-    return (*rows, *unigram_rows(training, columns))
+        rows += (method_row(study, columns, place, role) for role in several)
+    return (*rows, *unigram_rows(study, columns))
 
 
-def method_row(
-    training: Training, columns: Sequence[Head], place: int, role: Role | None
-) -> MethodRow:
+def method_row(study: Study, columns: Sequence[Head], place: int, role: Role | None) -> MethodRow:
     """The line of a method, or of one matrix of a model with several.
 
     Numbers of the whole model are in the line of the input embedding only.
     """
-    method = training.methods[place]
+    method = study.methods[place]
     held = None
     if role not in (None, "input"):
-        runs = training.runs_of(method.name)
+        runs = study.runs_of(method.name)
         held = {name for run in runs for name in run.others.get(role, {})}
     cells = (
-        cell(training, method, head.name, role) if held is None or head.name in held else Cell("")
+        cell(study, method, head.name, role) if held is None or head.name in held else Cell("")
         for head in columns
     )
     return MethodRow(
@@ -191,16 +189,16 @@ def method_row(
         tuple(cells),
         f"trained-{place}",
         "" if role is None else MATRICES[role],
-        STATES[judge_all(training.runs_of(method.name))],
+        STATES[judge_all(study.runs_of(method.name))],
     )
 
 
-def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
+def unigram_rows(study: Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
     """The line of the unigram model: its perplexity."""
     known = {
         f"{split}.perplexity": value
         for split in ("valid", "test")
-        if (value := unigram_perplexity(training.runs, split)) is not None
+        if (value := unigram_perplexity(study.runs, split)) is not None
         and any(head.name == f"{split}.perplexity" for head in columns)
     }
     if not known:
@@ -211,16 +209,16 @@ def unigram_rows(training: Training, columns: Sequence[Head]) -> tuple[MethodRow
     return (MethodRow("unigram", UNIGRAM_TITLE, "", tuple(cells)),)
 
 
-def cell(training: Training, method: StudyMethod, name: str, role: Role | None = None) -> Cell:
-    found = spread(list(training.values(method.name, name, role).values()))
+def cell(study: Study, method: StudyMethod, name: str, role: Role | None = None) -> Cell:
+    found = spread(list(study.values(method.name, name, role).values()))
     if found is None:
         return Cell("–")
-    quantity = training.quantity(name)
+    quantity = study.quantity(name)
     mean, deviation = found.parts
     text = f"{mean} {quantity.unit}" if quantity is not None and quantity.unit else mean
     if name in FIXED:
         deviation = ""
-    held = compare_with_control(training, method, name, role)
+    held = compare_with_control(study, method, name, role)
     if held is None:
         return Cell(text, deviation)
     ends = () if name in FIXED else (held.interval or ())
@@ -257,12 +255,12 @@ class ClaimRow:
     chip: str
 
 
-def claim_rows(training: Training) -> tuple[ClaimRow, ...]:
-    return tuple(claim_row(training, outcome) for outcome in training.outcomes)
+def claim_rows(study: Study) -> tuple[ClaimRow, ...]:
+    return tuple(claim_row(study, outcome) for outcome in study.outcomes)
 
 
-def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
-    quantity = training.quantity(o.number)
+def claim_row(study: Study, o: ClaimOutcome) -> ClaimRow:
+    quantity = study.quantity(o.number)
     unit = " %" if o.relative else ""
 
     def write(values: Sequence[float]) -> str:
@@ -273,7 +271,7 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
     return ClaimRow(
         o,
         o.source.partition(",")[0],
-        describe_sides(training, o),
+        describe_sides(study, o),
         o.number if quantity is None else quantity.title,
         "–" if o.difference is None else f"{write([o.difference])}{unit}",
         write(o.interval or ()),
@@ -285,10 +283,10 @@ def claim_row(training: Training, o: ClaimOutcome) -> ClaimRow:
     )
 
 
-def describe_sides(training: Training, o: ClaimOutcome) -> str:
+def describe_sides(study: Study, o: ClaimOutcome) -> str:
     """``"al against untied, input embedding"``: with the matrix if one side has two."""
     sides = f"{visible(o.method)} against {visible(o.reference)}"
-    two = any(len(training.roles(name)) > 1 for name in (o.method, o.reference))
+    two = any(len(study.roles(name)) > 1 for name in (o.method, o.reference))
     return sides if o.role is None or not two else f"{sides}, {MATRICES[o.role]}"
 
 

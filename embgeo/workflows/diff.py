@@ -20,7 +20,7 @@ from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import as_written
 from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
-from embgeo.training.study.training import TRAINING_NAME
+from embgeo.training.study.record import STUDY_NAME
 from embgeo.workflows.analyze import is_path, load_analysis
 from embgeo.workflows.folders import default_name, result_name
 from embgeo.workflows.request import (
@@ -244,7 +244,7 @@ def check_inputs(inputs: Sequence[Any]) -> None:
     for path in paths:
         for name, cause, one in (
             (COMPARISON_NAME, "a comparison, which holds several analyses", path / "0-…"),
-            (TRAINING_NAME, "runs of several methods", path / "mle" / "seed-0"),
+            (STUDY_NAME, "runs of several methods", path / "mle" / "seed-0"),
         ):
             if (path / name).is_file():
                 raise UnreadableFile(cause, where=path, way_out=f"name one of them, as in {one}")

@@ -16,7 +16,7 @@ from embgeo.core.errors import UnreadableFile, argument
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import LOG_NAME, read_log
-from embgeo.training.study.training import TRAINING_NAME, load_training
+from embgeo.training.study.record import STUDY_NAME, load_study
 
 NUMBER = r"[=_:-]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 #: A result, or the path of one.
@@ -75,10 +75,10 @@ def list_subjects(result: Result) -> list[tuple[Subject, Path]]:
     if isinstance(result, Comparison):
         return list_members(result, Path("comparison"))
     path = Path(result)
-    names = (TRAINING_NAME, COMPARISON_NAME, JSON_NAME, LOG_NAME)
+    names = (STUDY_NAME, COMPARISON_NAME, JSON_NAME, LOG_NAME)
     home = path.parent if path.name in names and not path.is_dir() else path
     held = [name for name in names if (path / name).is_file() or path.name == name]
-    if TRAINING_NAME in held:
+    if STUDY_NAME in held:
         return list_methods(home)
     if COMPARISON_NAME in held:
         return list_members(load_comparison(home), home)
@@ -95,7 +95,7 @@ def list_subjects(result: Result) -> list[tuple[Subject, Path]]:
 
 def list_methods(home: Path) -> list[tuple[Subject, Path]]:
     """Each method of a study: its curves, and its analysis for the first seed that all have."""
-    training = load_training(home)
+    training = load_study(home)
     places = [home / training.choose_shown_run(method.name).folder for method in training.methods]
     return [
         (replace(subject, analysis=load_analysis(place)), place)

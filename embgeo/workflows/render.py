@@ -12,20 +12,20 @@ from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument, looking_at, writing
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
-from embgeo.training.study.training import COMPARISON_FOLDER, TRAINING_NAME, Training, load_training
+from embgeo.training.study.record import COMPARISON_FOLDER, STUDY_NAME, Study, load_study
 from embgeo.workflows.folders import refuse_stdout
 
 _ELSEWHERE = f"choose another file with {argument('out')}"
 
 
 def render(
-    result: Analysis | Comparison | Training | Path | str, out: Path | str | None = None
+    result: Analysis | Comparison | Study | Path | str, out: Path | str | None = None
 ) -> str:
     """Render the report of a result as one HTML page; checkpoints are not read.
 
     Parameters
     ----------
-    result : Analysis, Comparison, Training or path
+    result : Analysis, Comparison, Study or path
         A result, or the folder of a saved one.
     out : path, optional
         HTML file to write; an HTML page is replaced.
@@ -55,7 +55,7 @@ def render(
     return page
 
 
-def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable[[], str]:
+def open_page(result: Analysis | Comparison | Study | Path | str) -> Callable[[], str]:
     """A function that renders a result; a saved one is read at once."""
     from embgeo.report import analysis as single
     from embgeo.report import comparison as several
@@ -64,16 +64,16 @@ def open_page(result: Analysis | Comparison | Training | Path | str) -> Callable
     compared: Comparison | None = None
     if isinstance(result, str | PathLike):
         folder = Path(result)
-        if names_result(folder, TRAINING_NAME):
+        if names_result(folder, STUDY_NAME):
             home = (folder if folder.is_dir() else folder.parent) / COMPARISON_FOLDER
-            result = load_training(folder)
+            result = load_study(folder)
             compared = load_comparison(home) if names_result(home, COMPARISON_NAME) else None
         elif names_result(folder, COMPARISON_NAME):
             result = load_comparison(folder)
         else:
             result = load_analysis(folder)
     shown = result
-    if isinstance(shown, Training):
+    if isinstance(shown, Study):
         return lambda: methods.render(shown, compared)
     if isinstance(shown, Comparison):
         return lambda: several.render(shown)

@@ -25,8 +25,8 @@ from embgeo.workflows.train_task import (
 
 if TYPE_CHECKING:
     from embgeo.training.loop.session import Measure
+    from embgeo.training.study.record import Study
     from embgeo.training.study.run_result import RunResult
-    from embgeo.training.study.training import Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class TrainedStudy:
 
     Attributes
     ----------
-    study : Training
+    study : Study
         The runs by method, and the outcomes of the papers' claims.
     folder : Path
         Folder of the runs, with ``training.json``.
@@ -45,7 +45,7 @@ class TrainedStudy:
         The runs that diverged, by method and seed; the study omits them.
     """
 
-    study: Training
+    study: Study
     folder: Path
     report: Path
     diverged: Mapping[tuple[str, int], Diverged]

@@ -30,7 +30,7 @@ from embgeo.workflows.train_task import StudyTask
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
-    from embgeo.training.study.training import Training
+    from embgeo.training.study.record import Study
 
 
 #: Scalars that are measured during training.
@@ -141,18 +141,18 @@ def is_analyzed(folder: Path, model: Path) -> bool:
 
 def write_study(
     task: StudyTask, diverged: Mapping[tuple[str, int], Diverged], progress: Progress
-) -> tuple[Training, Path]:
+) -> tuple[Study, Path]:
     """Write ``training.json``, the comparison of the embeddings and the report; return its path.
 
     At least one run did not diverge.
     """
     from embgeo.report.study import render
-    from embgeo.training.study.training import COMPARISON_FOLDER, TRAINING
+    from embgeo.training.study.record import COMPARISON_FOLDER, STUDY
 
     study = make_study(task, diverged)
     progress.start("comparing the embeddings", 0)
     comparison = compare_embeddings(study, task, progress)
-    TRAINING.save(study, task.folder)
+    STUDY.save(study, task.folder)
     folder = task.folder / COMPARISON_FOLDER
     if comparison is not None:
         way_out = f"make room, and resume with {argument('resume')}"
@@ -164,12 +164,12 @@ def write_study(
     return study, report
 
 
-def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Training:
+def make_study(task: StudyTask, diverged: Mapping[tuple[str, int], Diverged]) -> Study:
     """The study of the runs that did not diverge."""
     from embgeo.training.methods.definitions import choose_reference, find_method
     from embgeo.training.study.assemble import assemble_study
+    from embgeo.training.study.record import StudyMethod
     from embgeo.training.study.run_result import read_run
-    from embgeo.training.study.training import StudyMethod
     from embgeo.workflows.train_tuning import read_tried
 
     kept = [run for run in task.runs if run not in diverged]
@@ -220,7 +220,7 @@ def order_methods(names: tuple[str, ...]) -> list[str]:
     return [first, *(name for name in names if name != first)]
 
 
-def compare_embeddings(study: Training, task: StudyTask, progress: Progress) -> Comparison | None:
+def compare_embeddings(study: Study, task: StudyTask, progress: Progress) -> Comparison | None:
     """Compare the embeddings of the first seed that all methods have, then other matrices.
 
     None for a single method, or without such a seed.

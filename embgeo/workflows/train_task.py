@@ -41,7 +41,7 @@ class TrainRequest:
     out: Path | str | None = None
     resume: bool = False
 
-    def resolve(self) -> StudySettings:
+    def read(self) -> StudySettings:
         """The settings, with the plug-ins that they may name loaded."""
         from embgeo.training.plugins import load_plugins, require_plugins
 
@@ -227,14 +227,14 @@ class StudyTask:
 
 def prepare(request: TrainRequest, command: str) -> StudyTask:
     """Read settings and text, and check them as far as possible before training."""
+    from embgeo.training.complete import complete_settings
     from embgeo.training.loop.check import check_study
     from embgeo.training.methods.definitions import add_controls
-    from embgeo.training.resolve import resolve
     from embgeo.training.tasks import make_task
 
-    requested = request.resolve()
+    requested = request.read()
     methods = add_controls(requested.compare, requested.method)
-    settings = resolve(requested.updated({"compare": list(methods)}))
+    settings = complete_settings(requested.updated({"compare": list(methods)}))
     if not settings.data.path:
         way_out = f"give a file or a folder with {argument('data')}"
         raise BadOption("no text is given", way_out=way_out)

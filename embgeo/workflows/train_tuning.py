@@ -11,7 +11,7 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import Diverged
 from embgeo.core.values import format_number
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.training.study.training import TriedRate
+from embgeo.training.study.record import TriedRate
 from embgeo.workflows.folders import ELSEWHERE
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import StudyTask

@@ -24,8 +24,8 @@ from benchmarks import (  # noqa: E402
     xl_step,
 )
 from benchmarks.harness.steps import compare_speed  # noqa: E402
+from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
-from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.workflows.train_task import TrainRequest  # noqa: E402
 from tests.support.sample_runs import sample_training  # noqa: E402
@@ -201,7 +201,7 @@ def test_peak_memory_is_that_of_the_process_itself() -> None:
 def test_the_settings_of_a_campaign_are_settings(name: str) -> None:
     own = campaign.CAMPAIGNS[name]
     request = TrainRequest("text", own.compare, own.preset, settings=dict(own.settings))
-    found = resolve(request.resolve())
+    found = complete_settings(request.resolve())
     if found.task.name != "lm" or found.data.bpe:
         assert found.training.steps or found.training.epochs > 1
         return

@@ -16,10 +16,10 @@ pytest.importorskip("torch")
 pytest.importorskip("tomli_w")
 
 from embgeo.cli.app import app
+from embgeo.training.complete import complete_settings
 from embgeo.training.methods.catalog import METHODS
-from embgeo.training.resolve import resolve
 from embgeo.training.settings import PRESETS, parse_settings
-from embgeo.training.study.training import TRAINING
+from embgeo.training.study.record import STUDY
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks, commands
 from tests.support.sample_runs import sample_training
 
@@ -78,12 +78,12 @@ def test_the_tables_name_every_method_and_preset() -> None:
 def test_every_field_of_the_json_is_documented() -> None:
     cells = re.findall(r"^\|(.*?)\|", section("training.json"), re.MULTILINE)
     named = [name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)]
-    assert named == list(TRAINING.to_json(sample_training()))
+    assert named == list(STUDY.to_json(sample_training()))
 
 
 def test_the_settings_that_are_shown_are_settings() -> None:
     own, defined = blocks(PAGE, "toml")
-    names = set(resolve(parse_settings(defined, "docs/training.md")).method)
+    names = set(complete_settings(parse_settings(defined, "docs/training.md")).method)
     assert names == {"cosreg", "cosreg-10", "both"}
     config = parse_settings(own, "docs/training.md")
     assert config.compare == ("mle", "untied", "cosreg", "real")

@@ -28,6 +28,12 @@ from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
 from embgeo.training.study.log import LOG_NAME, Log
+from embgeo.training.study.record import (
+    COMPARISON_FOLDER,
+    STUDY,
+    STUDY_NAME,
+    load_study,
+)
 from embgeo.training.study.run_result import (
     MOST_POINTS,
     RESULT_NAME,
@@ -37,12 +43,6 @@ from embgeo.training.study.run_result import (
     thin_curves,
 )
 from embgeo.training.study.text_losses import TEXT_LOSSES, TextLosses
-from embgeo.training.study.training import (
-    COMPARISON_FOLDER,
-    TRAINING,
-    TRAINING_NAME,
-    load_training,
-)
 from embgeo.training.study.warnings import warn_of_methods
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_pages, outline_figures
@@ -306,10 +306,10 @@ def test_figures_need_what_they_show() -> None:
 @pytest.mark.usefixtures("outlines")
 def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
     training = sample_training(methods=METHODS, hostile=hostile)
-    path = TRAINING.save(training, tmp_path)
-    assert path.name == TRAINING_NAME
-    again = load_training(tmp_path)
-    assert TRAINING.to_json(again) == TRAINING.to_json(training)
+    path = STUDY.save(training, tmp_path)
+    assert path.name == STUDY_NAME
+    again = load_study(tmp_path)
+    assert STUDY.to_json(again) == STUDY.to_json(training)
     assert render(again, embeddings(hostile=hostile)) == html(hostile=hostile)
 
 
@@ -330,11 +330,11 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
     ],
 )
 def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> None:
-    content = json.loads(json.dumps(TRAINING.to_json(sample_training())))
+    content = json.loads(json.dumps(STUDY.to_json(sample_training())))
     change(content)
-    (tmp_path / TRAINING_NAME).write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / STUDY_NAME).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(UnreadableFile, match=said):
-        load_training(tmp_path)
+        load_study(tmp_path)
 
 
 def test_a_control_without_runs_is_left_out_of_the_headlines() -> None:
@@ -355,7 +355,7 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
         study_methods(METHODS),
         {"command": "embgeo train --data pydocs.txt", "settings": settings},
     )
-    assert TRAINING.to_json(read) == TRAINING.to_json(sample_training(methods=METHODS))
+    assert STUDY.to_json(read) == STUDY.to_json(sample_training(methods=METHODS))
     assert read.runs[0].numbers["training.microseconds_per_token"] == 50.0
 
 
@@ -422,7 +422,7 @@ def folder(tmp_path: Path) -> Path:
     home = tmp_path / "pydocs.runs"
     for made in made_runs(METHODS, 3):
         write_run(home, made)
-    TRAINING.save(sample_training(methods=METHODS), home)
+    STUDY.save(sample_training(methods=METHODS), home)
     embeddings().save(home / COMPARISON_FOLDER)
     return home
 
@@ -433,7 +433,7 @@ def test_report_renders_a_training_again(folder: Path) -> None:
     assert command(["report", str(folder), "-q"]) == 0
     again = (folder / "report.html").read_text(encoding="utf-8")
     assert "3 methods on pydocs" in again
-    assert command(["report", str(folder / TRAINING_NAME), "-o", str(folder / "b.html"), "-q"]) == 0
+    assert command(["report", str(folder / STUDY_NAME), "-o", str(folder / "b.html"), "-q"]) == 0
     assert (folder / "b.html").read_text(encoding="utf-8") == again
 
 

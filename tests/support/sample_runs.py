@@ -14,6 +14,7 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME, Log
+from embgeo.training.study.record import Role, Run, Study, StudyMethod
 from embgeo.training.study.run_result import (
     OUTPUT_FOLDER,
     RESULT_NAME,
@@ -22,7 +23,6 @@ from embgeo.training.study.run_result import (
     RunResult,
     thin_curves,
 )
-from embgeo.training.study.training import Role, Run, StudyMethod, Training
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_comparison import differences, pair
 
@@ -183,7 +183,7 @@ def study_methods(methods: tuple[str, ...], *, hostile: bool = False) -> list[St
 @cache
 def sample_training(
     *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), seeds: int = 3, hostile: bool = False
-) -> Training:
+) -> Study:
     """Methods side by side."""
     runs = [train_sample(made, hostile=hostile) for made in made_runs(methods, seeds)]
     settings = runs[0].result.settings

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from embgeo.core.progress import Progress
+from embgeo.training.complete import complete_settings
 from embgeo.training.data import Corpus, Vocabulary
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World, join_processes
 from embgeo.training.loop.run import train_run
-from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 from embgeo.workflows.train import train_runs
@@ -113,7 +113,7 @@ def loop_of(config: StudySettings, name: str | None = None) -> Loop:
 
 def run_all(config: StudySettings, folder: Path, measure: Any = None) -> None:
     """All runs of a study, without the analyses of their embeddings."""
-    task = StudyTask(resolve(config), corpus(), folder, "embgeo train")
+    task = StudyTask(complete_settings(config), corpus(), folder, "embgeo train")
     with join_processes("cpu"):
         train_runs(task, measure, RunMonitor(), leads=False)
 

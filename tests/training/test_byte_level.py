@@ -15,12 +15,12 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
+from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Corpus  # noqa: E402
 from embgeo.training.data.batches import RandomWindows  # noqa: E402
 from embgeo.training.data.byte_level import SEPARATOR, load_byte_level  # noqa: E402
 from embgeo.training.loop.process import World  # noqa: E402
 from embgeo.training.loop.run import train_run  # noqa: E402
-from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import loop_of, numbers, settings, silent  # noqa: E402
@@ -168,7 +168,7 @@ def test_text_for_less_than_a_batch_of_windows() -> None:
 )
 def test_settings_that_exclude_each_other(tables: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption, match=says) as error:
-        resolve(settings(**tables))
+        complete_settings(settings(**tables))
     assert "\n" not in str(error.value)
 
 
@@ -230,6 +230,6 @@ def test_a_run_is_judged_by_bits_per_byte_and_keeps_its_tokenizer(
 
 def test_presets_of_llama_resolve() -> None:
     for name in ("tiny-llama-cpu", "wt103-llama"):
-        found = resolve(load_preset(name))
+        found = complete_settings(load_preset(name))
         assert found.model.name == "llama"
         assert found.evaluation.stride == found.training.bptt // 2

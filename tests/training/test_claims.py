@@ -22,8 +22,8 @@ from embgeo.training.study.deciding import (
 from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
 from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
 from embgeo.training.study.published import PaperClaim
+from embgeo.training.study.record import ClaimOutcome, Run, TrainingCurve
 from embgeo.training.study.spread import in_percent, paired, percent_text, signed, spread, student
-from embgeo.training.study.training import ClaimOutcome, Run, TrainingCurve
 from embgeo.training.study.translation_outcomes import QUANTITIES as TRANSLATION_QUANTITIES
 from embgeo.training.study.word_similarity import QUANTITIES as SIMILARITY_QUANTITIES
 from tests.support.documents import ROOT

@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.training.complete import complete_settings
 from embgeo.training.data.document_batches import DocumentBatches
 from embgeo.training.data.documents import list_texts
 from embgeo.training.data.labeled_corpus import LabeledDocuments, cut_fold, split_tokens
@@ -27,9 +28,8 @@ from embgeo.training.loop.check import check_study
 from embgeo.training.loop.process import World
 from embgeo.training.loop.run import train_run
 from embgeo.training.models import EmbeddingModel
-from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables, load_preset
-from embgeo.training.study.training import load_training
+from embgeo.training.study.record import load_study
 from embgeo.training.tasks import REGISTRY, ClassificationTask, make_task
 from embgeo.training.tasks.rcnn import Rcnn
 from tests.support.processes import in_two_processes
@@ -208,7 +208,7 @@ def test_a_study_is_judged_by_accuracy(
     tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
     tables |= {"geometry.every": 1000, "evaluation.every": 1000}
     found = embgeo.train(out=tmp_path / "all", settings=tables, compare="mle,frage")
-    study = load_training(tmp_path / "all")
+    study = load_study(tmp_path / "all")
     claims = {claim.key: claim for claim in study.outcomes}
     assert set(claims) == {"frage-probe", "frage-accuracy", "frage-macro-f1"}
     assert claims["frage-accuracy"].text_interval is not None
@@ -225,7 +225,7 @@ def test_a_study_is_judged_by_accuracy(
 def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
     tables = {"save_steps": 3, "epochs": 1}
     model = {"dropout": 0.5}
-    config = resolve(settings(place, compare=[method], training=tables, model=model))
+    config = complete_settings(settings(place, compare=[method], training=tables, model=model))
     dataset = make_task(config).load(config)
     arguments: dict[str, Any] = {"measure": None, "command": ""}
     one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
@@ -262,7 +262,7 @@ class Bags(ClassificationTask):
 def test_a_classifier_of_ones_own_is_checked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTRY.added, "bags", Bags)
     tables = settings(place).tables() | {"task": {"name": "bags"}, "model": {"name": "bag"}}
-    config = resolve(from_tables(tables))
+    config = complete_settings(from_tables(tables))
     dataset = make_task(config).load(config)
     check_study(config, dataset)
 
@@ -271,11 +271,11 @@ TWO = """
 import json, sys
 from pathlib import Path
 from embgeo.training.loop.run import train_run
-from embgeo.training.resolve import resolve
+from embgeo.training.complete import complete_settings
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks import make_task
 from tests.support.training_runs import silent
-config = resolve(from_tables(json.loads(sys.argv[2])))
+config = complete_settings(from_tables(json.loads(sys.argv[2])))
 dataset = make_task(config).load(config)
 train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
 """
@@ -283,7 +283,7 @@ train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), c
 
 @pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
-    config = resolve(settings(place, compare=["frage"], training={"epochs": 1}))
+    config = complete_settings(settings(place, compare=["frage"], training={"epochs": 1}))
     dataset = make_task(config).load(config)
     train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
     in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
@@ -340,7 +340,7 @@ def test_a_name_that_is_too_long_is_one_line(find: Callable[[Path], Any], tmp_pa
 
 @pytest.mark.parametrize("name", ["trec-cpu", "20ng-cpu", "imdb-cpu"])
 def test_presets_are_complete(name: str) -> None:
-    config = resolve(load_preset(name))
+    config = complete_settings(load_preset(name))
     assert config.compare == ("mle", "frage")
     assert config.method["frage"]["hidden"] == 150
     assert make_task(config).NAME == "classification"

@@ -23,7 +23,7 @@ from embgeo.charts import training
 from embgeo.cli.app import run
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
-from embgeo.training.study.training import TRAINING, load_training
+from embgeo.training.study.record import STUDY, load_study
 from embgeo.workflows import train_study
 from embgeo.workflows.train import train
 from embgeo.workflows.train_monitor import RunMonitor
@@ -93,7 +93,7 @@ def test_a_comparison_leaves_everything_in_one_folder(home: Path) -> None:
 
 @pytest.mark.slow
 def test_runs_of_a_seed_start_alike_and_end_apart(home: Path) -> None:
-    training = load_training(home / "words.runs")
+    training = load_study(home / "words.runs")
     starts = {(run.seed, run.initial) for run in training.runs}
     assert len(starts) == 2
     ends = [training.values(method, "valid.perplexity")[0] for method in ("mle", "cosreg")]
@@ -115,7 +115,7 @@ def test_embeddings_are_analyzed_as_analyze_does_it(
 
 
 def test_geometry_is_measured_on_the_way_and_its_end_is_that_of_the_analysis(home: Path) -> None:
-    training = load_training(home / "words.runs")
+    training = load_study(home / "words.runs")
     one = training.runs[0]
     for name in MEASURED:
         assert one.curves[name].steps == (0.0, 3.0, 6.0)
@@ -148,7 +148,7 @@ def test_python_gets_the_study_that_is_saved() -> None:
     monitor = RunMonitor(expect=lambda runs: lines.append(f"{runs} runs"), say=lines.append)
     trained = train(out="words.runs", resume=True, monitor=monitor)
     assert trained is not None
-    assert TRAINING.to_json(trained.study) == TRAINING.to_json(load_training(trained.folder))
+    assert STUDY.to_json(trained.study) == STUDY.to_json(load_study(trained.folder))
     assert trained.report.is_file()
     assert trained.folder == Path("words.runs")
     assert (dict(trained.diverged), trained.error()) == ({}, None)
@@ -175,10 +175,10 @@ def test_more_seeds_are_added_to_a_folder(
     out = str(tmp_path / "alone")
     given = ["train", "--data", "words.txt", "--compare", "mle", *TINY, "-o", out, "-q"]
     assert run(given) == 0
-    assert load_training(tmp_path / "alone").seeds == (0,)
+    assert load_study(tmp_path / "alone").seeds == (0,)
     assert not (tmp_path / "alone" / "comparison").exists()
     assert run(["train", "--resume", "-o", out, "--seeds", "2", "-q"]) == 0
-    assert load_training(tmp_path / "alone").seeds == (0, 1)
+    assert load_study(tmp_path / "alone").seeds == (0, 1)
     # Other settings would not be the same comparison.
     assert run(["train", "--resume", "-o", out, "--set", "training.steps=7", "-q"]) == 2
     assert "steps was 6 and is 7" in capsys.readouterr().err
@@ -205,7 +205,7 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
     assert f"resume it with: embgeo train --resume -o '{out}'" in error
     monkeypatch.setattr(train_study, "analyze_embedding", analyze)
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
-    assert len(load_training(out).runs) == 2
+    assert len(load_study(out).runs) == 2
 
 
 @pytest.mark.slow
@@ -229,15 +229,15 @@ def test_methods_are_added_to_a_folder(here: Path, tmp_path: Path) -> None:
     shutil.copytree(here / "words.runs", out)
     before = (out / "cosreg" / "seed-0" / "result.json").read_bytes()
     assert run(["train", "--resume", "-o", str(out), "--compare", "re", "-q"]) == 0
-    assert [method.name for method in load_training(out).methods] == [
+    assert [method.name for method in load_study(out).methods] == [
         "mle", "cosreg", "untied", "re",
     ]  # fmt: skip
-    assert load_training(out).seeds == (0, 1)
+    assert load_study(out).seeds == (0, 1)
     assert (out / "cosreg" / "seed-0" / "result.json").read_bytes() == before
     # A line that says all of it says the same.
     whole = ["train", "--data", "words.txt", "--compare", "re", *TINY, "-o", str(out), "-q"]
     assert run([*whole, "--resume"]) == 0
-    assert len(load_training(out).runs) == 8
+    assert len(load_study(out).runs) == 8
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_a_run_that_diverges_leaves_the_others(
     told = capsys.readouterr()
     assert "cosreg, seed 0: the training diverged: " in told.err
     assert "1 of 3 runs diverged (cosreg with seed 0); the report is about" in told.err
-    training = load_training(out)
+    training = load_study(out)
     assert [method.name for method in training.methods] == ["mle", "frage"]
     assert training.notes[0].startswith("cosreg, seed 0: the training diverged: ")
     assert training.notes[0].endswith("no number here knows it")
@@ -277,14 +277,14 @@ def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str
 
 
 def test_settings_of_methods_that_come_later_are_kept() -> None:
-    from embgeo.training.resolve import resolve
+    from embgeo.training.complete import complete_settings
 
-    config = resolve(TrainRequest(preset="wt2-fast", compare="mle,cosreg").resolve())
+    config = complete_settings(TrainRequest(preset="wt2-fast", compare="mle,cosreg").read())
     assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
     assert config.method["cosreg"]["gamma"] == 1.0
-    later = resolve(config.updated({"compare": ["mle", "real"]}))
-    assert later.one("real", 0) == resolve(
-        TrainRequest(preset="wt2-fast", compare="mle,real").resolve()
+    later = complete_settings(config.updated({"compare": ["mle", "real"]}))
+    assert later.one("real", 0) == complete_settings(
+        TrainRequest(preset="wt2-fast", compare="mle,real").read()
     ).one("real", 0)
 
 
@@ -344,7 +344,7 @@ def test_no_stale_comparison_stands_beside_a_report(
 
 
 def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
-    training = load_training(here / "words.runs")
+    training = load_study(here / "words.runs")
     assert training.shown_seed == 0
     first, second = training.methods
     lost = replace(
@@ -465,7 +465,7 @@ def test_settings_of_a_program_are_tables_or_dotted_names() -> None:
     given = {"training.steps": 3, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
     tables = {"training": {"steps": 3}, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
     assert as_tables(given) == tables
-    assert TrainRequest(settings=given).resolve().seeds == (1,)
+    assert TrainRequest(settings=given).read().seeds == (1,)
     assert as_tables(["training.steps=3", "model.d=8", "model.name=vd-lstm", "seeds=[1]"]) == tables
 
 
@@ -475,7 +475,7 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
     given = TrainRequest(
         preset="tiny-cpu", config=own, settings=("training.bptt=11",), compare="mle, frage "
     )
-    config = given.resolve()
+    config = given.read()
     assert config.compare == ("mle", "frage")
     assert (config.training.batch, config.training.bptt) == (3, 11)
     assert config.data.path == str(tmp_path / "text.txt")
@@ -485,19 +485,19 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
 def test_a_file_means_paths_beside_itself(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[data]\npath = "text.txt"\ntokenizer = "sub/t.json"\n')
-    data = TrainRequest(config=own).resolve().data
+    data = TrainRequest(config=own).read().data
     assert (data.path, data.tokenizer) == (str(tmp_path / "text.txt"), str(tmp_path / "sub/t.json"))
-    on_the_line = TrainRequest(config=own, settings=("data.tokenizer=t.json",)).resolve().data
+    on_the_line = TrainRequest(config=own, settings=("data.tokenizer=t.json",)).read().data
     assert on_the_line.tokenizer == "t.json"
 
 
 def test_another_model_starts_from_its_own_settings(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[model]\nname = "transformer"\nlayers = 2\n')
-    config = TrainRequest(config=own, settings=("model.dropout=0.3",)).resolve()
+    config = TrainRequest(config=own, settings=("model.dropout=0.3",)).read()
     assert config.model.name == "transformer"
     assert dict(config.model.settings) == {"layers": 2, "dropout": 0.3}
-    assert TrainRequest(settings=("model.name=awd-lstm",)).resolve() == TrainRequest().resolve()
+    assert TrainRequest(settings=("model.name=awd-lstm",)).read() == TrainRequest().read()
 
 
 def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.resolve import resolve  # noqa: E402
+from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import Stopped, loop_of, numbers, run, settings, stopping  # noqa: E402
@@ -80,11 +80,11 @@ def test_it_is_resumed_to_the_same_bits(tmp_path: Path, method: str, keep: str, 
 
 def test_it_needs_averaged_sgd() -> None:
     with pytest.raises(BadOption, match="second stage of averaged SGD; set asgd = true"):
-        resolve(settings(optimizer={"finetune": 2}))
+        complete_settings(settings(optimizer={"finetune": 2}))
 
 
 def test_the_published_setting_is_finetuned_unless_it_is_set_to_0() -> None:
     published = load_preset("wt2-paper")
-    assert resolve(published).optimizer.finetune == 750
-    without = resolve(published.updated({"optimizer": {"finetune": 0}}))
+    assert complete_settings(published).optimizer.finetune == 750
+    without = complete_settings(published.updated({"optimizer": {"finetune": 0}}))
     assert without.optimizer.finetune == 0

@@ -15,11 +15,11 @@ from embgeo.training.methods import (  # noqa: E402
     REGULARIZERS,
     AdversarialSoftmax,
     AugmentedLoss,
+    Combined,
     FactoredEmbedding,
     FactoredHead,
     Regularizer,
     Setup,
-    Several,
     SpectrumControl,
     Step,
     Tying,
@@ -156,7 +156,7 @@ def test_w_is_never_multiplied_out(name: str, monkeypatch: pytest.MonkeyPatch) -
 @each_model
 def test_real_is_tying_and_the_augmented_loss(name: str) -> None:
     model = made(name, tied=False)
-    reg = Several([Tying.attach(model), AugmentedLoss.attach(model)])
+    reg = Combined([Tying.attach(model), AugmentedLoss.attach(model)])
     assert model.get_output_embeddings().bias is None
     losses = train(model, reg)
     assert model.get_output_embeddings().weight is model.get_input_embeddings().weight

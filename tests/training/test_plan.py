@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption
+from embgeo.training.complete import complete_settings
 from embgeo.training.loop.check import check_study, plan_runs
-from embgeo.training.resolve import resolve
 from tests.support.training_runs import N, corpus, settings
 
 
@@ -16,13 +16,13 @@ def test_positions_that_training_never_sees_are_not_evaluated() -> None:
     model = {"name": "transformer", "d": 8, "layers": 1, "heads": 2}
     evaluation = {"bptt": 11}
     with pytest.raises(BadOption, match="have 11 tokens, and the model learns 10 positions"):
-        check_study(resolve(settings(model=model, evaluation=evaluation)), corpus())
+        check_study(complete_settings(settings(model=model, evaluation=evaluation)), corpus())
     rotary = settings(model={**model, "positions": "rotary"}, evaluation=evaluation)
-    check_study(resolve(rotary), corpus())
+    check_study(complete_settings(rotary), corpus())
 
 
 def test_a_plan_knows_sizes_and_steps() -> None:
-    config = resolve(settings(compare=["mle", "untied", "sc-exp"]))
+    config = complete_settings(settings(compare=["mle", "untied", "sc-exp"]))
     mle, untied, factored = plan_runs(config, corpus())
     assert [plan.method for plan in (mle, untied, factored)] == ["mle", "untied", "sc-exp"]
     assert untied.parameters - mle.parameters == N * 8

@@ -28,7 +28,7 @@ from embgeo.training.loop.run import train_run
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import model_class
 from embgeo.training.settings import read_settings
-from embgeo.training.study.training import load_training
+from embgeo.training.study.record import load_study
 from embgeo.training.tasks import make_task
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.processes import in_two_processes
@@ -98,7 +98,7 @@ def test_the_page_runs(tmp_path: Path) -> None:
             result = CliRunner().invoke(app, shlex.split(command.line)[1:])
             assert result.exit_code == 0, result.output
             assert agrees(command.output, result.output), f"{command.line}\n{result.output}"
-    study = load_training(tmp_path / "bigrams.runs")
+    study = load_study(tmp_path / "bigrams.runs")
     assert {run.task for run in study.runs} == {"bigrams"}
     assert not study.outcomes
     assert all(0.0 < run.numbers["test.accuracy"] < 1.0 for run in study.runs)
@@ -163,7 +163,7 @@ def test_a_study_goes_on_with_the_same_plugin_only(tmp_path: Path) -> None:
     assert log.read_text() == "ran\n"
     recorded = read_settings(runs / "train.toml").plugins
     assert list(recorded) == ["mine.py"]
-    assert load_training(runs).methods[1].name == "mine"
+    assert load_study(runs).methods[1].name == "mine"
     with pytest.raises(BadOption, match=r"begun with the plug-in mine\.py"):
         embgeo.train(out=runs, resume=True)
     assert train(tmp_path, path, resume=True).study.methods[1].name == "mine"
@@ -216,16 +216,21 @@ LEFT_OUT = {
         "d=torch.tensor(32)",
         "setting d of Gru has no plain",
     ),
-    "name of a regularizer": ("gru", '    NAME = "centered"\n', "", "Centered has no NAME"),
-    "source of a regularizer": ("gru", 'SOURCE = "this', 'SAUCE = "this', "Centered has no SOURCE"),
+    "name of a regularizer": ("gru", '    NAME = "moment-match"\n', "", "MomentMatch has no NAME"),
+    "source of a regularizer": (
+        "gru",
+        'SOURCE = "public',
+        'SAUCE = "public',
+        "MomentMatch has no SOURCE",
+    ),
     "need": ("gru", '("logits",)', '("logit",)', "Confidence needs 'logit'"),
     "role": (
         "gru",
-        '    SOURCE = "this',
-        '    ROLE = "top"\n    SOURCE = "this',
+        '    SOURCE = "public',
+        '    ROLE = "top"\n    SOURCE = "public',
         "for the layer 'top'",
     ),
-    "default of a method": ("gru", "strength=1.0", "strength", "setting strength of Centered"),
+    "default of a method": ("gru", "lambda_=0.01", "lambda_", "setting lambda_ of MomentMatch"),
     "evaluator": ("bigrams", "def evaluator", "def judge", "Bigrams has no evaluator"),
     "models": ("bigrams", "MODELS", "OTHERS", "Bigrams has no MODELS"),
     "direction": ("bigrams", 'better="higher"', 'better="up"', "neither higher nor lower"),
@@ -253,7 +258,7 @@ def test_what_cannot_be_registered_is_refused_with_its_file(
 
 
 RETURNED = "return Output(hidden=raw, raw=raw, state=last)"
-PENALTY = ".square().sum()"
+PENALTY = "return self.lambda_ * sum(torch.linalg.vector_norm(b - a) for a, b in pairs)"
 LOSSES = "return Losses(mean, mean + regularizer(step) if in_loss else mean)"
 FED = "return Batches(own, config.training.bptt, seed=config.seeds[0])"
 ODD_STATE = (
@@ -274,8 +279,8 @@ RAISED = {
         "        self.make_embedding(torch.randn(d, n_tokens))",
         "has shape",
     ),
-    "penalty by row": ("gru", PENALTY, ".square()", r"penalty of centered is \(32,\)"),
-    "penalty without graph": ("gru", PENALTY, ".sum().item()", "penalty of centered is float"),
+    "penalty by row": ("gru", PENALTY, "return rare[0]", r"penalty of moment-match is \(32,\)"),
+    "penalty without graph": ("gru", PENALTY, "return 0.5", "penalty of moment-match is float"),
     "loss": ("bigrams", LOSSES, "return mean", "loss of the task bigrams is not two numbers"),
     "batches": ("bigrams", FED, "return None", "in what uses this plug-in"),
     "saved state": ("bigrams", FED, ODD_STATE, "state.loop.batches.draws is a Generator"),
@@ -292,7 +297,7 @@ def test_an_error_of_a_plugin_in_training_is_one_line(
     settings = {**SMALL, "training.save_steps": 1, "model.name": program.removesuffix("s")}
     if program == "bigrams":
         settings["task.name"] = program
-    compare = "centered" if program == "gru" else "cosreg"
+    compare = "moment-match" if program == "gru" else "cosreg"
     with pytest.raises(EmbgeoError, match=cause) as error:
         train(tmp_path, path, compare=compare, settings=settings)
     assert "\n" not in str(error.value)

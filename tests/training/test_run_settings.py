@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.training.checks import list_defaults  # noqa: E402
+from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
-from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
     PRESETS,
     load_preset,
@@ -65,7 +65,7 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 )
 def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(BadOption) as error:
-        check_study(resolve(settings().updated(changes)), corpus())
+        check_study(complete_settings(settings().updated(changes)), corpus())
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -137,31 +137,31 @@ def test_a_result_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
-    found = resolve(
+    found = complete_settings(
         settings(compare=["mle", "sc-exp", "real"], optimizer={"kind": "sgd", "lr": 0.01})
     )
     assert found.model.settings["tied"] is True
     assert (found.optimizer.lr, found.optimizer.weight_decay) == (0.01, 1.2e-6)
     assert found.method["sc-exp"]["mode"] == "proximal"
     assert found.method["real"] == {"gamma": 0.65, "tau": 20.0, "detach": True}
-    assert resolve(found) == found
+    assert complete_settings(found) == found
     assert parse_settings(found.text(), "settings") == found
 
 
 def test_another_schedule_starts_from_its_own_settings() -> None:
     """The preset has those of one cycle."""
     cycle = load_preset("tiny-cpu")
-    root = resolve(cycle.updated({"optimizer": {"schedule": "inverse-sqrt"}})).optimizer
+    root = complete_settings(cycle.updated({"optimizer": {"schedule": "inverse-sqrt"}})).optimizer
     assert (cycle.optimizer.schedule, root.warm_up, root.warm_up_steps) == ("one-cycle", None, 4000)
     back = {"optimizer": {"schedule": "one-cycle"}}
     changed = replace(cycle, optimizer=root).updated(back)
-    assert resolve(changed).optimizer.warm_up_steps is None
+    assert complete_settings(changed).optimizer.warm_up_steps is None
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
-    config = resolve(load_preset(name))
-    assert resolve(parse_settings(config.text(), name)) == config
+    config = complete_settings(load_preset(name))
+    assert complete_settings(parse_settings(config.text(), name)) == config
     task = make_task(config)
     small = {"d": 80, "hidden": 8, "layers": 1}
     known = list_defaults(task.find_model(config.model.name))
@@ -176,7 +176,7 @@ def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
 def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
     name: str, least: float, most: float
 ) -> None:
-    config = resolve(load_preset(name).updated({"compare": ["untied", "al", "real"]}))
+    config = complete_settings(load_preset(name).updated({"compare": ["untied", "al", "real"]}))
     for method in ("al", "real"):
         assert least <= config.method[method]["gamma"] <= most
         assert config.method[method]["tau"] == 20.0
@@ -255,16 +255,16 @@ def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
     assert rated.updated({"optimizer": {"schedule": "constant"}}).optimizer.embedding_lr == 3.0
     assert rated.updated({"optimizer": {"kind": "sgd"}}).optimizer.embedding_lr is None
     for changed in (config, same, constant, sgd):
-        resolve(changed)
+        complete_settings(changed)
 
 
 def test_windows_of_an_evaluation_follow_the_training_where_no_state_is_carried() -> None:
     usual = load_preset("tiny-cpu")
-    assert resolve(usual).evaluation.bptt == 70
+    assert complete_settings(usual).evaluation.bptt == 70
     other = usual.updated({"model": {"name": "transformer", "d": 32}})
-    assert resolve(other).evaluation.bptt == other.training.bptt == 20
+    assert complete_settings(other).evaluation.bptt == other.training.bptt == 20
     warm = other.updated({"evaluation": {"stride": 5}})
-    assert resolve(warm).evaluation.stride == 5
+    assert complete_settings(warm).evaluation.stride == 5
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_windows_of_an_evaluation_follow_the_training_where_no_state_is_carried(
 )
 def test_evaluations_that_make_no_sense(tables: dict[str, Any], message: str) -> None:
     with pytest.raises(BadOption, match=message):
-        resolve(load_preset("tiny-cpu").updated(tables))
+        complete_settings(load_preset("tiny-cpu").updated(tables))
 
 
 def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
@@ -299,7 +299,7 @@ def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
 
 def test_few_steps_are_evaluated_on_a_part_of_the_splits() -> None:
     def tokens(**tables: Any) -> int | None:
-        return resolve(settings(**tables)).evaluation.tokens
+        return complete_settings(settings(**tables)).evaluation.tokens
 
     assert tokens() is None
     assert tokens(training={"steps": 40}) == 20_000

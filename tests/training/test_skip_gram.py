@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.training.complete import complete_settings
 from embgeo.training.data.documents import TokenStream, load_documents
 from embgeo.training.data.neighbor_batches import (
     NegativeSampler,
@@ -31,7 +32,6 @@ from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import World
 from embgeo.training.loop.run import train_run
 from embgeo.training.methods.catalog import METHODS
-from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.skip_gram_model import SkipGram, sampling_loss
@@ -154,7 +154,7 @@ def test_the_loss_and_its_gradient_are_those_of_a_loop_over_pairs() -> None:
 
 def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
     """Three steps: autograd on whole matrices, FRAGE on the rows that it drew, plain SGD."""
-    config = resolve(settings(place, compare=["frage"]))
+    config = complete_settings(settings(place, compare=["frage"]))
     dataset = make_task(config).load(config)
     loop, twin = (Loop(config, dataset, CPU, World()) for _ in range(2))
     W, V = (p.detach().clone().requires_grad_() for p in twin.parameters)
@@ -174,7 +174,7 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
 
 
 def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
-    config = resolve(settings(place, compare=["cosreg"]))
+    config = complete_settings(settings(place, compare=["cosreg"]))
     loop = Loop(config, make_task(config).load(config), CPU, World())
     before = [p.detach().clone() for p in loop.parameters]
     loop.step()
@@ -184,7 +184,7 @@ def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
 
 
 def test_words_that_are_not_seen_do_not_move(place: Path) -> None:
-    config = resolve(settings(place))
+    config = complete_settings(settings(place))
     loop = Loop(config, make_task(config).load(config), CPU, World())
     before = loop.matrices()[0]
     batch = loop.batches.take()
@@ -228,7 +228,7 @@ def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Pat
 
 @pytest.mark.parametrize("method", ["frage", "sc-exp"])
 def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
-    config = resolve(settings(place, compare=[method], training={"save_steps": 3}))
+    config = complete_settings(settings(place, compare=[method], training={"save_steps": 3}))
     dataset = make_task(config).load(config)
     arguments: dict[str, Any] = {"measure": None, "command": ""}
     one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
@@ -271,11 +271,11 @@ TWO = """
 import json, sys
 from pathlib import Path
 from embgeo.training.loop.run import train_run
-from embgeo.training.resolve import resolve
+from embgeo.training.complete import complete_settings
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks import make_task
 from tests.support.training_runs import silent
-config = resolve(from_tables(json.loads(sys.argv[2])))
+config = complete_settings(from_tables(json.loads(sys.argv[2])))
 dataset = make_task(config).load(config)
 train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
 """
@@ -283,7 +283,7 @@ train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), c
 
 @pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
-    config = resolve(settings(place, compare=["frage"]))
+    config = complete_settings(settings(place, compare=["frage"]))
     dataset = make_task(config).load(config)
     train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
     in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
@@ -347,7 +347,7 @@ def test_bad_texts_and_settings_are_one_line(place: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["skipgram-cpu", "skipgram-enwik9"])
 def test_presets_are_complete(name: str) -> None:
-    config = resolve(load_preset(name))
+    config = complete_settings(load_preset(name))
     assert config.compare == ("mle", "frage")
     task = make_task(config)
     assert task.NAME == "skipgram"

@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
+from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Vocabulary, load_corpus  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
-from embgeo.training.resolve import resolve  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LSTM,
     Stopped,
@@ -88,13 +88,13 @@ def test_other_models_are_refused_before_training(
     config = settings(training=start, evaluation={"bptt": 10})
     config = config.updated({"model": model if "name" in model else {**LSTM, **model}})
     with pytest.raises(BadOption) as error:
-        check_study(resolve(config), corpus())
+        check_study(complete_settings(config), corpus())
     assert message in str(error.value)
 
 
 def test_another_vocabulary_and_a_damaged_file_are_refused(runs: Path, tmp_path: Path) -> None:
     start = runs / "mle" / "seed-0"
-    config = resolve(settings(training={"start": str(start)}))
+    config = complete_settings(settings(training={"start": str(start)}))
     with pytest.raises(BadOption, match="of another vocabulary than the text"):
         check_study(config, corpus(n=40))
     (tmp_path / "model.safetensors").write_bytes(b"nothing")

@@ -24,6 +24,7 @@ from torch.nn import functional as F
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.report.text.study import table
+from embgeo.training.complete import complete_settings
 from embgeo.training.data.byte_pairs import END_ROW, BytePairs
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
 from embgeo.training.data.parallel_corpus import ParallelSplit
@@ -33,10 +34,9 @@ from embgeo.training.evaluation.beam_search import BeamSettings, search_beams, t
 from embgeo.training.loop.process import World
 from embgeo.training.loop.run import train_run
 from embgeo.training.methods import Regularizer
-from embgeo.training.resolve import resolve
 from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.study.record import load_study
 from embgeo.training.study.samples import bootstrap_samples
-from embgeo.training.study.training import load_training
 from embgeo.training.study.translation_outcomes import (
     TRANSLATION_OUTCOMES,
     TranslationOutcomes,
@@ -379,7 +379,7 @@ def test_files_of_both_languages_are_the_splits(place: Path) -> None:
 @pytest.mark.slow
 def test_each_language_may_have_its_own_vocabulary(place: Path, tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
-    config = resolve(
+    config = complete_settings(
         settings(place, data={"size": 200}, task={"joint": False}, model={"tied": "decoder"})
     )
     dataset = make_task(config).load(config)
@@ -506,7 +506,7 @@ def test_a_study_is_judged_by_bleu(
     tables = settings(place, training={"epochs": 2}).tables()
     tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
     found = embgeo.train(out=tmp_path / "all", settings=tables, compare="mle,frage")
-    study = load_training(tmp_path / "all")
+    study = load_study(tmp_path / "all")
     claims = {claim.key: claim for claim in study.outcomes}
     assert {"frage-bleu", "frage-probe", "frage-neighbors"} == set(claims)
     assert "Table 3" in claims["frage-bleu"].published
@@ -524,11 +524,11 @@ def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
     tables = settings(place, model={"tied": "decoder"}, training={"log_every": 1}).tables()
     tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
     embgeo.train(out=tmp_path / "all", settings=tables, compare="mle,frage")
-    study = load_training(tmp_path / "all")
+    study = load_study(tmp_path / "all")
     assert study.roles("frage") == ("input", "source")
     (run,) = study.runs_of("frage")
     home = tmp_path / "all" / run.folder
-    config = resolve(settings(place, model={"tied": "decoder"}))
+    config = complete_settings(settings(place, model={"tied": "decoder"}))
     train = make_task(config).load(config).train
     for name, side in (("", train.target), ("source", train.source)):
         analysis = embgeo.load_analysis(home / name)
@@ -591,7 +591,7 @@ def test_while_training_validation_is_translated_greedily(place: Path) -> None:
 )
 def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
-    config = resolve(
+    config = complete_settings(
         settings(
             place,
             compare=[method],
@@ -620,11 +620,11 @@ TWO = """
 import json, sys
 from pathlib import Path
 from embgeo.training.loop.run import train_run
-from embgeo.training.resolve import resolve
+from embgeo.training.complete import complete_settings
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks import make_task
 from tests.support.training_runs import silent
-config = resolve(from_tables(json.loads(sys.argv[2])))
+config = complete_settings(from_tables(json.loads(sys.argv[2])))
 dataset = make_task(config).load(config)
 train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
 """
@@ -633,7 +633,7 @@ train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), c
 @pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
-    config = resolve(settings(place, compare=["adversarial"]))
+    config = complete_settings(settings(place, compare=["adversarial"]))
     dataset = make_task(config).load(config)
     one = train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
     in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
@@ -689,6 +689,6 @@ def test_the_bootstrap_pairs_sentences() -> None:
 
 @pytest.mark.parametrize("name", ["multi30k-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"])
 def test_presets_are_complete(name: str) -> None:
-    config = resolve(load_preset(name))
+    config = complete_settings(load_preset(name))
     assert config.compare[0] == "mle"
     assert make_task(config).NAME == "translation"

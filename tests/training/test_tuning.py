@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, Diverged
+from embgeo.training.complete import complete_settings
 from embgeo.training.loop import run as runs
-from embgeo.training.resolve import resolve
 from embgeo.training.settings import parse_settings
 from embgeo.training.study.assemble import describe_tried
+from embgeo.training.study.record import StudyMethod, TriedRate
 from embgeo.training.study.run_result import load_result
-from embgeo.training.study.training import StudyMethod, TriedRate
 from embgeo.workflows.train import train_runs
 from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import StudyTask, parse_rates
@@ -28,7 +28,7 @@ RATES = [1e-4, 3e-2]
 
 def task_of(folder: Path, rates: list[float] = RATES, **tables: Any) -> StudyTask:
     config = settings(compare=["mle", "cosreg"], tune={"lr": rates}, **tables)
-    return StudyTask(resolve(config), corpus(), folder, "embgeo train")
+    return StudyTask(complete_settings(config), corpus(), folder, "embgeo train")
 
 
 def tuned(task: StudyTask, monitor: RunMonitor | None = None) -> StudyTask:
@@ -100,7 +100,7 @@ def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, monkeypatch: Any) ->
 
 
 def test_rates_are_in_the_settings_of_the_study_alone() -> None:
-    config = resolve(settings(tune={"lr": RATES}))
+    config = complete_settings(settings(tune={"lr": RATES}))
     assert parse_settings(config.text(), "test") == config
     assert "tune" not in config.one("mle", 0).tables()
 
@@ -117,7 +117,7 @@ def test_rates_are_in_the_settings_of_the_study_alone() -> None:
 )
 def test_rates_that_make_no_sense(text: str, message: str) -> None:
     with pytest.raises(BadOption) as error:
-        resolve(settings(tune={"lr": parse_rates(text)}))
+        complete_settings(settings(tune={"lr": parse_rates(text)}))
     assert message in str(error.value)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import embgeo
 from embgeo.core.values import Scalar
-from embgeo.training.study.training import StudyMethod, Training
+from embgeo.training.study.record import Study, StudyMethod
 
 W = np.random.default_rng(0).standard_normal((120, 6))
 QUICK: dict[str, Any] = {"sections": "cosine", "reference": False}
@@ -77,7 +77,7 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda _: embgeo.inspect(None), "path: type NoneType is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_analysis(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_comparison(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda _: embgeo.load_training(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
+        (lambda _: embgeo.load_study(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda a: embgeo.check(a, rules=[5]), "rules: type list is not accepted; give a text, or"),  # type: ignore[list-item]
         (
             lambda a: embgeo.check(a, rules="verdict <= mild", level="x"),
@@ -163,11 +163,11 @@ def test_numbers_become_numbers_of_python(analysis: embgeo.Analysis) -> None:
 
 def test_a_training_of_many_methods_is_a_few_lines() -> None:
     method = StudyMethod("mle", "plain", "", "", {}, ())
-    made = Training({"long": "x" * 9000}, ("one sentence",) * 20, methods=(method,) * 20)
-    assert repr(made).startswith("<Training with 20 methods: mle, mle, ")
+    made = Study({"long": "x" * 9000}, ("one sentence",) * 20, methods=(method,) * 20)
+    assert repr(made).startswith("<Study with 20 methods: mle, mle, ")
     assert len(repr(made).splitlines()) <= 12
 
 
 def test_a_training_is_asked_for_by_text(tmp_path: Path) -> None:
     with pytest.raises(embgeo.EmbgeoError, match=r"training\.json"):
-        embgeo.load_training(str(tmp_path))
+        embgeo.load_study(str(tmp_path))

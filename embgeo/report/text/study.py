@@ -16,8 +16,8 @@ from embgeo.training.study.deciding import (
     quality_name,
     unigram_perplexity,
 )
+from embgeo.training.study.record import Role, Study
 from embgeo.training.study.spread import spread
-from embgeo.training.study.training import Role, Training
 
 #: Columns of the table after the perplexity of the deciding split, with their heads.
 COLUMNS = (
@@ -29,18 +29,18 @@ COLUMNS = (
 )
 
 
-def render(training: Training) -> Iterator[str]:
-    yield from table(training)
-    if training.outcomes:
-        yield claims(training)
-    for warning in training.warnings:
+def render(study: Study) -> Iterator[str]:
+    yield from table(study)
+    if study.outcomes:
+        yield claims(study)
+    for warning in study.warnings:
         yield f"  warning: {warning.text}"
-    for note in training.notes:
+    for note in study.notes:
         yield f"  note: {note}"
 
 
-def table(training: Training) -> list[str]:
-    name = quality_name(training.runs)
+def table(study: Study) -> list[str]:
+    name = quality_name(study.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
         (name, describe_quality(name, "valid")),
@@ -48,42 +48,40 @@ def table(training: Training) -> list[str]:
         (f"{split}.popular", "popular"),
         *COLUMNS,
     )
-    held = [
-        (key, head) for key, head in columns if any(key in run.numbers for run in training.runs)
-    ]
+    held = [(key, head) for key, head in columns if any(key in run.numbers for run in study.runs)]
     rows = [["", *(head for _, head in held)]]
-    for method in training.methods:
+    for method in study.methods:
         cells = [method.name]
         for key, _ in held:
-            found = spread(list(training.values(method.name, key).values()))
+            found = spread(list(study.values(method.name, key).values()))
             cells.append("–" if found is None else found.text)
         rows.append(cells)
-        for role in training.roles(method.name)[1:]:
-            held_by = [spread(of_matrix(training, method.name, role, key)) for key, _ in held]
+        for role in study.roles(method.name)[1:]:
+            held_by = [spread(of_matrix(study, method.name, role, key)) for key, _ in held]
             texts = ["" if one is None else one.text for one in held_by]
             rows.append([f"  {MATRICES[role]}", *texts])
-    unigram = unigram_perplexity(training.runs, split)
+    unigram = unigram_perplexity(study.runs, split)
     if unigram is not None and held[0][0] == f"{split}.perplexity":
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
     return align(rows)
 
 
-def of_matrix(training: Training, method: str, role: Role, name: str) -> list[float]:
+def of_matrix(study: Study, method: str, role: Role, name: str) -> list[float]:
     """A number of the matrices of that role, over seeds."""
-    held = (run.others.get(role, {}) for run in training.runs_of(method))
+    held = (run.others.get(role, {}) for run in study.runs_of(method))
     return [numbers[name] for numbers in held if name in numbers]
 
 
-def claims(training: Training) -> str:
+def claims(study: Study) -> str:
     """How many of the papers' claims held."""
-    count = count_verdicts(training.outcomes)
+    count = count_verdicts(study.outcomes)
     shown = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
-    return f"Claims of the papers: {shown or 'none'}.{describe_checks(training)}"
+    return f"Claims of the papers: {shown or 'none'}.{describe_checks(study)}"
 
 
-def describe_checks(training: Training) -> str:
+def describe_checks(study: Study) -> str:
     """How many of the decided checks hold; empty without one."""
-    checks = [one for one in training.outcomes if one.sanity and one.cause is None]
+    checks = [one for one in study.outcomes if one.sanity and one.cause is None]
     if not checks:
         return ""
     passed = sum(one.verdict == "reproduced" for one in checks)

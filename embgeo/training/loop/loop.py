@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.training.complete import set_fields
 from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
 from embgeo.training.loop.step_sizes import measure_step
 from embgeo.training.methods import Setup
@@ -27,7 +28,6 @@ from embgeo.training.optimization import (
     split_rates,
 )
 from embgeo.training.registry import file_of
-from embgeo.training.resolve import set_fields
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.tasks import Batch, Dataset, Losses, make_task
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import Progress
+from embgeo.training.complete import complete_settings
 from embgeo.training.data import write_vocabulary
 from embgeo.training.data.byte_level import TOKENIZER_NAME
 from embgeo.training.loop import checkpoint
@@ -27,7 +28,6 @@ from embgeo.training.loop.log import open_tensorboard
 from embgeo.training.loop.loop import Loop
 from embgeo.training.loop.process import find_device, join_processes, note_interrupts, numerics
 from embgeo.training.loop.session import Measure, Session
-from embgeo.training.resolve import resolve
 from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import (
     RESULT_NAME,
@@ -57,7 +57,7 @@ def train_run(
     seed; see `StudySettings.one`. `measure` gives numbers of the embedding every `geometry.every`
     steps and at the end. `command` is recorded in the result.
     """
-    config = resolve(config)
+    config = complete_settings(config)
     if len(config.compare) != 1 or len(config.seeds) != 1:
         raise BadOption(
             "a run has one method and one seed", way_out="take them by StudySettings.one()"

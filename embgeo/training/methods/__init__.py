@@ -13,7 +13,7 @@ from embgeo.training.methods.factored import (
 )
 from embgeo.training.methods.frage import Frage
 from embgeo.training.methods.popular import popular_rows
-from embgeo.training.methods.regularizer import Regularizer, Setup, Several, Step
+from embgeo.training.methods.regularizer import Combined, Regularizer, Setup, Step
 from embgeo.training.methods.spectral_norm import DOptimal, SpectralNorm
 from embgeo.training.methods.spectrum_control import SpectrumControl
 from embgeo.training.methods.tying import Tying, tie
@@ -22,6 +22,7 @@ __all__ = [
     "REGULARIZERS",
     "AdversarialSoftmax",
     "AugmentedLoss",
+    "Combined",
     "CosReg",
     "CoupledAdam",
     "DOptimal",
@@ -31,7 +32,6 @@ __all__ = [
     "Frage",
     "Regularizer",
     "Setup",
-    "Several",
     "SpectralNorm",
     "SpectrumControl",
     "Step",

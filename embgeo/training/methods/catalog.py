@@ -15,6 +15,7 @@ from embgeo.training.checks import refuse_others
 from embgeo.training.methods import (
     AdversarialSoftmax,
     AugmentedLoss,
+    Combined,
     CosReg,
     CoupledAdam,
     DOptimal,
@@ -23,7 +24,6 @@ from embgeo.training.methods import (
     Frage,
     Regularizer,
     Setup,
-    Several,
     SpectralNorm,
     SpectrumControl,
     Tying,
@@ -32,7 +32,7 @@ from embgeo.training.methods.popular import ClassRegularizer
 from embgeo.training.methods.regularizer import FROM_SETUP, list_settings
 from embgeo.training.methods.weights import find_layer, read_weight
 from embgeo.training.models import EmbeddingModel
-from embgeo.training.study.training import Role
+from embgeo.training.study.record import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Method:
             for own in known
         ]
 
-    def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
+    def complete(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
         """All settings in one table, for the record of a run."""
         found: dict[str, Any] = to_toml(self.definition) | to_toml(
             {name: v for part in self.settings(given) for name, v in part.items()}
@@ -149,7 +149,7 @@ class Method:
         BadOption
             An unknown setting or an invalid value.
         """
-        given = self.resolve(given, sgd=setup.sgd)
+        given = self.complete(given, sgd=setup.sgd)
         made, prefixes = [], []
         for part, own in zip(self.parts, self.settings(given), strict=True):
             made.append(part.attach(model, setup, **own))
@@ -160,7 +160,7 @@ class Method:
                 prefixes.append("source.")
         if not made:
             return Regularizer()
-        return made[0] if len(made) == 1 else Several(made, prefixes)
+        return made[0] if len(made) == 1 else Combined(made, prefixes)
 
 
 #: Controls of methods for models with two matrices, and with factors.

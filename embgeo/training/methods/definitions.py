@@ -29,7 +29,7 @@ from embgeo.training.methods import Factorization, Regularizer, Step, Tying
 from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
 from embgeo.training.methods.regularizer import list_settings
 from embgeo.training.registry import Registry, check_defaults, check_name, is_name
-from embgeo.training.study.training import Role
+from embgeo.training.study.record import Role
 
 BASE, PARTS, MODEL = "base", "parts", "model"
 
@@ -71,9 +71,9 @@ class CombinedMethod(Method):
         ]
         return [found[place] for place in self.order]
 
-    def resolve(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
+    def complete(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
         tables = zip(self.members, self.tables(given), strict=True)
-        own = {member.name: member.resolve(table, sgd=sgd) for member, table in tables}
+        own = {member.name: member.complete(table, sgd=sgd) for member, table in tables}
         return {**self.definition, **{name: table for name, table in own.items() if table}}
 
 

@@ -136,7 +136,7 @@ DEVIATIONS = (
 )
 
 
-class Constrained(Factorization):
+class OrthogonalFactors(Factorization):
     """λ1‖UᵀU − I‖_F² + λ2‖VᵀV − I‖_F² + λ3‖UᵀU − I‖₂² + λ4‖VᵀV − I‖₂², or retractions.
 
     Parameters

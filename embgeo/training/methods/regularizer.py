@@ -31,7 +31,7 @@ from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_defaults
 from embgeo.training.methods.weights import Source, find_layer, follow, read_weight
 from embgeo.training.registry import file_of
-from embgeo.training.study.training import Role
+from embgeo.training.study.record import Role
 
 
 @dataclass(slots=True)
@@ -321,10 +321,10 @@ def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
 Value = TypeVar("Value")
 
 
-class Several(Regularizer):
+class Combined(Regularizer):
     """Several methods at once: penalties are added, logits and hooks are called in order.
 
-    For example, REAL of Inan et al. is ``Several([Tying(…), AugmentedLoss(…)])``.
+    For example, REAL of Inan et al. is ``Combined([Tying(…), AugmentedLoss(…)])``.
 
     Parameters
     ----------

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.factored import FactoredEmbedding
-from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
+from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
 
 
-class SpectralNorm(Constrained):
+class SpectralNorm(OrthogonalFactors):
     """Σ ← s·Σ/max|σ| at the start and after each step, with U and V kept orthonormal.
 
     The paper on spectrum control compares with it: perplexity 76.3, and 69.1 without it
@@ -30,7 +30,7 @@ class SpectralNorm(Constrained):
     largest : "start" or float
         s; 1 as printed.
     **constraints
-        See :class:`Constrained`.
+        See :class:`OrthogonalFactors`.
 
     References
     ----------
@@ -92,7 +92,7 @@ class DOptimal(SpectralNorm):
     lambda_ : float
         The strength λ.
     **constraints
-        See :class:`Constrained`.
+        See :class:`OrthogonalFactors`.
 
     References
     ----------

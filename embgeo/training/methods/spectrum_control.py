@@ -12,7 +12,7 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, nonnegative, positive, require, whole
 from embgeo.training.methods.factored import FactoredEmbedding
-from embgeo.training.methods.orthogonality import DEVIATIONS, Constrained, learning_rate
+from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.study.numbers import GAMMA, TAIL_RATIO
 from embgeo.training.study.numbers import prior as prior_shape
@@ -24,7 +24,7 @@ Target = Literal["prior", "own"]
 SMALLEST_DECAY = 1e-6
 
 
-class SpectrumControl(Constrained):
+class SpectrumControl(OrthogonalFactors):
     """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
 
     The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1.
@@ -61,7 +61,7 @@ class SpectrumControl(Constrained):
         Steps from the present singular values to the prior of target "own".
     **constraints
         ``frobenius`` = (λ1, λ2), ``spectral`` = (λ3, λ4) with the paper's grid of 0.01, 0.1, 1, 10,
-        ``mode`` and ``retract_every``; see :class:`Constrained`.
+        ``mode`` and ``retract_every``; see :class:`OrthogonalFactors`.
 
     Raises
     ------

@@ -98,7 +98,7 @@ def build_optimizer(
     """
     if kind not in OPTIMIZERS:
         raise refuse_name("optimizer", kind, OPTIMIZERS)
-    chosen = resolve(kind, settings or {})
+    chosen = complete_optimizer(kind, settings or {})
     listed = list(groups)
     # One kernel for all parameters, which not all devices have, and none for sparse gradients.
     fused = not sparse and all(
@@ -116,7 +116,7 @@ def build_optimizer(
     return made
 
 
-def resolve(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def complete_optimizer(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of a known optimizer; `BadOption` for an unknown or invalid setting."""
     defaults = OPTIMIZERS[kind]
     refuse_others(kind, settings, defaults)

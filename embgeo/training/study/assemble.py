@@ -14,9 +14,9 @@ from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, describe_methods
 from embgeo.training.study.document_outcomes import DocumentOutcomes, compare_documents
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
+from embgeo.training.study.record import Run, Study, StudyMethod, group_runs
 from embgeo.training.study.run_result import FinishedRun, RunResult, collect_numbers
 from embgeo.training.study.samples import Samples, SamplesByMethod
-from embgeo.training.study.training import Run, StudyMethod, Training, group_runs
 from embgeo.training.study.warnings import warn_of_methods
 
 #: The methods whose priors the spectra of all methods are compared with.
@@ -31,7 +31,7 @@ def assemble_study(
     methods: Sequence[StudyMethod],
     provenance: Mapping[str, Any],
     lost: Sequence[str] = (),
-) -> Training:
+) -> Study:
     """Compare trained methods.
 
     `trained`: method by method, within one by seed; the baseline first. `methods`: name, title,
@@ -45,7 +45,7 @@ def assemble_study(
     runs = tuple(make_run(one, priors) for one in trained)
     first = trained[0].result
     samples = group_samples(trained)
-    training = Training(
+    study = Study(
         provenance={
             **provenance,
             "corpus": dict(first.corpus),
@@ -63,7 +63,7 @@ def assemble_study(
             *list_notes(first.corpus, runs),
         ),
     )
-    return replace(training, sentences=describe_methods(training))
+    return replace(study, sentences=describe_methods(study))
 
 
 def name_trained(result: RunResult) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Literal
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.training.study import published
 from embgeo.training.study.published import PaperClaim
-from embgeo.training.study.training import Role
+from embgeo.training.study.record import Role
 from embgeo.training.study.word_similarity import SETS
 
 #: The test perplexity if every run has one, else the validation perplexity.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from embgeo.training.study.training import Learning, Run, TrainingCurve
+from embgeo.training.study.record import Learning, Run, TrainingCurve
 
 #: A run is still learning if its validation perplexity falls by this much over its last part.
 LAST_PART = 0.25

@@ -12,6 +12,15 @@ from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.numbers import BITS_PER_BYTE, PERPLEXITIES
 from embgeo.training.study.published import PaperClaim
+from embgeo.training.study.record import (
+    Cause,
+    ClaimOutcome,
+    Role,
+    Run,
+    Study,
+    StudyMethod,
+    Verdict,
+)
 from embgeo.training.study.samples import SamplesByMethod, bootstrap_samples
 from embgeo.training.study.spread import (
     CONFIDENCE,
@@ -19,15 +28,6 @@ from embgeo.training.study.spread import (
     Paired,
     paired,
     spread,
-)
-from embgeo.training.study.training import (
-    Cause,
-    ClaimOutcome,
-    Role,
-    Run,
-    StudyMethod,
-    Training,
-    Verdict,
 )
 
 #: Titles of scores that differ from their names.
@@ -250,25 +250,25 @@ IN_SENTENCES = (
 )
 
 
-def describe_methods(training: Training) -> tuple[str, ...]:
+def describe_methods(study: Study) -> tuple[str, ...]:
     """One sentence per method, the baseline first."""
-    return tuple(describe_method(training, method) for method in training.methods)
+    return tuple(describe_method(study, method) for method in study.methods)
 
 
-def describe_method(training: Training, method: StudyMethod) -> str:
+def describe_method(study: Study, method: StudyMethod) -> str:
     """``"cosreg: perplexity 312.4 → 308.1 (−1.4 %), mean cosine 0.119 → 0.005, …"``."""
     shown: list[tuple[str, str, Role | None]] = [
-        (quality_name(training.runs), find_quality(training.runs), None),
+        (quality_name(study.runs), find_quality(study.runs), None),
         *((name, word, method.role) for name, word in IN_SENTENCES),
     ]
     parts = []
     for name, word, role in shown:
-        sides = [training.values(one, name, role) for one in (method.reference, method.name)]
+        sides = [study.values(one, name, role) for one in (method.reference, method.name)]
         old, new = (format_values(values) for values in sides)
         if not method.reference and sides[1]:
             parts.append(f"{word} {new}")
-        elif role is None and (held := compare_with_control(training, method, name)):
-            parts.append(f"{word} {old} → {new} ({describe_change(training, name, held)})")
+        elif role is None and (held := compare_with_control(study, method, name)):
+            parts.append(f"{word} {old} → {new} ({describe_change(study, name, held)})")
         elif role is not None and all(sides):
             parts.append(f"{word} {old} → {new}")
     against = f" against {method.reference}" if method.reference else ""
@@ -276,26 +276,26 @@ def describe_method(training: Training, method: StudyMethod) -> str:
 
 
 def compare_with_control(
-    training: Training, method: StudyMethod, name: str, role: Role | None = None
+    study: Study, method: StudyMethod, name: str, role: Role | None = None
 ) -> Paired | None:
     """The difference of a number between a method and its control; None if one of both lacks it."""
-    sides = (training.values(one, name, role) for one in (method.reference, method.name))
+    sides = (study.values(one, name, role) for one in (method.reference, method.name))
     return paired(*sides, relative=is_relative(name))
 
 
-def describe_change(training: Training, name: str, held: Paired) -> str:
+def describe_change(study: Study, name: str, held: Paired) -> str:
     """``"−1.4 %, better"``: the change of a score, and what its interval says."""
     if held.interval is None:
         return f"{held.change}, {'one seed' if held.seeds == 1 else f'{held.seeds} seeds'}"
-    quantity, side = training.quantity(name), held.side()
+    quantity, side = study.quantity(name), held.side()
     better = "higher" if quantity is not None and quantity.better == "higher" else "lower"
     word = "better" if side == better else "worse"
     return f"{held.change}, {'within what seeds differ by' if side == 'open' else word}"
 
 
-def has_same_size(training: Training, method: StudyMethod) -> bool:
+def has_same_size(study: Study, method: StudyMethod) -> bool:
     """Whether a method and its control have as many parameters, within the tolerance."""
-    before, after = (training.runs_of(one)[0].parameters for one in (method.reference, method.name))
+    before, after = (study.runs_of(one)[0].parameters for one in (method.reference, method.name))
     if before is None or after is None:
         return True
     return abs(after / before - 1.0) <= PARAMETER_TOLERANCE

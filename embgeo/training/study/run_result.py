@@ -15,8 +15,8 @@ from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECONDS_PER_TOKEN
+from embgeo.training.study.record import ROLES, Role, TrainingCurve
 from embgeo.training.study.samples import Samples, load_samples
-from embgeo.training.study.training import ROLES, Role, TrainingCurve
 
 RESULT_NAME = "result.json"
 #: Folders in a run with the analyses of matrices other than the input embedding.

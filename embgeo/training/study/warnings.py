@@ -9,7 +9,7 @@ from embgeo.core.quantities import isotropy
 from embgeo.core.values import format_number
 from embgeo.diagnosis.thresholds import PARTITION
 from embgeo.training.study.deciding import quality_name
-from embgeo.training.study.training import Run, StudyWarning, group_runs
+from embgeo.training.study.record import Run, StudyWarning, group_runs
 
 
 def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:

@@ -71,7 +71,7 @@ class LanguageModeling(Task):
     def find_model(self, name: str) -> type[LanguageModel]:
         return model_class(name)
 
-    def resolve(self, config: StudySettings) -> StudySettings:
+    def adapt(self, config: StudySettings) -> StudySettings:
         kind = self.find_model(config.model.name)
         refuse_together(config)
         found = resolve_windows(limit_evaluation(config), config.training.bptt, kind)

@@ -210,7 +210,7 @@ class Task:
         """The score that decides a comparison with these settings; by default `QUALITY`."""
         return self.QUALITY
 
-    def resolve(self, config: StudySettings) -> StudySettings:
+    def adapt(self, config: StudySettings) -> StudySettings:
         """Fill in defaults of the task; `BadOption` for settings that do not go together."""
         return config
 

@@ -114,7 +114,7 @@ class TranslationTask(Task):
         )
         self.joint, self.greedy = flag("joint", joint), flag("greedy", greedy)
 
-    def resolve(self, config: StudySettings) -> StudySettings:
+    def adapt(self, config: StudySettings) -> StudySettings:
         if not self.joint and config.model.settings.get("tied") == "three-way":
             raise BadOption(
                 "joint of [task] gives each language a vocabulary, and three-way of [model] both "

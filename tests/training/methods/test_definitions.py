@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.methods.definitions import (  # noqa: E402
@@ -18,7 +19,6 @@ from embgeo.training.methods.definitions import (  # noqa: E402
     choose_reference,
     find_method,
 )
-from embgeo.training.resolve import resolve  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
@@ -44,7 +44,7 @@ def with_tables(**more: Any) -> StudySettings:
 
 
 def test_a_second_one_has_settings_of_its_own() -> None:
-    config = resolve(with_tables())
+    config = complete_settings(with_tables())
     assert config.method["cosreg"]["gamma"] == 2.0
     assert config.method["cosreg-10"] == {
         **config.method["cosreg"],
@@ -60,23 +60,23 @@ def test_a_second_one_has_settings_of_its_own() -> None:
     # What a run records makes the same run again.
     one = config.one("cosreg-10", 0)
     assert set(one.method) == {"cosreg-10"}
-    assert resolve(one) == one
+    assert complete_settings(one) == one
 
 
 def test_a_method_on_another_model() -> None:
     own = {"untied-cosreg": {"base": "cosreg", "model": {"tied": False}, "gamma": 3.0}}
-    config = resolve(settings(compare=["cosreg", *own], method=own))
+    config = complete_settings(settings(compare=["cosreg", *own], method=own))
     found = find_method("untied-cosreg", config.method)
     assert (found.reference, found.model_settings) == ("cosreg", {"tied": False})
     one = config.one("untied-cosreg", 0)
     assert one.method["untied-cosreg"]["model"] == {"tied": False}
-    assert resolve(one) == one
+    assert complete_settings(one) == one
     assert loop_of(config, "cosreg").matrices()[1] is None
     assert loop_of(config, "untied-cosreg").matrices()[1] is not None
 
 
 def test_several_at_once_do_all_of_it() -> None:
-    config = resolve(with_tables())
+    config = complete_settings(with_tables())
     table = config.method["both"]
     assert table["parts"] == ["adversarial", "sc-exp"]
     assert (table["sc-exp"]["strength"], table["adversarial"]["epsilon"]) == (10.0, 0.005)
@@ -89,7 +89,7 @@ def test_several_at_once_do_all_of_it() -> None:
     assert both.regularizer.parts[0].strength == 10.0
     assert choose_reference("both", ("both", "factored"), config.method) == "factored"
     assert add_controls(("both",), config.method) == ("factored", "both")
-    assert resolve(config.one("both", 0)) == config.one("both", 0)
+    assert complete_settings(config.one("both", 0)) == config.one("both", 0)
 
 
 PAIRS = list(combinations(METHODS, 2))
@@ -99,7 +99,7 @@ PAIRS = list(combinations(METHODS, 2))
 def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, other: str) -> None:
     table = {"pair": {"parts": [one, other]}}
     try:
-        config = resolve(settings("pair", method=table))
+        config = complete_settings(settings("pair", method=table))
         check_study(config, corpus())
     except BadOption as error:
         assert "parts of [method.pair] are" in str(error)  # noqa: PT017
@@ -146,14 +146,14 @@ def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, ot
 )
 def test_definitions_that_make_no_sense(table: dict[str, Any], message: str) -> None:
     with pytest.raises(BadOption) as error:
-        resolve(settings(method=table))
+        complete_settings(settings(method=table))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_a_name_that_is_nearly_a_defined_one() -> None:
     with pytest.raises(BadOption, match="unknown method 'cosreg-1'; did you mean cosreg-10"):
-        resolve(settings(compare=["cosreg-1"], method=TABLES))
+        complete_settings(settings(compare=["cosreg-1"], method=TABLES))
 
 
 @pytest.mark.parametrize("name", ["cosreg-10", "both"])

@@ -19,12 +19,12 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.methods import (  # noqa: E402
     REGULARIZERS,
     AugmentedLoss,
+    Combined,
     CosReg,
     CoupledAdam,
     Frage,
     Regularizer,
     Setup,
-    Several,
     Step,
     Tying,
     popular_rows,
@@ -494,7 +494,7 @@ def test_the_auc_of_the_discriminator_is_the_share_of_pairs_in_order() -> None:
 
 def test_every_penalty_is_noted_by_name() -> None:
     W = rows(40, dtype=torch.float32).requires_grad_()
-    both = Several([CosReg(W), Frage(W, mask(40, 8))])
+    both = Combined([CosReg(W), Frage(W, mask(40, 8))])
     value = both()
     assert set(both.terms) == {"cosreg", "frage"}
     assert float(sum(both.terms.values())) == pytest.approx(value.item())
@@ -564,7 +564,7 @@ def test_tying_what_does_not_fit() -> None:
 
 def test_several_are_the_sum_of_their_parts() -> None:
     model = make_model(tied=False, bias=True)
-    real = Several([Tying.attach(model), AugmentedLoss.attach(model), CosReg.attach(model)])
+    real = Combined([Tying.attach(model), AugmentedLoss.attach(model), CosReg.attach(model)])
     assert real.NEEDS == ("logits", "targets")
     step, _ = step_of(model, real, batches(1)[0])
     parts = [float(part(step).detach()) for part in real]
@@ -575,7 +575,7 @@ def test_several_are_the_sum_of_their_parts() -> None:
 
 def test_several_of_none() -> None:
     with pytest.raises(BadOption):
-        Several([])
+        Combined([])
 
 
 # --- What is imported -------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from embgeo.training.tasks import LanguageModeling, make_task
 from embgeo.training.tasks.task import refuse_settings
 
 
-def resolve(config: StudySettings) -> StudySettings:
+def complete_settings(config: StudySettings) -> StudySettings:
     """Fill in all defaults, as a run records them."""
     check(config)
     task = make_task(config)
@@ -30,22 +30,22 @@ def resolve(config: StudySettings) -> StudySettings:
         model=replace(config.model, settings=drop_none({**known, **config.model.settings})),
         optimizer=replace(
             chosen,
-            **optimizers.resolve(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
+            **optimizers.complete_optimizer(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
             **{**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
         ),
-        method=resolve_methods(config, sgd=sgd),
+        method=complete_methods(config, sgd=sgd),
     )
-    return task.resolve(found)
+    return task.adapt(found)
 
 
-def resolve_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
+def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
     """Tables of the methods: complete for compared ones, unchanged for others.
 
     The others may be added to the comparison later.
     """
     found = dict(config.method)
     for name in config.compare:
-        table = find_method(name, config.method).resolve(config.method.get(name, {}), sgd=sgd)
+        table = find_method(name, config.method).complete(config.method.get(name, {}), sgd=sgd)
         if table:
             found[name] = table
     return found

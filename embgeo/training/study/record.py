@@ -250,7 +250,7 @@ class StudyWarning:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Training:
+class Study:
     """A study: methods, their runs, and the outcomes of the papers' claims.
 
     Attributes
@@ -281,7 +281,7 @@ class Training:
 
     def __repr__(self) -> str:
         names = ", ".join(visible(method.name) for method in self.methods[:MOST_SHOWN])
-        lines = [f"<Training with {len(self.methods)} methods: {names}"]
+        lines = [f"<Study with {len(self.methods)} methods: {names}"]
         lines += [visible_text(sentence) for sentence in self.sentences[:MOST_SHOWN]]
         return "\n  ".join(lines) + ">"
 
@@ -330,22 +330,22 @@ def group_runs(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return found
 
 
-TRAINING_NAME = "training.json"
+STUDY_NAME = "training.json"
 #: Allowed folders of runs: none leads out of the folder of the study.
 RUN_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}/seed-\d{1,10}")
 #: The folder with the comparison of the embeddings.
 COMPARISON_FOLDER = "comparison"
 
 
-def check(training: Training) -> None:
+def check(study: Study) -> None:
     """Raise ValueError unless runs and methods belong together."""
-    names = {method.name for method in training.methods}
-    if not training.runs or {run.method for run in training.runs} != names:
+    names = {method.name for method in study.methods}
+    if not study.runs or {run.method for run in study.runs} != names:
         raise ValueError("runs and methods do not belong together")
     for name in ("corpus", "settings", "versions"):
-        if not isinstance(training.provenance.get(name) or {}, Mapping):
+        if not isinstance(study.provenance.get(name) or {}, Mapping):
             raise ValueError(f"{name} of the provenance is not a table")
-    for run in training.runs:
+    for run in study.runs:
         if any(len(curve.steps) != len(curve.values) for curve in run.curves.values()):
             raise ValueError("a curve with steps that have no value")
         if not RUN_FOLDER.fullmatch(run.folder):
@@ -354,17 +354,17 @@ def check(training: Training) -> None:
             raise ValueError(f"numbers of a matrix of another role than {' or '.join(ROLES[1:])}")
 
 
-TRAINING = RecordFormat(
+STUDY = RecordFormat(
     "embgeo.training",
     5,
-    Training,
-    TRAINING_NAME,
+    Study,
+    STUDY_NAME,
     what="a comparison of methods",
     again="train again with: embgeo train --resume",
     check=check,
 )
 
 
-def load_training(folder: Path | str) -> Training:
+def load_study(folder: Path | str) -> Study:
     """Read the `folder` of a training; UnreadableFile if that is missing or damaged."""
-    return TRAINING.load(as_path(folder, "folder"))
+    return STUDY.load(as_path(folder, "folder"))
