@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from embgeo.workflows.diff import diff
     from embgeo.workflows.export import export
     from embgeo.workflows.fetch import fetch
-    from embgeo.workflows.figures import draw
+    from embgeo.workflows.figures import figures
     from embgeo.workflows.inspect import inspect
     from embgeo.workflows.render import render
     from embgeo.workflows.repair import repair
@@ -44,9 +44,9 @@ _HOMES = {
     "check": "embgeo.workflows.check",
     "compare_vocabularies": "embgeo.workflows.compare_vocabularies",
     "diff": "embgeo.workflows.diff",
-    "draw": "embgeo.workflows.figures",
     "export": "embgeo.workflows.export",
     "fetch": "embgeo.workflows.fetch",
+    "figures": "embgeo.workflows.figures",
     "inspect": "embgeo.workflows.inspect",
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",
@@ -70,9 +70,9 @@ __all__ = [
     "check",
     "compare_vocabularies",
     "diff",
-    "draw",
     "export",
     "fetch",
+    "figures",
     "inspect",
     "load",
     "load_analysis",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -114,11 +113,9 @@ def figures(
 
     Example: embgeo figures baseline.embgeo --venue icml -o figures
     """
-    from embgeo.workflows.figures import OLD_NAMES, draw
+    from embgeo.workflows.figures import figures as make_figures
 
-    for name in OLD_NAMES.keys() & set(figure or ()):
-        print(f"note: {name} is called {OLD_NAMES[name]} now", file=sys.stderr)
-    made = draw(
+    made = make_figures(
         paths,
         figure=figure or (),
         table=table or (),

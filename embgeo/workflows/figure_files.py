@@ -45,32 +45,27 @@ class WrittenFigure:
     size: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FigureRequest:
-    """How figures and tables are made."""
-
-    formats: tuple[str, ...]
-    width: float
-    row_width: float
-    choices: Choices
-    signs: str
-    command: str
-
-
 def make_figure(
-    chart: Chart, subjects: Sequence[Subject], request: FigureRequest, notes: Sequence[str]
+    chart: Chart,
+    subjects: Sequence[Subject],
+    notes: Sequence[str],
+    *,
+    formats: Sequence[str],
+    width: float,
+    choices: Choices,
+    command: str,
 ) -> WrittenFigure:
     """A figure in all formats."""
-    spec = chart.specify(subjects, request.choices)
+    spec = chart.specify(subjects, choices)
     assert spec is not None
     files: dict[str, bytes] = {}
     creator = f"embgeo {VERSION}"
-    for form in request.formats:
+    for form in formats:
         # PGF is LaTeX source, in which labels have to be escaped for TeX.
         drawn = render_paper(
             spec,
             form,
-            request.row_width if chart.one_row else request.width,
+            width,
             creator,
             write_name=latex_text if form == "pgf" else plain_text,
             preamble=DEFINITION,
@@ -87,22 +82,27 @@ def make_figure(
     }
     few = [f"{len(spec.members)} of {spec.total} are shown"]
     notes = [*notes, *(few if len(spec.members) < spec.total else ()), *spec.notes, *drawn.notes]
-    written = add_record(chart.name, subjects, files, fields, notes, request)
+    written = add_record(chart.name, subjects, files, fields, notes, command)
     return replace(written, size=(drawn.width, drawn.height))
 
 
 def make_table(
-    table: LatexTable, subjects: Sequence[Subject], request: FigureRequest, notes: Sequence[str]
+    table: LatexTable,
+    subjects: Sequence[Subject],
+    notes: Sequence[str],
+    *,
+    signs: str,
+    command: str,
 ) -> WrittenFigure:
     """A table in LaTeX."""
     methods = [TableColumn(s.label, s.analysis) for s in subjects if s.analysis is not None]
-    content = table.fill(methods, request.signs)
+    content = table.fill(methods, signs)
     maker = f"made by embgeo {VERSION}; {table.name}.json says how"
     files = {
         f"{table.name}.tex": render_table(table, content, maker).encode(),
         f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),
     }
-    return add_record(table.name, subjects, files, {}, notes, request)
+    return add_record(table.name, subjects, files, {}, notes, command)
 
 
 def add_record(
@@ -111,7 +111,7 @@ def add_record(
     files: dict[str, bytes],
     fields: dict[str, Any],
     notes: Sequence[str],
-    request: FigureRequest,
+    command: str,
 ) -> WrittenFigure:
     """Add the record."""
     record = {
@@ -122,7 +122,7 @@ def add_record(
         "notes": list(notes),
         "files": sorted(files),
         "sources": [describe_source(subject) for subject in subjects],
-        "command": request.command,
+        "command": command,
         "versions": {
             "embgeo": VERSION,
             "matplotlib": installed("matplotlib"),

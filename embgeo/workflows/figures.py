@@ -1,10 +1,10 @@
-"""``embgeo.draw``: figures and LaTeX tables for papers."""
+"""``embgeo.figures``: figures and LaTeX tables for papers."""
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,18 +16,9 @@ from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, req
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
-from embgeo.workflows.figure_files import (
-    FORMAT,
-    FigureRequest,
-    WrittenFigure,
-    make_figure,
-    make_table,
-)
+from embgeo.workflows.figure_files import FORMAT, WrittenFigure, make_figure, make_table
 from embgeo.workflows.figure_subjects import Result, load_subjects
 from embgeo.workflows.folders import check_free, write_set
-
-#: Names of 0.1, which are accepted for one version.
-OLD_NAMES = {"scatter-centred": "scatter-centered"}
 
 SCATTERS = ("scatter", "scatter-centered", "figure1")
 #: Argument → the figures and tables that it is about.
@@ -67,7 +58,7 @@ class FigureSet:
         return {name: content for one in self.figures for name, content in one.files.items()}
 
 
-def draw(
+def figures(
     results: Iterable[Result] | Result,
     *,
     figure: str | Sequence[str] = (),
@@ -136,13 +127,13 @@ def draw(
         If a result cannot be read, a name is unknown, an argument is about nothing that is made,
         or `out` holds files of these names that embgeo did not write.
     """
-    figures, latex = as_texts(figure, "figure"), as_texts(table, "table")
+    named, latex = as_texts(figure, "figure"), as_texts(table, "table")
     formats, scalars, tokens = (
         tuple(dict.fromkeys(as_texts(value, name)))
         for name, value in (("format", format), ("scalar", scalar), ("annotate", annotate))
     )
     x = parse_numbers(x) if isinstance(x, str) else x
-    charts, tables = choose(figures, latex)
+    charts, tables = choose(named, latex)
     used = {
         "format": formats, "venue": venue, "width": width, "text": text, "color": color,
         "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
@@ -151,14 +142,27 @@ def draw(
     given = [name for name, value in used.items() if value is not None and value != ()]
     check_concerns(given, charts, tables)
     formats = formats or ("pdf",)
-    request = FigureRequest(
-        formats,
-        choose_width(venue, text, width),
-        choose_width(venue, True if width is None else None, width),
-        Choices(color or "class", scalars, parameter or "", annotate=tokens, free_axes=free_axes),
-        signs or "both",
-        command,
+    one_width = choose_width(venue, text, width)
+    row_width = choose_width(venue, True if width is None else None, width)
+    choices = Choices(
+        color or "class", scalars, parameter or "", annotate=tokens, free_axes=free_axes
     )
+
+    def make(
+        one: Chart | LatexTable, able: Sequence[Subject], notes: Sequence[str]
+    ) -> WrittenFigure:
+        if isinstance(one, LatexTable):
+            return make_table(one, able, notes, signs=signs or "both", command=command)
+        return make_figure(
+            one,
+            able,
+            notes,
+            formats=formats,
+            width=row_width if one.one_row else one_width,
+            choices=choices,
+            command=command,
+        )
+
     for form in formats if charts else ():
         check_format(form)
     endings = tuple(f".{form}" for form in formats)
@@ -168,7 +172,7 @@ def draw(
         check_free(as_path(out, "out"), one.name, (*drawn, ".csv"), FORMAT)
     subjects = load_subjects(results, label, x, parameter or "")
     check_tokens(tokens, subjects)
-    made = make_all(kinds, subjects, request, require_all=bool(figures or latex))
+    made = make_all(kinds, subjects, choices, make, require_all=bool(named or latex))
     check_use(made, given)
     if out is not None:
         write_set(Path(out), made.files)
@@ -179,7 +183,6 @@ def choose(
     figures: Sequence[str], tables: Sequence[str]
 ) -> tuple[tuple[Chart, ...], tuple[LatexTable, ...]]:
     """The named charts and tables; all if nothing is named."""
-    figures = [OLD_NAMES.get(name, name) for name in figures]
     known = {"figure": [one.name for one in CHARTS], "table": [one.name for one in TABLES]}
     for kind, names in (("figure", figures), ("table", tables)):
         for name in names:
@@ -257,7 +260,8 @@ def choose_width(venue: str | None, text: bool | None, width: float | None) -> f
 def make_all(
     kinds: Sequence[Chart | LatexTable],
     subjects: Sequence[Subject],
-    request: FigureRequest,
+    choices: Choices,
+    make: Callable[[Chart | LatexTable, Sequence[Subject], Sequence[str]], WrittenFigure],
     *,
     require_all: bool,
 ) -> FigureSet:
@@ -266,15 +270,14 @@ def make_all(
     left_out: dict[str, str] = {}
     unrelated: set[str] = set()
     for one in kinds:
-        reasons = [(subject, refuse(one, subject, request)) for subject in subjects]
+        reasons = [(subject, refuse(one, subject, choices)) for subject in subjects]
         able = [subject for subject, reason in reasons if not reason]
         refused = [(subject.label, reason) for subject, reason in reasons if reason]
         least = one.least if isinstance(one, Chart) else 1
         if len(able) >= least:
             related = [pair for pair in refused if not isinstance(pair[1], Unrelated)]
             notes = [f"left out {label}: {reason}" for label, reason in related]
-            make = make_figure if isinstance(one, Chart) else make_table
-            made.append(make(one, able, request, notes))  # type: ignore[arg-type]
+            made.append(make(one, able, notes))
         elif refused:
             label, reason = refused[0]
             left_out[one.name] = f"{label}: {reason}"
@@ -288,8 +291,8 @@ def make_all(
     return FigureSet(tuple(made), left_out, frozenset(unrelated))
 
 
-def refuse(one: Chart | LatexTable, subject: Subject, request: FigureRequest) -> str:
+def refuse(one: Chart | LatexTable, subject: Subject, choices: Choices) -> str:
     """Why a subject cannot be in a figure or table; empty if it can."""
     if isinstance(one, Chart):
-        return one.refuse(subject, request.choices)
+        return one.refuse(subject, choices)
     return Unrelated.NO_ANALYSIS if subject.analysis is None else one.missing(subject.analysis)

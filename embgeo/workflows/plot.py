@@ -19,7 +19,7 @@ from embgeo.workflows.folders import write_file
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plot:
-    """A chart, which a notebook shows as a picture; for papers see :func:`embgeo.draw`."""
+    """A chart, which a notebook shows as a picture; for papers see :func:`embgeo.figures`."""
 
     specification: Specification
 
@@ -44,7 +44,7 @@ class Plot:
         """
         path = Path(path)
         if path.suffix not in (".svg", ".csv"):
-            way_out = "name it .svg or .csv, or use embgeo.draw for PDF, PNG and PGF"
+            way_out = "name it .svg or .csv, or use embgeo.figures for PDF, PNG and PGF"
             cause = f"{path.suffix or 'no suffix'} is not drawn here"
             raise BadOption(cause, where=path, way_out=way_out)
         write_file(path, self.svg if path.suffix == ".svg" else self.csv)

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+import embgeo
 from embgeo.charts import CHARTS
 from embgeo.charts.subject import Subject
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
 from embgeo.workflows.figure_subjects import load_subjects
-from embgeo.workflows.figures import draw
 from tests.support import sampling
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log
@@ -134,23 +134,17 @@ def test_widths(in_home: Path, options: tuple[str, ...], width: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_name_of_the_last_version_is_accepted_with_a_note(in_home: Path) -> None:
-    result = run("baseline", "--figure", "scatter-centred", "-o", in_home)
-    assert result.exit_code == 0, result.output
-    assert result.stderr == "note: scatter-centred is called scatter-centered now\n"
-    assert (in_home / "scatter-centered.pdf").is_file()
-
-
-@pytest.mark.slow
 def test_python_draws_the_same_bytes(in_home: Path) -> None:
     assert run("baseline", "--figure", "cone", "--venue", "acl", "-o", in_home).exit_code == 0
-    drawn = draw(load_analysis(Path("baseline")), figure="cone", venue="acl", label=["baseline"])
+    drawn = embgeo.figures(
+        load_analysis(Path("baseline")), figure="cone", venue="acl", label=["baseline"]
+    )
     assert drawn.files["cone.pdf"] == (in_home / "cone.pdf").read_bytes()
     assert drawn.files["cone.csv"] == (in_home / "cone.csv").read_bytes()
     with pytest.raises(BadOption, match=r"^color: is about scatter or"):
-        draw("baseline", figure="cone", color="none")
+        embgeo.figures("baseline", figure="cone", color="none")
     with pytest.raises(BadOption, match=r"^x: 'a' is not a list of numbers"):
-        draw("baseline", x="a")
+        embgeo.figures("baseline", x="a")
 
 
 @pytest.mark.slow

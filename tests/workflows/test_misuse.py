@@ -39,7 +39,7 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda a: embgeo.diff(a, W, queries=1.5), "queries: 1.5 is not a number of tokens"),
         (lambda a: embgeo.diff(a, W, names=["a", "a"]), "names: are not all different"),
         (
-            lambda a: embgeo.draw(a, format="gif"),
+            lambda a: embgeo.figures(a, format="gif"),
             "format: unknown format 'gif'; did you mean pgf? choose from pdf",
         ),
         (lambda _: embgeo.analyze(W, seed="a"), "seed: 'a' is not a whole number"),
@@ -63,7 +63,7 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             "resources: type int is not accepted; give embgeo.Resources(threads=1)",
         ),  # type: ignore[arg-type]
         (lambda a: embgeo.render(a, "-"), "out: cannot be standard output; choose another file"),
-        (lambda a: embgeo.draw(a, out="-"), "out: cannot be standard output; choose another"),
+        (lambda a: embgeo.figures(a, out="-"), "out: cannot be standard output; choose another"),
         (lambda a: embgeo.export(a, to="csv", out="-"), "out: cannot be standard output; choose"),
         (lambda a: embgeo.diff(a, W, every=2), "every: is about a track; add track"),
         (
@@ -83,14 +83,17 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             lambda a: embgeo.check(a, rules="verdict <= mild", level="x"),
             "level: type str is not ac",
         ),  # type: ignore[arg-type]
-        (lambda a: embgeo.draw(a, width="x"), "width: type str is not accepted; give a number"),  # type: ignore[arg-type]
+        (lambda a: embgeo.figures(a, width="x"), "width: type str is not accepted; give a number"),  # type: ignore[arg-type]
         (lambda a: embgeo.render(a, 5), "out: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda a: embgeo.diff(a, W, names=5), "names: type int is not accepted; give a text"),  # type: ignore[arg-type]
         (lambda _: embgeo.render(W), "result: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
         (lambda _: embgeo.analyze(W, counts="c.tsv"), "counts: c.tsv is a file, and this is"),
-        (lambda _: embgeo.draw([]), "results: there is nothing to draw"),
-        (lambda _: embgeo.draw(W), "results: type ndarray is not accepted; give ana"),
-        (lambda a: embgeo.draw(a, width=3, venue="acl"), "width: cannot be combined with venue or"),
+        (lambda _: embgeo.figures([]), "results: there is nothing to draw"),
+        (lambda _: embgeo.figures(W), "results: type ndarray is not accepted; give ana"),
+        (
+            lambda a: embgeo.figures(a, width=3, venue="acl"),
+            "width: cannot be combined with venue or",
+        ),
         (lambda _: embgeo.export(W, to="csv"), "source: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
     ],
 )
@@ -110,7 +113,7 @@ def test_nothing_prints_a_screenful(
     assert repr(outcome).startswith("<Outcome passed, 30 checks\n  passed: cosine.mean is ")
     assert repr(comparison["cosine.mean"]).startswith("<Difference cosine.mean: 0.")
     shown = [analysis, analysis.verdict, analysis.plot, comparison, outcome]
-    shown += [embgeo.draw(analysis, figure="cosines", format="svg")]
+    shown += [embgeo.figures(analysis, figure="cosines", format="svg")]
     for one in shown:
         assert len(repr(one)) < 2_000
         assert len(repr(one).splitlines()) <= 12

@@ -34,7 +34,7 @@ def test_a_plot_is_a_picture_and_its_numbers(analysis: Analysis, tmp_path: Path)
     assert plot.save(tmp_path / "new" / "s.svg").read_text("utf-8") == plot.svg
     assert plot.save(tmp_path / "s.csv").read_text("utf-8") == plot.csv
     assert len(plot.csv.splitlines()) > 10
-    with pytest.raises(BadOption, match=r"\.pdf is not drawn here; .*embgeo\.draw"):
+    with pytest.raises(BadOption, match=r"\.pdf is not drawn here; .*embgeo\.figures"):
         plot.save(tmp_path / "s.pdf")
 
 
