@@ -82,7 +82,7 @@ class Alarm:
             return ()
         first = self._first.setdefault(is_live, measured)
         outcome = check_rules(rules, [measured], baseline=[first], baseline_name="the first step")
-        bad = [check for check in outcome.checks if check.state in ("failed", "warned")]
+        bad = [check for check in outcome.checks if check.state not in ("passed", "skipped")]
         if self.on_breach == "stop" and not outcome.passed:
             self.stop = True
         before, now = self._breaches[is_live], {check.rule.text: check.sentence for check in bad}

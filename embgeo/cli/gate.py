@@ -78,6 +78,10 @@ def gate(
         float | None,
         typer.Option(help="Confidence that a sampled value has to pass with; 0.95."),
     ] = None,
+    allow_undefined: Annotated[
+        bool,
+        typer.Option("--allow-undefined", help="Pass rules whose values are not defined."),
+    ] = False,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -139,7 +143,14 @@ def gate(
         settings = gate_settings(config, search=not no_config)
         given = {**loading, **measuring}
         planned = plan_gate(
-            rule or (), sources or (), baseline, level, given, settings, preset=preset
+            rule or (),
+            sources or (),
+            baseline,
+            level,
+            given,
+            settings,
+            preset=preset,
+            allow_undefined=allow_undefined,
         )
         outputs.prepare(planned.files)
         if update_baseline:

@@ -65,12 +65,16 @@ def to_json(reading: RuleValue) -> Any:
     if reading.scale:
         return show(reading.value, reading.scale)
     value = round_digits(reading.value)
-    if reading.known == "exact":
+    facts = {
+        "known": None if reading.standard_error is not None else reading.known,
+        "standard_error": reading.standard_error
+        and round_digits(reading.standard_error, ERROR_DIGITS),
+        "freedom": reading.freedom,
+        "size": reading.size,
+    }
+    if reading.known == "exact" and reading.size is None:
         return value
-    if reading.standard_error is None:
-        return {"value": value, "known": reading.known}
-    known = {"value": value, "standard_error": round_digits(reading.standard_error, ERROR_DIGITS)}
-    return known if reading.freedom is None else known | {"freedom": reading.freedom}
+    return {"value": value} | {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def is_baseline(path: Path) -> bool:
@@ -113,13 +117,20 @@ def from_json(entry: Any, name: str = "") -> RuleValue:
         error = _number(entry["standard_error"])
         if error < 0:
             raise ValueError(f"a standard error of {error}")
-        freedom = entry.get("freedom")
-        if freedom is not None and (type(freedom) is not int or freedom < 1):
-            raise ValueError(f"{freedom!r} degrees of freedom")
-        return RuleValue(_number(entry["value"]), error, "sampled", freedom=freedom)
+        freedom = _count(entry, "freedom")
+        value, size = _number(entry["value"]), _count(entry, "size")
+        return RuleValue(value, error, "sampled", freedom=freedom, size=size)
     if entry["known"] not in get_args(Known):
         raise ValueError(f"known {entry['known']!r}")
-    return RuleValue(_number(entry["value"]), None, entry["known"])
+    return RuleValue(_number(entry["value"]), None, entry["known"], size=_count(entry, "size"))
+
+
+def _count(entry: dict[str, Any], name: str) -> int | None:
+    """A whole number from 1, if there is one."""
+    value = entry.get(name)
+    if value is not None and (type(value) is not int or value < 1):
+        raise ValueError(f"{name} is {value!r}")
+    return value
 
 
 def _number(value: Any) -> float:

@@ -11,7 +11,7 @@ from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.quantities import track as q
 from embgeo.core.values import Scalar
-from embgeo.gate.decide import Decision, State, decide
+from embgeo.gate.decide import BLOCKING, Decision, State, decide
 from embgeo.gate.named_rows import name_rows
 from embgeo.gate.rule import Rule, is_called
 from embgeo.gate.rule_value import LEVEL, VERDICT, RuleValue, deviations
@@ -21,6 +21,10 @@ from embgeo.result.analysis import Analysis
 MOST_SHOWN = 10
 #: The family of quantities about a run as a whole.
 OF_RUNS = q.DUPLICATES.family
+#: Options that change what a value is, and not only how well it is known.
+DEFINING = {"isotropy_rows", "min_norm", "neighbors", "popular_share"}
+#: Families whose values depend on the number of columns.
+OF_WIDTH = ("spectrum",)
 NOT_MEASURED = "it was not measured with these files and options"
 
 
@@ -172,8 +176,8 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether no rule failed; warnings do not count."""
-        return not self.of_state("failed")
+        """Whether every rule holds or is allowed to be undefined; warnings do not count."""
+        return not any(check.state in BLOCKING for check in self.checks)
 
 
 def check_rules(
@@ -200,12 +204,18 @@ def check_rules(
         for matrix in about:
             reading = matrix.reading(rule.name)
             before = None
+            notes = []
             if rule.is_relative:
-                before = counterpart(matrix, matrices, baseline, baseline_name).reading(rule.name)
+                other = counterpart(matrix, matrices, baseline, baseline_name)
+                before = other.reading(rule.name)
+                if cause := why_incomparable(rule, matrix, other, reading, before):
+                    reading = RuleValue.missing(cause)
+                notes = list_unlike(matrix, other)
             decision = decide(rule, reading, before, z)
             if decision.state in ("failed", "warned") and rule.name in matrix.rows:
-                reason = f"{decision.reason}: {matrix.rows[rule.name]}"
-                decision = Decision(decision.state, reason)
+                notes.insert(0, matrix.rows[rule.name])
+            reason = "; ".join([": ".join([decision.reason, *notes[:1]]), *notes[1:]])
+            decision = Decision(decision.state, reason)
             checks.append(Check(rule, matrix, reading, before, decision))
     return Outcome(tuple(checks), tuple(matrices), level, baseline_name)
 
@@ -243,6 +253,36 @@ def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
                 where=rule.place.named,
                 way_out=f"take one of {', '.join(numbers)}" if numbers else "take another one",
             )
+
+
+def why_incomparable(
+    rule: Rule, matrix: Measured, other: Measured, now: RuleValue, before: RuleValue
+) -> str:
+    """Why a value and its baseline are different quantities; empty if they are one."""
+    options, earlier = (m.provenance.get("options") or {} for m in (matrix, other))
+    for name in DEFINING & options.keys() & earlier.keys():
+        if options[name] != earlier[name]:
+            return f"the baseline was measured with {name} = {earlier[name]}, not {options[name]}"
+    if now.size != before.size and before.value is not None:
+        sizes = " and ".join(
+            "an unknown number" if r.size is None else f"{r.size:,}" for r in (before, now)
+        )
+        return f"it depends on the number of rows, {sizes}"
+    widths = [m.provenance.get("d") for m in (other, matrix)]
+    if rule.family in OF_WIDTH and None not in widths and widths[0] != widths[1]:
+        return f"it depends on the number of columns, {widths[0]:,} and {widths[1]:,}"
+    return ""
+
+
+def list_unlike(matrix: Measured, other: Measured) -> list[str]:
+    """Notes on facts that differ from those of the baseline."""
+    notes = []
+    shapes = [(m.provenance.get("n"), m.provenance.get("d")) for m in (other, matrix)]
+    if shapes[0] != shapes[1] and not any(None in shape for shape in shapes):
+        notes.append(f"the baseline has {shapes[0][0]:,} × {shapes[0][1]:,} entries")
+    if other.tensor and matrix.tensor and other.tensor != matrix.tensor:
+        notes.append(f"the baseline is of {other.tensor}")
+    return notes
 
 
 def counterpart(

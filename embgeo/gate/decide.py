@@ -10,10 +10,12 @@ from embgeo.core.values import format_number
 from embgeo.gate.rule import Rule
 from embgeo.gate.rule_value import RuleValue, show
 
-#: failed: the rule does not hold, or is not known to. warned: the same of a rule that only warns.
-#: skipped: the value is undefined, which the rule allows.
-State = Literal["passed", "failed", "warned", "skipped"]
-STATES: tuple[State, ...] = ("passed", "failed", "warned", "skipped")
+#: failed: the rule does not hold, or is not known to. unchecked: the value is undefined.
+#: warned: one of both, of a rule that only warns. skipped: undefined, which is allowed.
+State = Literal["passed", "failed", "unchecked", "warned", "skipped"]
+STATES: tuple[State, ...] = ("passed", "failed", "unchecked", "warned", "skipped")
+#: The states that a gate does not pass with.
+BLOCKING: tuple[State, ...] = ("failed", "unchecked")
 
 Interval = tuple[float, float]
 _WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than", "==": "exactly"}
@@ -38,7 +40,6 @@ def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -
     A sampled value passes only if its whole interval of ± `z` standard errors does. The errors of
     value and baseline are taken as independent.
     """
-    failed: State = "warned" if rule.warn else "failed"
     undefined = value.why_undefined
     if not undefined and rule.is_relative:
         if baseline is None:
@@ -46,13 +47,16 @@ def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -
         elif baseline.value is None:
             undefined = f"in the baseline: {baseline.why_undefined}"
     if undefined:
-        state = "skipped" if rule.allow_undefined else failed
+        blocked: State = "warned" if rule.warn else "unchecked"
+        state = "skipped" if rule.allow_undefined else blocked
         return Decision(state, f"is not defined: {undefined}")
     other = baseline if rule.is_relative else None
     passed = _is_proved(rule, value, other, z)
     alone = passed or _is_proved(rule, value.as_exact(), other and other.as_exact(), z)
     reason = describe_decision(rule, value, other, z, passed=passed, alone=alone)
-    return Decision("passed" if passed else failed, reason)
+    if passed:
+        return Decision("passed", reason)
+    return Decision("warned" if rule.warn else "failed", reason)
 
 
 def _is_proved(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> bool:

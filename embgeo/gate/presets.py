@@ -9,13 +9,14 @@ from embgeo.gate.rule import Rule
 
 PRESETS: dict[str, tuple[str, ...]] = {
     # Fine-tuning needs trained rows for the tokens of the chat template, finite numbers, a row for
-    # each token, and the matrices that the configuration names.
+    # each token, and the matrices that the configuration names. Only an output matrix may be
+    # missing: a tied model has none.
     "finetune-ready": (
-        f"{tokens.SPECIAL_DAMAGED_ROWS.name} == 0, allow undefined",
+        f"{tokens.SPECIAL_DAMAGED_ROWS.name} == 0",
         f"{tokens.NONFINITE_ROWS.name} == 0",
-        f"{tokens.MISSING_ROWS.name} == 0, allow undefined",
-        f"{tokens.TIED_AS_CONFIGURED.name} == 1, allow undefined",
-        f"{tokens.DAMAGED_ROWS.name} == 0, warn",
+        f"{tokens.MISSING_ROWS.name} == 0",
+        f"{tokens.TIED_AS_CONFIGURED.name} == 1",
+        f"{tokens.DAMAGED_ROWS.name} == 0",
         f"{tokens.OUTPUT_DAMAGED_ROWS.name} == 0, warn, allow undefined",
     ),
 }

@@ -42,6 +42,8 @@ class RuleValue:
     scale: tuple[str, ...] = ()
     #: Degrees of freedom of the standard error, if it comes from few draws.
     freedom: int | None = None
+    #: The number of rows that the value depends on; None for values that do not.
+    size: int | None = None
 
     @classmethod
     def of(cls, scalar: Scalar) -> RuleValue:
@@ -56,6 +58,7 @@ class RuleValue:
             scalar.quantity.unit,
             scalar.convention,
             freedom=scalar.freedom,
+            size=scalar.size,
         )
 
     @classmethod

@@ -46,6 +46,8 @@ class GateSettings:
     sources: tuple[str, ...] = ()
     baseline: str | None = None
     level: float | None = None
+    #: Whether undefined values are allowed for every rule.
+    allow_undefined: bool = False
     #: Options of ``embgeo analyze`` for checkpoints, with ``_`` for ``-``.
     analyze: Mapping[str, Any] = field(default_factory=dict)
 

@@ -39,6 +39,7 @@ def check(
     preset: str | None = None,
     baseline: Any = None,
     level: float | None = None,
+    allow_undefined: bool = False,
     command: str = "",
     progress: Progress | None = None,
     **settings: Any,
@@ -59,6 +60,8 @@ def check(
         checkpoint.
     level : float, optional
         Confidence level at which a sampled value has to pass; 0.95 by default.
+    allow_undefined : bool
+        Whether values that are not defined are allowed for every rule, as with ", allow undefined".
     command : str
         Recorded in the provenance of new analyses.
     progress : Progress, optional
@@ -78,7 +81,15 @@ def check(
         If a source cannot be read or measured.
     """
     texts = as_texts(rules, "rules")
-    gate = plan_gate(texts, sources, baseline, level, settings, preset=preset)
+    gate = plan_gate(
+        texts,
+        sources,
+        baseline,
+        level,
+        settings,
+        preset=preset,
+        allow_undefined=allow_undefined,
+    )
     return gate.check(command, progress)
 
 
@@ -90,6 +101,7 @@ def plan_gate(
     given: Mapping[str, Any] | None = None,
     settings: GateSettings | None = None,
     preset: str | None = None,
+    allow_undefined: bool = False,
 ) -> Gate:
     """A gate from arguments and settings; nothing is measured.
 
@@ -100,6 +112,8 @@ def plan_gate(
     parsed += [Rule.parse(text) for text in rules]
     for name in dict.fromkeys(one for one in (settings.preset, preset) if one is not None):
         parsed += read_preset(name)
+    if allow_undefined or settings.allow_undefined:
+        parsed = [replace(rule, allow_undefined=True) for rule in parsed]
     items = [Path(one) if is_path(one) else one for one in sources]
     items = items or [settings_path(settings, name) for name in settings.sources]
     if not items:

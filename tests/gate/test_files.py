@@ -100,7 +100,7 @@ def test_any_text_is_found_in_its_line(rules: list[str]) -> None:
     [
         ("[gate", "not TOML"),
         ("[gate]\nrulez = []", "did you mean rules"),
-        ("[gate]\ncolor = 1", "choose from analyze, baseline"),
+        ("[gate]\ncolor = 1", "choose from allow_undefined, analyze"),
         ("[gate]\nrules = 'a'", "it has to be a list"),
         ("[gate]\nrules = [1]", "cannot parse rule 1"),
         ("[gate]\nrules = [{ warn = true }]", "cannot parse rule"),

@@ -125,7 +125,7 @@ def test_the_table() -> None:
         "  skipped  frequency.probe_auc <= 0.7  is not defined: the section frequency was left out:"
         " no counts\n"
         "  passed   cosine.std <= 0.5           is 0.24 ± 0.002\n"
-        "gate failed: 1 of 4 checks; 1 warning; 1 not defined, as the rule allows; "
+        "gate failed: 1 of 4 checks; 1 warning; 1 not defined, which is allowed; "
         "sampled values with their 95 % intervals\n"
     )
 
@@ -133,7 +133,7 @@ def test_the_table() -> None:
 def test_the_table_names_tensors_that_nobody_measured() -> None:
     shown = table.render(outcome(rules=("decoder.weight: cosine.mean <= 0.1",)))
     assert "no tensor called decoder.weight was measured" in shown
-    assert "gate failed: 1 of 1 check\n" in shown
+    assert "gate failed: 0 of 1 check; 1 not checkable\n" in shown
 
 
 # --- JSON -------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_json() -> None:
     found = json.loads(as_json.render(outcome()))
     assert (found["format"], found["format_version"]) == ("embgeo.gate", 1)
     assert found["passed"] is False
-    assert found["counts"] == {"passed": 1, "failed": 1, "warned": 1, "skipped": 1}
+    assert found["counts"] == {"passed": 1, "failed": 1, "unchecked": 0, "warned": 1, "skipped": 1}
     assert found["level"] == 0.95
     assert found["standard_errors"] == pytest.approx(1.96, abs=1e-3)
     assert [check["line"] for check in found["checks"]] == [3, 4, 5, 6]
@@ -309,7 +309,7 @@ def test_summary_of_hostile_names_has_five_cells_a_row(text: str) -> None:
     assert len(rows) == 2 + 6
     assert all(row.count("|") == 6 for row in rows)
     assert not re.search(r"<(?!/?code>|br>)", shown)
-    left = re.sub(r"&#\d+;|</?code>|<br>|\*\*failed\*\*", "", "\n".join(rows[2:]))
+    left = re.sub(r"&#\d+;|</?code>|<br>|\*\*(failed|not checkable)\*\*", "", "\n".join(rows[2:]))
     assert not re.search(r"[\[\]`*_<>@#&$~!\\:/]", left)
 
 
@@ -366,7 +366,7 @@ def test_openmetrics() -> None:
     assert found["embgeo_isotropy_i1", ""] == 0.09125
     assert found["embgeo_gate_failed", ""] == 1
     assert found["embgeo_gate_warned", ""] == 1
-    assert len(found) == 3 + 4
+    assert len(found) == 3 + 5
 
 
 def test_openmetrics_tells_matrices_apart() -> None:
@@ -456,7 +456,7 @@ def test_rules_of_one_tensor() -> None:
     assert states("cosine.mean <= 0.15", matrices=both) == ["passed", "failed"]
     assert states("encoder.weight: cosine.mean <= 0.15", matrices=both) == ["passed"]
     assert states("model.decoder.weight: cosine.mean <= 0.15", matrices=both) == ["failed"]
-    assert states("coder.weight: cosine.mean <= 0.15", matrices=both) == ["failed"]
+    assert states("coder.weight: cosine.mean <= 0.15", matrices=both) == ["unchecked"]
     assert states("x: cosine.mean <= 1, allow undefined", matrices=both) == ["skipped"]
 
 

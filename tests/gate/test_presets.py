@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
+from embgeo.gate.outputs import table
 from embgeo.gate.presets import PRESETS, read_preset
 from tests.support.chat_model import write_chat_model
 from tests.support.matrices import gaussian
@@ -41,7 +42,7 @@ def test_a_damaged_model(damaged: Path) -> None:
         "nonfinite_rows": "passed",
         "missing_rows": "passed",
         "tied_as_configured": "passed",
-        "damaged_rows": "warned",
+        "damaged_rows": "failed",
         "output_damaged_rows": "passed",
     }
     reasons = {check.rule.name: check.decision.reason for check in outcome.checks}
@@ -82,19 +83,27 @@ def test_tokens_without_a_row(damaged: Path, tmp_path: Path) -> None:
     assert states(embgeo.check(folder, preset=PRESET))["missing_rows"] == "failed"
 
 
-def test_what_a_matrix_does_not_say_is_skipped() -> None:
+def test_what_a_matrix_does_not_say_cannot_be_checked() -> None:
     W = gaussian(500, 100, 4)
     W[3] = np.nan
     outcome = embgeo.check(W, preset=PRESET)
     assert [check.state for check in outcome.checks] == [
-        "skipped",
+        "unchecked",
         "failed",
-        "skipped",
-        "skipped",
-        "warned",
+        "unchecked",
+        "unchecked",
+        "failed",
         "skipped",
     ]
     assert outcome.checks[1].decision.reason == "is 1, has to be exactly 0: row 3"
+
+
+def test_a_sound_matrix_without_a_tokenizer_passes_only_if_that_is_allowed() -> None:
+    W = gaussian(500, 100, 4)
+    outcome = embgeo.check(W, preset=PRESET)
+    assert not outcome.passed
+    assert "3 not checkable" in table.render(outcome)
+    assert embgeo.check(W, preset=PRESET, allow_undefined=True).passed
 
 
 @pytest.mark.slow

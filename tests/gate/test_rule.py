@@ -210,14 +210,14 @@ TRUTH = [
     ("a.b rise <= 0.1", exact(1.0), least(1.0), "passed"),
     ("a.b drop <= 0.1", least(1.0), exact(1.0), "passed"),
     ("a.b drop <= 0.1", least(1.0), least(1.0), "failed"),
-    # What is not defined fails, unless that is allowed.
-    ("a.b >= 0", NONE, None, "failed"),
+    # What is not defined cannot be checked, unless that is allowed.
+    ("a.b >= 0", NONE, None, "unchecked"),
     ("a.b >= 0, warn", NONE, None, "warned"),
     ("a.b >= 0, allow undefined", NONE, None, "skipped"),
     ("a.b >= 0, warn, allow undefined", NONE, None, "skipped"),
-    ("a.b drop <= 1", exact(1.0), NONE, "failed"),
+    ("a.b drop <= 1", exact(1.0), NONE, "unchecked"),
     ("a.b drop <= 1, allow undefined", exact(1.0), NONE, "skipped"),
-    ("a.b drop <= 1", exact(1.0), None, "failed"),
+    ("a.b drop <= 1", exact(1.0), None, "unchecked"),
     ("a.b drop <= 1, allow undefined", NONE, exact(1.0), "skipped"),
     # Rules that only warn.
     ("a.b >= 0.5, warn", exact(0.4), None, "warned"),
@@ -379,7 +379,7 @@ def test_an_analysis_that_somebody_edited(value: float) -> None:
     quantity = Quantity("a.b", "B", "Meaning.")
     for scalar in (Scalar(quantity, value), Scalar(quantity, None)):
         reading = RuleValue.of(scalar)
-        assert decide(Rule.parse("a.b >= 0"), reading, None, Z).state == "failed"
+        assert decide(Rule.parse("a.b >= 0"), reading, None, Z).state == "unchecked"
         assert decide(Rule.parse("a.b >= 0, allow undefined"), reading, None, Z).state == "skipped"
     vague = RuleValue.of(Scalar(quantity, 1.0, standard_error=value, known="sampled"))
     assert vague.known == "unsure"
@@ -424,7 +424,7 @@ def verdict(state: State) -> RuleValue:
         ("verdict < mild, warn", "mild", ("warned", "is mild, has to be less than mild")),
         ("verdict == healthy", "healthy", ("passed", "is healthy")),
         ("encoder.weight: verdict ≤ mild", "mild", ("passed", "is mild")),
-        ("verdict <= mild", "undecided", ("failed", "is not defined: undecided: because.")),
+        ("verdict <= mild", "undecided", ("unchecked", "is not defined: undecided: because.")),
         (
             "verdict <= mild, allow undefined",
             "undecided",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from embgeo.core.visible import printable
 from embgeo.gate.check import Check, Outcome
-from embgeo.gate.decide import State
+from embgeo.gate.decide import BLOCKING, State
 
 NAME = "github annotations"
 
@@ -20,9 +20,9 @@ def render(outcome: Outcome, path: Callable[[str], str] = str) -> str:
     `path` makes the file of a rule relative to the root of the repository.
     """
     lines = []
-    states: dict[str, State] = {"error": "failed", "warning": "warned"}
-    for command, state in states.items():
-        checks = outcome.of_state(state)
+    states: dict[str, tuple[State, ...]] = {"error": BLOCKING, "warning": ("warned",)}
+    for command, chosen in states.items():
+        checks = tuple(check for state in chosen for check in outcome.of_state(state))
         shown = checks if len(checks) <= MOST else checks[: MOST - 1]
         lines += [annotation(command, check, path) for check in shown]
         if left := len(checks) - len(shown):

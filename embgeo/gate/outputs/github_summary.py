@@ -15,6 +15,7 @@ MOST_BYTES = 900_000
 #: Worst first.
 MARKS: dict[State, str] = {
     "failed": "**failed**",
+    "unchecked": "**not checkable**",
     "warned": "warning",
     "skipped": "skipped",
     "passed": "passed",

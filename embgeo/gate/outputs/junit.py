@@ -6,13 +6,15 @@ import xml.etree.ElementTree as ET
 
 from embgeo.core.visible import printable
 from embgeo.gate.check import Check, Outcome
+from embgeo.gate.decide import BLOCKING
 
 NAME = "junit"
 
 
 def render(outcome: Outcome) -> str:
     """A test case for each check; warnings pass, with a note in ``system-out``."""
-    failures, skipped = (len(outcome.of_state(state)) for state in ("failed", "skipped"))
+    failures = sum(check.state in BLOCKING for check in outcome.checks)
+    skipped = len(outcome.of_state("skipped"))
     return document([case(c) for c in outcome.checks], failures=failures, skipped=skipped)
 
 
@@ -36,7 +38,7 @@ def case(check: Check) -> ET.Element:
     if place.line is not None:
         found.set("line", str(place.line))
     sentence = printable(check.sentence)
-    if check.state == "failed":
+    if check.state in BLOCKING:
         failure = ET.SubElement(found, "failure", message=sentence, type="rule")
         convention = check.reading.convention
         details = f"rule in {place}{f'; convention: {convention}' if convention else ''}"

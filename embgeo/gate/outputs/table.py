@@ -14,10 +14,16 @@ NAME = "table"
 WORDS: dict[State, str] = {
     "passed": "passed",
     "failed": "FAILED",
+    "unchecked": "UNKNOWN",
     "warned": "warning",
     "skipped": "skipped",
 }
-TONES: dict[State, Tone] = {"passed": "good", "failed": "bad", "warned": "warning"}
+TONES: dict[State, Tone] = {
+    "passed": "good",
+    "failed": "bad",
+    "unchecked": "bad",
+    "warned": "warning",
+}
 
 
 def render(outcome: Outcome) -> str:
@@ -45,7 +51,7 @@ def line(check: Check, width: int) -> str:
     word, rule = WORDS[check.state], printable(check.rule.text)
     text = f"  {word:<7}  {rule:<{width}}  {printable(check.decision.reason)}"
     place = check.rule.place
-    if check.state in ("failed", "warned") and place.file:
+    if check.state in ("failed", "unchecked", "warned") and place.file:
         text += f"  ({printable(str(place))})"
     return text
 
@@ -56,11 +62,12 @@ def verdict(outcome: Outcome) -> str:
     counts = {state: len(outcome.of_state(state)) for state in WORDS}
     state: State = "passed" if outcome.passed else "failed"
     parts = [f"gate {state}: {counts[state]} of {total} {plural(total, 'check')}"]
+    if unchecked := counts["unchecked"]:
+        parts.append(f"{unchecked} not checkable")
     if warned := counts["warned"]:
         parts.append(f"{warned} {plural(warned, 'warning')}")
     if skipped := counts["skipped"]:
-        allow = "rule allows" if skipped == 1 else "rules allow"
-        parts.append(f"{skipped} not defined, as the {allow}")
+        parts.append(f"{skipped} not defined, which is allowed")
     if any(c.reading.known == "sampled" for c in outcome.checks):
         parts.append(f"sampled values with their {outcome.level * 100:g} % intervals")
     return "; ".join(parts)
