@@ -19,7 +19,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -28,12 +27,10 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
-from embgeo.core.progress import Progress
 from embgeo.core.values import Note
-from embgeo.distributed.engine import analyze_through
-from embgeo.distributed.part import StatePart, sha256_of_rows
-from embgeo.distributed.rounds import SecondPassTask, first_round, second_round
-from embgeo.distributed.states import FirstState, SecondState
+from embgeo.distributed.passes import Part, PassState, PassTask, run_pass, sha256_of_rows
+from embgeo.distributed.reader import analyze_remotely, without_entries
+from embgeo.distributed.whole import join_parts
 from embgeo.io.formats.arrow_worker import TableRefused, is_text, item_type, list_values, numbers
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.result.analysis import Analysis
@@ -51,7 +48,6 @@ WITHOUT_ORDER = ("spectrum", "cosine", "isotropy", "coordinates", "frequency")
 #: A part of the table: the number of its first row, or `UNKNOWN`, and the SHA-256 of its rows.
 Key = tuple[int, str]
 UNKNOWN = -1
-RUN = "run has to give the task to every part, and to merge each state once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +65,14 @@ class ArrowColumns:
 
 
 @dataclass
-class ArrowParts:
-    """The state of a pass before the first round, which counts the rows of each part."""
+class CountedParts:
+    """The state of the run before the first pass: the parts without their entries."""
 
-    lengths: dict[Key, int] = field(default_factory=dict)
+    matrices: dict[Key, Matrix] = field(default_factory=dict)
 
     def merge(self, other: Self) -> None:
         """Add the parts of another task."""
-        if twice := self.lengths.keys() & other.lengths.keys():
+        if twice := self.matrices.keys() & other.matrices.keys():
             first, _ = min(twice)
             which = "hold the same rows" if first == UNKNOWN else f"begin with row {first:,}"
             raise UnreadableFile(
@@ -84,27 +80,34 @@ class ArrowParts:
                 way_out=f"name the column with the numbers of the rows ({argument('row')}), each "
                 "of which occurs once",
             )
-        self.lengths |= other.lengths
+        self.matrices |= other.matrices
 
     def place(self) -> dict[Key, int]:
         """The first row of each part; parts without row numbers are ordered by their hashes."""
         starts, end = {}, 0
-        for key in sorted(self.lengths):
+        for key in sorted(self.matrices):
             first, _ = key
             starts[key] = end if first == UNKNOWN else first
-            end = starts[key] + self.lengths[key]
+            end = starts[key] + self.matrices[key].n
         return starts
 
 
 @dataclass(frozen=True, slots=True)
 class PartTask:
-    """The function that the engine applies to every part of the table."""
+    """The function that the engine applies to every part of the table.
+
+    Attributes
+    ----------
+    starts : mapping of Key to int
+        The first row of each part.
+    task : PassTask or None
+        None if the parts are to be counted.
+    """
 
     columns: ArrowColumns
-    #: The first row of each part; None if the parts are to be counted.
-    starts: Mapping[Key, int] | None = None
-    #: Gives the state of a part.
-    measure: Callable[[Matrix, StatePart], Any] | None = None
+    starts: Mapping[Key, int] = field(default_factory=dict)
+    task: PassTask | None = None
+    resources: Resources = field(default_factory=lambda: Resources(threads=1))
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow
@@ -115,22 +118,20 @@ class PartTask:
             cause, way_out = error.args
             raise UnreadableFile(cause, way_out=way_out) from None
         if matrix is not None:
-            state = pickle.dumps(self.state(first, matrix))
+            state = pickle.dumps(self.measure(first, matrix))
             yield pyarrow.record_batch([pyarrow.array([state], pyarrow.binary())], names=["state"])
 
-    def state(self, first: int, matrix: Matrix) -> Any:
+    def measure(self, first: int, matrix: Matrix) -> CountedParts | PassState:
         """The state of a part."""
         key = (first, sha256_of_rows(matrix.data))
-        if self.starts is None or self.measure is None:
-            return ArrowParts({key: matrix.n})
+        if self.task is None:
+            return CountedParts({key: without_entries(matrix)})
         if key not in self.starts:
             raise UnreadableFile(
                 "the rows of a part differ from the pass before",
                 way_out="save or cache the table, so that every pass sees the same parts",
             )
-        start = self.starts[key]
-        part = StatePart(matrix.name, "", False, start, start + matrix.n, start, None, key[1])
-        return self.measure(matrix, part)
+        return run_pass(self.task, matrix, self.starts[key], self.resources)
 
 
 def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matrix | None]:
@@ -214,58 +215,34 @@ def find_first(rows: Any) -> int:
     return first
 
 
-@dataclass
 class ArrowEngine:
-    """An :class:`Engine` over a table of another engine."""
+    """An :class:`~embgeo.distributed.reader.Engine` over a table of another engine.
 
-    run: Run
-    columns: ArrowColumns
-    resources: Resources
-    total: int | None = None
-    progress: Progress = field(default_factory=Progress)
-    starts: Mapping[Key, int] = field(default_factory=dict)
+    `matrix` is the whole without its entries.
+    """
 
-    def first(
-        self, sections: tuple[str, ...] | None, options: Options, reference: bool
-    ) -> FirstState:
-        parts: ArrowParts = pickle.loads(self.run(PartTask(self.columns), merge_states))
-        rows = sum(parts.lengths.values())
-        if self.total not in (None, rows):
-            cause = f"the parts hold {rows:,} rows, the table {self.total:,}"
-            raise UnreadableFile(cause, way_out=RUN)
-        self.starts = parts.place()
-        measure = partial(
-            first_round,
-            sections=sections,
-            options=options,
-            reference=reference,
-            resources=self.resources,
-        )
-        found: FirstState = self._measure(measure)
-        self.check_seen([part for part, _ in found.pieces])
+    def __init__(
+        self, run: Run, columns: ArrowColumns, resources: Resources, total: int | None = None
+    ) -> None:
+        self._run, self._columns, self._resources = run, columns, resources
+        counted: CountedParts = pickle.loads(run(PartTask(columns), merge_states))
+        rows = sum(matrix.n for matrix in counted.matrices.values())
+        if total not in (None, rows):
+            cause = f"the parts hold {rows:,} rows, the table {total:,}"
+            raise UnreadableFile(cause, way_out="run has to give the task to every part")
+        self._starts = counted.place()
+        placed = [(start, counted.matrices[key]) for key, start in self._starts.items()]
+        self.matrix = join_parts(placed)
+        self.parts = [Part(start, start + matrix.n) for start, matrix in placed]
+
+    def run(self, task: PassTask, _advance: Callable[[int], None]) -> PassState:
+        applied = PartTask(self._columns, self._starts, task, self._resources)
+        found: PassState = pickle.loads(self._run(applied, merge_states))
         return found
-
-    def second(self, task: SecondPassTask) -> SecondState:
-        found: SecondState = self._measure(partial(second_round, task, resources=self.resources))
-        self.check_seen(found.parts)
-        return found
-
-    def check_seen(self, parts: Sequence[StatePart]) -> None:
-        """Refuse a pass that did not see each counted part once."""
-        if sorted(part.start for part in parts) != sorted(self.starts.values()):
-            raise UnreadableFile(
-                f"{len(self.starts):,} parts were counted, a pass saw {len(parts):,}: some are "
-                "missing or repeated",
-                way_out=RUN,
-            )
-
-    def _measure(self, measure: Callable[[Matrix, StatePart], Any]) -> Any:
-        task = PartTask(self.columns, self.starts, measure)
-        return pickle.loads(self.run(task, merge_states))
 
 
 def merge_states(one: bytes, other: bytes) -> bytes:
-    """Merge two states of one round, in any order."""
+    """Merge two states of one pass, in any order."""
     state = pickle.loads(one)
     state.merge(pickle.loads(other))
     return pickle.dumps(state)
@@ -332,7 +309,9 @@ def analyze_batches(
             )
         sections = sections or WITHOUT_ORDER
     engine = ArrowEngine(run, columns, resources or Resources(threads=1), total)
-    found = analyze_through(
+    options = (options or Options()).for_tokens(engine.matrix.tokens)
+    found = analyze_remotely(
+        engine.matrix,
         engine,
         sections=sections,
         options=options,

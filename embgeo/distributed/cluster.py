@@ -1,4 +1,4 @@
-"""Both passes over the parts of a matrix as tasks of a dask.distributed cluster.
+"""Passes over the parts of a matrix as tasks of a dask.distributed cluster.
 
 A task opens its rows on its worker and returns a state; states are merged on the cluster, in the
 order of their rows. Tasks depend on their arguments only, so that another worker can repeat the
@@ -11,35 +11,30 @@ import asyncio
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.file_stamp import FileStamp
 from embgeo.core.matrix import Matrix
-from embgeo.core.options import Options
-from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.distributed.connection import WorkerWatch, explain_errors, is_closed, report_lost
-from embgeo.distributed.engine import analyze_through
-from embgeo.distributed.part import StatePart, fingerprint
-from embgeo.distributed.rounds import SecondPassTask, describe_part, first_round, second_round
-from embgeo.distributed.states import FirstState, SecondState
+from embgeo.distributed.passes import Part, PassState, PassTask, fingerprint, run_pass
+from embgeo.distributed.reader import without_entries
+from embgeo.distributed.whole import join_parts
 from embgeo.io import open_checkpoint
 from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.choosing import choose
 from embgeo.io.loading import open_source
 from embgeo.io.rows_on_demand import RowsOnDemand
 from embgeo.numerics.blas_threads import limited
-from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import DEFAULT_MEMORY, Resources
 
 if TYPE_CHECKING:
@@ -54,34 +49,50 @@ LEAST_ROWS = 4096
 #: Interval of reports of progress and of checks of the cluster.
 LOOK_SECONDS = 0.02
 
-State = TypeVar("State", FirstState, SecondState)
-
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A file that every worker can read, and the place of its rows in the whole."""
+    """A file that every worker can read, and the place of its rows in the whole.
 
-    #: Its absolute path, and how to open it.
+    Attributes
+    ----------
+    source : Source
+        Its absolute path, and how to open it.
+    first_row : int
+        Number of its row 0 in the whole.
+    given : str
+        The path as the user wrote it.
+    fingerprint : str
+        Of its rows (`embgeo.distributed.passes`); empty until a worker has read them.
+    """
+
     source: Source
     n: int
-    #: Number of its row 0 in the whole.
     first_row: int = 0
-    #: The path as the user wrote it.
     given: str = ""
-    #: Of its rows (see `embgeo.distributed.part`); empty until a worker has read them.
     fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of a shard for one task of a run; `masked`, if given, replaces the shard's labels."""
+    """Rows of a shard for one task of a run."""
 
     shard: Shard
     start: int
     stop: int
     memory: int = DEFAULT_MEMORY
-    masked: tuple[tuple[str, IntArray], ...] | None = None
     run: str = ""
+
+    @property
+    def first(self) -> int:
+        """Number of its first row in the whole."""
+        return self.shard.first_row + self.start
+
+    def count(self, task: PassTask) -> int:
+        """Count the rows that the piece reads for a pass."""
+        rows = task.left_out if task.reads_all else task.needed
+        low, high = np.searchsorted(rows, (self.first, self.first + self.stop - self.start))
+        return self.stop - self.start - int(high - low) if task.reads_all else int(high - low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +141,9 @@ def open_shard(shard: Shard, run: str) -> Matrix:
     return replace(opened.matrix, origin=origin)
 
 
-def fingerprint_shard(shard: Shard, run: str) -> str:
-    """The fingerprint of a shard on the worker that runs this."""
-    return open_source_once(shard.source, run).fingerprint
+def describe_shard(shard: Shard, run: str) -> tuple[str, Matrix]:
+    """The fingerprint of a shard on the worker that runs this, and its matrix without entries."""
+    return open_source_once(shard.source, run).fingerprint, without_entries(open_shard(shard, run))
 
 
 def name_worker() -> str:
@@ -151,117 +162,89 @@ def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
     return choice.input.shape[1 if choice.input_transposed else 0]
 
 
-def open_piece(piece: Piece) -> tuple[Matrix, StatePart]:
+def pass_task(piece: Piece, task: PassTask) -> PassState:
+    """The state of a pass over a piece."""
     matrix = open_shard(piece.shard, piece.run)
-    rows: Any = matrix.data
+    rows, own, output = cast(Any, matrix.data), slice(piece.start, piece.stop), matrix.output
     if isinstance(rows, RowsOnDemand):  # tasks in other threads read other rows
-        matrix = replace(matrix, data=cast(npt.NDArray[Any], rows.copy()))
-    if piece.masked is not None:
-        own = dict(piece.masked)
-        matrix = replace(matrix, tokens=None, frequency=None, special=(), masked=own)
-    first_row = piece.shard.first_row
-    # With a hash of the rows, so that the second pass can check that they are the same.
-    return matrix, describe_part(matrix, piece.start, piece.stop, first_row=first_row)
-
-
-def first_task(
-    piece: Piece, sections: tuple[str, ...] | None, options: Options, reference: bool
-) -> FirstState:
-    matrix, part = open_piece(piece)
+        rows = rows.copy()
+    if output is not None:
+        output = replace(output, data=output.data[own], tokens=None, frequency=None, masked={})
+    data = cast(npt.NDArray[Any], rows[own])
+    matrix = replace(matrix, data=data, output=output, tokens=None, special=(), frequency=None)
     with limited(1):
-        return first_round(
-            matrix,
-            part,
-            sections=sections,
-            options=options,
-            reference=reference,
-            resources=Resources(piece.memory, threads=1),
-        )
+        return run_pass(task, matrix, piece.first, Resources(piece.memory, threads=1))
 
 
-def second_task(piece: Piece, task: SecondPassTask) -> SecondState:
-    matrix, part = open_piece(piece)
-    with limited(1):
-        return second_round(task, matrix, part, resources=Resources(piece.memory, threads=1))
-
-
-def merge_task(first: State, *others: State) -> State:
+def merge_task(first: PassState, *others: PassState) -> PassState:
     """The states merged into a new one; dask may use them again."""
     whole = first.blank()
-    whole.merge(first)
-    for state in others:
+    for state in (first, *others):
         whole.merge(state)
     return whole
 
 
-def same(task: SecondPassTask) -> SecondPassTask:
+def same(task: PassTask) -> PassTask:
     return task
 
 
-@dataclass
 class Cluster:
-    """An :class:`Engine` that runs tasks on a cluster and merges their states."""
+    """An :class:`~embgeo.distributed.reader.Engine` that runs tasks on a cluster."""
 
-    client: Client
-    pieces: Sequence[Piece]
-    progress: Progress
-    address: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.address = self.client.scheduler.address
+    def __init__(self, client: Client, pieces: Sequence[Piece]) -> None:
+        self.client = client
+        self.address: str = client.scheduler.address
         run = uuid4().hex
-        self.pieces = [replace(piece, run=run) for piece in self.pieces]
+        self.pieces = [replace(piece, run=run) for piece in pieces]
 
-    def identify_shards(self) -> None:
-        """Take the fingerprint of each shard that has none from one worker; all have to agree."""
-        unknown = {p.shard: p.run for p in self.pieces if not p.shard.fingerprint}
-        asked = {s: self._submit(fingerprint_shard, s, run) for s, run in unknown.items()}
+    @property
+    def parts(self) -> list[Part]:
+        """The rows of the pieces."""
+        return [Part(piece.first, piece.first + piece.stop - piece.start) for piece in self.pieces]
+
+    def describe(self) -> Matrix:
+        """The whole matrix without its entries, from one worker for each shard.
+
+        All workers have to see the fingerprints of these from then on.
+        """
+        runs = {piece.shard: piece.run for piece in self.pieces}
+        asked = {shard: self._submit(describe_shard, shard, run) for shard, run in runs.items()}
         with explain_errors(self.address):
-            known = {s: replace(s, fingerprint=future.result()) for s, future in asked.items()}
-        self.pieces = [replace(p, shard=known.get(p.shard, p.shard)) for p in self.pieces]
+            found = {shard: future.result() for shard, future in asked.items()}
+        known = {shard: replace(shard, fingerprint=found[shard][0]) for shard in found}
+        self.pieces = [replace(piece, shard=known[piece.shard]) for piece in self.pieces]
+        return join_parts([(shard.first_row, matrix) for shard, (_, matrix) in found.items()])
 
-    def first(
-        self, sections: tuple[str, ...] | None, options: Options, reference: bool
-    ) -> FirstState:
-        chosen = (sections, options, reference)
-        found: FirstState = self._merged(
-            "first pass", self.pieces, lambda piece: self._submit(first_task, piece, *chosen)
-        )
-        return found
-
-    def second(self, task: SecondPassTask) -> SecondState:
-        every = bool(task.statistics)
-        pieces = [piece for piece in self.pieces if every or holds(piece, task.needed)]
-        if not pieces:
-            return SecondState(task.plan, [], [])
+    def run(self, task: PassTask, advance: Callable[[int], None]) -> PassState:
+        """Run a pass; `advance` is called with the rows of each task that has ended."""
+        rows = [piece.count(task) for piece in self.pieces]
+        chosen = [
+            (piece, n) for piece, n in zip(self.pieces, rows, strict=True) if n or task.reads_all
+        ]
         with warnings.catch_warnings():
             # Eigenvectors are large; dask sends arguments again after a worker is lost.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             held = self._submit(same, task)
-        found: SecondState = self._merged(
-            "second pass" if every else "single rows",
-            pieces,
-            lambda piece: self._submit(second_task, piece, held),
-        )
-        return found
+        leaves = level = [self._submit(pass_task, piece, held) for piece, _ in chosen]
+        sizes = {leaf.key: n for leaf, (_, n) in zip(leaves, chosen, strict=True)}
+        while len(level) > 1:
+            groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
+            level = [self._submit(merge_task, *group) for group in groups]
+        with explain_errors(self.address):
+            return self._fetch(level[0], leaves, sizes, advance)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         if is_closed(self.client):
             raise report_lost(self.address)
         return self.client.submit(function, *arguments, pure=False)
 
-    def _merged(self, what: str, pieces: Sequence[Piece], submit: Callable[[Piece], Future]) -> Any:
-        """The merged state of a task for each piece."""
-        self.progress.start(what, sum(piece.stop - piece.start for piece in pieces))
-        leaves = level = [submit(piece) for piece in pieces]
-        sizes = {leaf.key: p.stop - p.start for leaf, p in zip(leaves, pieces, strict=True)}
-        while len(level) > 1:
-            groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
-            level = [self._submit(merge_task, *group) for group in groups]
-        with explain_errors(self.address):
-            return self._fetched(level[0], leaves, sizes)
-
-    def _fetched(self, root: Future, leaves: Sequence[Future], sizes: dict[str, int]) -> Any:
+    def _fetch(
+        self,
+        root: Future,
+        leaves: Sequence[Future],
+        sizes: dict[str, int],
+        advance: Callable[[int], None],
+    ) -> PassState:
         """The result of the root task; reports the rows that the leaves have read meanwhile."""
         from distributed import as_completed
 
@@ -276,31 +259,20 @@ class Cluster:
                 wait([result], LOOK_SECONDS)
                 while ended.has_ready():
                     rows = sizes[next(ended).key]
-                    self.progress.advance(rows)
+                    advance(rows)
                     left -= rows
                 if not result.done():
-                    watch.look()
+                    watch.check()
         finally:
             if not result.done() and not is_closed(self.client):
                 root.cancel()  # ends the gathering properly
-        found = result.result()
+        found: PassState = result.result()
         if left:
-            self.progress.advance(left)
+            advance(left)
         return found
 
 
-def holds(piece: Piece, rows: IntArray) -> bool:
-    first = piece.shard.first_row
-    low, high = np.searchsorted(rows, (first + piece.start, first + piece.stop))
-    return bool(low < high)
-
-
-def cut_pieces(
-    shards: Sequence[Shard],
-    threads: int,
-    memory: int = DEFAULT_MEMORY,
-    masked: dict[str, IntArray] | None = None,
-) -> list[Piece]:
+def cut_pieces(shards: Sequence[Shard], threads: int, memory: int = DEFAULT_MEMORY) -> list[Piece]:
     """The rows of all shards, cut into tasks for this many threads."""
     total = sum(shard.n for shard in shards)
     size = max(LEAST_ROWS, -(-total // (threads * TASKS_A_THREAD)))
@@ -308,13 +280,5 @@ def cut_pieces(
     for shard in shards:
         count = -(-shard.n // size)
         edges = [shard.n * i // count for i in range(count + 1)]
-        for start, stop in pairwise(edges):
-            own = None if masked is None else tuple(masked.items())
-            pieces.append(Piece(shard, start, stop, memory, own))
+        pieces += [Piece(shard, start, stop, memory) for start, stop in pairwise(edges)]
     return pieces
-
-
-def analyze_on_cluster(cluster: Cluster, **arguments: Any) -> Analysis:
-    """Measure a matrix with both passes on a cluster; `arguments` as for `analyze_through`."""
-    cluster.identify_shards()
-    return analyze_through(cluster, **arguments)

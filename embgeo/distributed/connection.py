@@ -105,7 +105,7 @@ class WorkerWatch:
     def __post_init__(self) -> None:
         self.seen = self.asked = monotonic()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check from time to time; EmbgeoError if scheduler or workers have been lost too long."""
         if is_closed(self.client):
             raise report_lost(self.address)

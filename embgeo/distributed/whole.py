@@ -1,233 +1,141 @@
-"""The whole matrix from its parts."""
+"""The whole matrix, without its entries, from what is known of its parts."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
-from embgeo.core.errors import EmbgeoError, argument
+from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.core.special import SpecialToken
-from embgeo.distributed.part import Elsewhere, MeasuringSetup, StatePart, span
+from embgeo.distributed.reader import RemoteRows
 
 #: At most this many notes of single parts are shown; there may be thousands of parts.
 SHOWN_NOTES = 8
-ONE_MATRIX = "merge parts of one matrix only"
 
-Piece = tuple[StatePart, Matrix | None]
-
-
-def sort_parts(parts: Sequence[StatePart]) -> list[StatePart]:
-    return sorted(parts, key=lambda part: (part.start, part.stop))
+#: The first row of a part in the whole, and the part without its entries.
+Piece = tuple[int, Matrix]
 
 
-def check_cover(parts: Sequence[StatePart], total: int | None = None) -> int:
-    """Check that the parts cover the rows of one matrix once; return the number of rows.
+def join_parts(parts: Sequence[Piece]) -> Matrix:
+    """The whole matrix without its entries and output projection.
 
-    `total` is the number of rows of the whole, if known.
+    Raises
+    ------
+    EmbgeoError
+        If parts are of different kinds, or rows are missing or in two of them.
     """
-    ordered = sort_parts(parts)
-    check_one_whole(ordered, total)
-    totals = [total, *(part.total for part in ordered)]
-    reached = 0
-    before: StatePart | None = None
-    for part in ordered:
-        if part.start == part.stop:
-            continue
-        if part.start < reached and before is not None:
-            raise twice(part, before)
-        if part.start > reached:
-            raise missing(reached, part.start)
-        reached, before = part.stop, part
-    whole = next((n for n in totals if n is not None), reached)
-    if reached < whole:
-        raise missing(reached, whole)
-    if before is None:
-        raise EmbgeoError("all parts are empty", way_out="merge parts with rows")
-    if reached > whole:
-        raise EmbgeoError(
-            f"its {before.rows} reach beyond the matrix, which has {whole:,} rows",
-            where=before.named,
-            way_out=ONE_MATRIX,
-        )
-    return whole
-
-
-def check_one_whole(parts: Sequence[StatePart], total: int | None) -> None:
-    """Refuse parts that were cut out of different matrices."""
-    if pair := unlike(parts, lambda part: part.total):
-        odd, usual = pair
-        cause = f"cut out of {odd.total:,} rows, {usual.named} out of {usual.total:,}"
-        raise EmbgeoError(cause, where=odd.named, way_out=ONE_MATRIX)
-    sized = next((part for part in parts if part.total is not None), None)
-    if total is not None and sized is not None and sized.total != total:
-        cause = f"cut out of {sized.total:,} rows, the plan is about {total:,}"
-        raise EmbgeoError(cause, where=sized.named, way_out=ONE_MATRIX)
-    if pair := unlike(parts, lambda part: part.whole):
-        odd, usual = pair
-        cause = (
-            f"cut out of another matrix ({odd.file}) than {usual.named} ({usual.file}), of the "
-            "same shape"
-        )
-        raise EmbgeoError(cause, where=odd.named, way_out=ONE_MATRIX)
-
-
-def unlike(
-    parts: Sequence[StatePart], trait: Callable[[StatePart], Hashable]
-) -> tuple[StatePart, StatePart] | None:
-    """A part whose trait differs from the most common one, and a part with that; None if none."""
-    known = [part for part in parts if trait(part)]
-    most = Counter(map(trait, known)).most_common(1)
-    odd = [part for part in known if trait(part) != most[0][0]]
-    usual = [part for part in known if trait(part) == most[0][0]]
-    return (odd[0], usual[0]) if odd else None
-
-
-def twice(part: StatePart, before: StatePart) -> EmbgeoError:
-    """The error for rows that are also in the part before, of the same state or another."""
-    if part.state and part.state == before.state:
-        return EmbgeoError("given twice", where=part.state, way_out="give each state once")
-    rows = span(part.start, min(part.stop, before.stop))
-    return EmbgeoError(
-        f"its {rows} are also in {before.state or 'another part'}",
-        where=part.named,
-        way_out="give each part once, and number rows of several files with "
-        f"{argument('first_row')}",
-    )
-
-
-def missing(start: int, stop: int) -> EmbgeoError:
-    return EmbgeoError(
-        f"{span(start, stop)} are missing", way_out="measure them, and give the states of all parts"
-    )
-
-
-def join_pieces(pieces: Sequence[Piece], setup: MeasuringSetup) -> Matrix:
-    """The whole matrix without its entries, from parts that cover all rows."""
-    ordered = sorted(pieces, key=lambda piece: (piece[0].start, piece[0].stop))
-    known = [(part, matrix) for part, matrix in ordered if matrix is not None]
-    n = known[-1][0].stop
-    part, first = known[0]
-    files = list(dict.fromkeys(p.file for p, _ in known))
+    pieces = sorted(parts, key=lambda piece: piece[0])
+    check_alike(pieces)
+    n = check_cover(pieces)
+    first = pieces[0][1]
+    paths = list(dict.fromkeys(name_of(matrix) for _, matrix in pieces))
     stored = first.origin.stored_shape
-    if len(files) > 1:
-        stored = (setup.d, n) if part.transposed else (n, setup.d)
-    path = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more"
-    output = join_output(known, n)
-    # Input and output matrix may be equal in single parts and still differ.
-    tied_by = next((m.origin.tied_by for _, m in known if m.origin.tied), "")
-    said = [m.origin.notes for _, m in known]
-    stand_in: Any = Elsewhere((n, setup.d), setup.dtype)
+    path = paths[0]
+    if len(paths) > 1:
+        path = f"{path} and {len(paths) - 1:,} more"
+        stored = (first.d, n) if first.origin.transposed else (n, first.d)
+    masked: dict[str, list[Any]] = {}
+    for start, matrix in pieces:
+        for reason, own in matrix.masked.items():
+            masked.setdefault(reason, []).append(own + start)
+    stand_in: Any = RemoteRows((n, first.d), first.data.dtype)
     return replace(
         first,
         data=stand_in,
-        name=first.name if len(files) == 1 else path,
-        tokens=join_tokens(known),
-        frequency=join_frequency(known, n),
-        masked=join_masked(known),
-        special=join_special(known),
-        vocabulary_size=first.vocabulary_size if part.total is not None else None,
-        output=output,
+        name=path if len(paths) > 1 else first.name,
+        tokens=join_tokens(pieces),
+        frequency=join_counts([matrix.frequency for _, matrix in pieces]),
+        masked={reason: np.concatenate(rows) for reason, rows in masked.items()},
+        special=tuple(
+            replace(one, row=one.row + start)
+            for start, matrix in pieces
+            for one in matrix.special
+            if one.row is not None
+        ),
+        vocabulary_size=None,
+        output=None,
         origin=replace(
-            first.origin,
-            path=path,
-            stored_shape=stored,
-            sha256="",
-            rows=None,
-            tied_by="" if output is not None else tied_by,
-            notes=tuple(join_notes([part for part, _ in known], said)),
+            first.origin, path=path, stored_shape=stored, notes=tuple(join_notes(pieces))
         ),
     )
 
 
-def all_or_none(known: Sequence[tuple[StatePart, Matrix]], have: Sequence[bool], what: str) -> bool:
-    """Whether all parts have something; an error if only some have."""
-    if any(have) and not all(have):
-        with_it, without = known[have.index(True)][0], known[have.index(False)][0]
-        raise EmbgeoError(
-            f"its {without.rows} have no {what}, those of {with_it.named} have",
-            where=without.named,
-            way_out=f"give {what} to all parts, or to none",
-        )
-    return all(have)
+def name_of(matrix: Matrix) -> str:
+    return matrix.origin.path or matrix.name
 
 
-def join_tokens(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[str, ...] | None:
-    if not all_or_none(known, [m.tokens is not None for _, m in known], "tokens"):
-        return None
-    return tuple(token for _, matrix in known for token in matrix.tokens or ())
+def check_alike(pieces: Sequence[Piece]) -> None:
+    """Refuse parts of different width, type or columns."""
+    _, first = pieces[0]
+    for _, matrix in pieces:
+        for what, here, there in (
+            ("columns", f"{matrix.d:,}", f"{first.d:,}"),
+            ("type of the entries", matrix.dtype, first.dtype),
+            *(
+                ("name of a column", *names)
+                for names in zip(matrix.origin.columns, first.origin.columns, strict=False)
+            ),
+        ):
+            if here != there:
+                raise UnreadableFile(
+                    f"the parts differ in {what}: {here} here, {there} in {name_of(first)}",
+                    where=name_of(matrix),
+                    way_out="measure parts of one kind",
+                )
 
 
-def join_frequency(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Frequency | None:
-    if not all_or_none(known, [m.frequency is not None for _, m in known], "counts"):
-        return None
-    found = [matrix.frequency for _, matrix in known if matrix.frequency is not None]
-    kinds = [f.kind for f in found]
-    if len(set(kinds)) > 1:
-        counted, ranked = (known[kinds.index(kind)][0] for kind in ("counts", "rank"))
-        raise EmbgeoError(
-            f"its {counted.rows} have counts, those of {ranked.named} are sorted by frequency",
-            where=counted.named,
-            way_out=f"give counts to all parts, or {argument('rank_order')} to all",
-        )
-    sources = list(dict.fromkeys(f.source for f in found))
-    source = sources[0] if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1:,} more"
-    if found[0].kind == "rank":  # parts do not know the ranks in the whole
-        return Frequency("rank", np.arange(n, 0, -1, dtype=np.float64), source)
-    return Frequency("counts", np.concatenate([f.counts for f in found]), source)
-
-
-def join_masked(known: Sequence[tuple[StatePart, Matrix]]) -> dict[str, IntArray]:
-    """Masked rows by reason, with numbers of the whole."""
-    rows: dict[str, list[IntArray]] = {}
-    for part, matrix in known:
-        for reason, own in matrix.masked.items():
-            rows.setdefault(reason, []).append(own + part.start)
-    return {reason: np.concatenate(parts) for reason, parts in rows.items()}
-
-
-def join_special(known: Sequence[tuple[StatePart, Matrix]]) -> tuple[SpecialToken, ...]:
-    """Special tokens of all parts, with row numbers of the whole."""
-    return tuple(
-        replace(one, row=one.row + part.start)
-        for part, matrix in known
-        for one in matrix.special
-        if one.row is not None
-    )
-
-
-def join_output(known: Sequence[tuple[StatePart, Matrix]], n: int) -> Matrix | None:
-    """The output projection, if any part has one."""
-    having = [(part, matrix.output) for part, matrix in known if matrix.output is not None]
-    for part, output in having:
-        first, usual = having[0]
-        if output.d != usual.d:
+def check_cover(pieces: Sequence[Piece]) -> int:
+    """Check that consecutive parts cover all rows once; return the number of rows."""
+    end = 0
+    for start, matrix in pieces:
+        if start > end:
+            way_out = "number the rows from 0, one after the other"
+            raise EmbgeoError(f"rows {end:,} to {start - 1:,} are missing", way_out=way_out)
+        if start < end:
             raise EmbgeoError(
-                f"an output projection of {output.d:,} columns, that of {first.named} has "
-                f"{usual.d:,}",
-                where=part.named,
-                way_out=ONE_MATRIX,
+                f"row {start:,} is in two parts",
+                where=name_of(matrix),
+                way_out="give each part once, with the numbers of its rows in the whole",
             )
-    outputs = [output for _, output in having]
-    if not outputs:
+        end += matrix.n
+    return end
+
+
+def join_tokens(pieces: Sequence[Piece]) -> tuple[str, ...] | None:
+    """The tokens of all parts, None if they have none; an error if only some have."""
+    with_tokens = [matrix.tokens is not None for _, matrix in pieces]
+    if any(with_tokens) and not all(with_tokens):
+        raise EmbgeoError(
+            f"its rows have no tokens, those of {name_of(pieces[with_tokens.index(True)][1])} have",
+            where=name_of(pieces[with_tokens.index(False)][1]),
+            way_out="give tokens to all parts, or to none",
+        )
+    if not all(with_tokens):
         return None
-    stand_in: Any = Elsewhere((n, outputs[0].d), outputs[0].dtype)
-    return replace(outputs[0], data=stand_in)
+    return tuple(token for _, matrix in pieces for token in matrix.tokens or ())
 
 
-def join_notes(parts: Sequence[StatePart], said: Sequence[Sequence[str]]) -> Iterator[str]:
+def join_counts(found: Sequence[Frequency | None]) -> Frequency | None:
+    """The counts of all parts; None unless all have some."""
+    known = [frequency for frequency in found if frequency is not None]
+    if len(known) < len(found):
+        return None
+    counts = np.concatenate([frequency.counts for frequency in known])
+    return Frequency("counts", counts, known[0].source)
+
+
+def join_notes(pieces: Sequence[Piece]) -> Iterator[str]:
     """Notes that all parts share, then some of those of single parts."""
+    said = [matrix.origin.notes for _, matrix in pieces]
     shared = [note for note in said[0] if all(note in notes for notes in said)]
     yield from shared
     own = [
-        f"{part.rows}: {note}"
-        for part, notes in zip(parts, said, strict=True)
-        for note in notes
+        f"rows {start:,} to {start + matrix.n - 1:,}: {note}"
+        for start, matrix in pieces
+        for note in matrix.origin.notes
         if note not in shared
     ]
     yield from own[:SHOWN_NOTES]

@@ -32,7 +32,7 @@ class Family(Protocol):
         The values must not depend on whether it was called.
     rows_read
         Rows that `second` and `compute` read one by one, known after the first pass. If a matrix
-        is measured in parts, these rows are gathered from the parts.
+        lies elsewhere, these are fetched at once; others when they are read.
 
     The functions take what they need by the names of their parameters:
 

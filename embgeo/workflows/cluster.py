@@ -11,13 +11,16 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
-from embgeo.core.source import Source
-from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, count_rows, cut_pieces
+from embgeo.core.source import NO_TOKENS, Source
+from embgeo.distributed.cluster import Cluster, Shard, count_rows, cut_pieces
 from embgeo.distributed.connection import connect, explain_errors
-from embgeo.distributed.merging import add_labels, label_plan
-from embgeo.distributed.part import fingerprint
-from embgeo.distributed.plans import MergePlan
+from embgeo.distributed.passes import fingerprint
+from embgeo.distributed.reader import analyze_remotely
+from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.labels.label_file import read_labels
+from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
 from embgeo.io.remote.places import find_place
+from embgeo.io.selecting import Labeling, count_named
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 from embgeo.workflows.request import AnalysisRequest
@@ -38,27 +41,20 @@ def analyze_in_cluster(
     paths = find_files(Path(source.path))
     matrix = request.load(progress, on_demand=True) if len(paths) == 1 else None
     shards = list_shards(paths, source) if matrix is None else [make_shard(matrix, source)]
-    masked = None if matrix is None else dict(matrix.masked)
-
-    def described(plan: MergePlan) -> MergePlan:
-        if matrix is not None:
-            return describe_file(plan, matrix)
-        way_out = f"give {argument('counts', 'FILE')}"
-        has_corpus = source.corpus is not None
-        refuse_if(has_corpus, argument("corpus"), "is counted for one file only", way_out)
-        return label_plan(plan, source)
-
     threads = resources.threads or os.cpu_count() or 1
     with connect(scheduler, threads) as client, explain_errors(client.scheduler.address):
         threads = sum(client.nthreads().values()) or threads
-        pieces = cut_pieces(shards, threads, resources.memory, masked)
-        return analyze_on_cluster(
-            Cluster(client, pieces, progress or Progress()),
+        cluster = Cluster(client, cut_pieces(shards, threads, resources.memory))
+        if matrix is None:
+            matrix = label_whole(cluster.describe(), source)
+        return analyze_remotely(
+            matrix,
+            cluster,
             sections=request.sections,
-            options=request.options if matrix is None else request.options_for(matrix),
+            options=request.options_for(matrix),
             reference=request.reference,
-            described=described,
             command=command,
+            progress=progress,
             resources=resources,
         )
 
@@ -103,29 +99,41 @@ def make_shard(matrix: Matrix, source: Source) -> Shard:
 
 def list_shards(paths: list[Path], source: Source) -> list[Shard]:
     """Several files whose rows are stacked; only their headers are read."""
+    for name, what in (("corpus", "is counted for one file only"), ("output", "is of one file")):
+        refuse_if(getattr(source, name) is not None, argument(name), what, "leave it out")
     shards: list[Shard] = []
     first_row = 0
     for path in paths:
         # Labels belong to the whole matrix and stay here.
-        opened = replace(source.without_labels(), path=path.absolute())
+        opened = replace(source.without_labels(), path=path.absolute(), output="none")
         rows = count_rows(path, source.tensor, source.transpose)
-        shard = Shard(opened, rows, first_row, given=str(path))
-        first_row += shard.n
-        shards.append(shard)
+        shards.append(Shard(opened, rows, first_row, given=str(path)))
+        first_row += rows
     return shards
 
 
-def describe_file(plan: MergePlan, matrix: Matrix) -> MergePlan:
-    """Add the labels and facts of a single file to the plan."""
-    plan = add_labels(plan, matrix.tokens, matrix.frequency)
-    whole = replace(
-        plan.matrix,
-        name=matrix.name,
-        origin=matrix.origin,
-        final_norm=matrix.final_norm,
-        special=matrix.special,
-        vocabulary_size=matrix.vocabulary_size,
-        tied_as_configured=matrix.tied_as_configured,
-        unreachable=matrix.unreachable,
+def label_whole(matrix: Matrix, source: Source) -> Matrix:
+    """Add the labels and counts that a source names, one for each row of several files."""
+    source.check()
+    if str(source.tokens) == NO_TOKENS:
+        matrix, source = replace(matrix, tokens=None), replace(source, tokens=None)
+    refuse_if(
+        source.tokens is not None and matrix.tokens is not None,
+        argument("tokens"),
+        "the files have their own tokens",
+        "leave it out",
     )
-    return replace(plan, matrix=whole)
+    cut = RowCut(matrix.n, 0, matrix.n)
+    labels = None if matrix.tokens is None else RowLabels(matrix.tokens)
+    if source.tokens is not None:
+        given = read_labels(source.tokens).tokens
+        labels = lay_given(given, cut, "auto", source.tokens, matrix.d)
+        matrix = replace(matrix, tokens=tuple(map(safe_text, labels.tokens)))
+    labeling = Labeling(labels)
+    labeling = count_named(source, labeling, cut, matrix.d) or labeling
+    notes = (*matrix.origin.notes, *labeling.notes)
+    return replace(
+        matrix,
+        frequency=labeling.frequency or matrix.frequency,
+        origin=replace(matrix.origin, notes=notes),
+    )

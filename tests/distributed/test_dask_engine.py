@@ -25,11 +25,12 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.distributed import cluster as engine
-from embgeo.distributed import connection
-from embgeo.distributed.cluster import Cluster, Shard, analyze_on_cluster, cut_pieces
+from embgeo.distributed import connection, reader
+from embgeo.distributed.cluster import Cluster, Shard, cut_pieces
+from embgeo.distributed.passes import fingerprint
+from embgeo.distributed.reader import analyze_remotely
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
-from embgeo.workflows.cluster import describe_file
 from tests.support.in_parts import check_analyses
 from tests.support.matrices import gaussian
 from tests.support.sampling import sample_cases
@@ -80,9 +81,10 @@ def scheduler(n_workers: int) -> Any:
 
 
 def on_cluster(client: Any, progress: Progress | None = None, **wanted: Any) -> Analysis:
-    pieces = cut_pieces([shard()], 2)
+    matrix = wanted.pop("matrix", None) or embgeo.load("W.npy")
+    pieces = cut_pieces([shard(fingerprint=fingerprint(matrix.data))], 2)
     assert len(pieces) == 8
-    return analyze_on_cluster(Cluster(client, pieces, progress or Progress()), **wanted)
+    return analyze_remotely(matrix, Cluster(client, pieces), progress=progress, **wanted)
 
 
 def shard(**known: Any) -> Shard:
@@ -102,8 +104,10 @@ def test_the_same_answer(client: Any) -> None:
     progress = Progress(lambda what, rows: bars.append([what, rows, 0]), advance)
     found = on_cluster(client, progress, sections=SECTIONS, options=Options(sphere=False))
     check_analyses(found, in_one_run(sections=SECTIONS, options=Options(sphere=False)))
-    for what, rows in (("first pass", N), ("single rows", N), ("second pass", N)):
-        assert [what, rows, rows] in bars
+    seen = {what.partition(" ")[2]: rows for what, *rows in bars}
+    assert seen["first pass"] == [N, N]
+    assert seen["second pass"] == [N - 2, N - 2]
+    assert seen["single rows"][0] == seen["single rows"][1] > 0
 
 
 def test_damaged_rows_are_left_out_of_a_repeated_first_pass(client: Any) -> None:
@@ -125,7 +129,7 @@ def test_workers_that_outlive_a_run_read_the_new_file(client: Any) -> None:
 
 def test_a_file_that_changes_while_it_is_measured(client: Any) -> None:
     def change(what: str, _rows: int) -> None:
-        if what == "second pass":
+        if what.endswith("second pass"):
             np.save("W.npy", gaussian(602, N, D))
             os.utime("W.npy", ns=(1, 1))
 
@@ -136,7 +140,7 @@ def test_a_file_that_changes_while_it_is_measured(client: Any) -> None:
 def test_a_worker_that_sees_another_file(client: Any) -> None:
     pieces = cut_pieces([shard(fingerprint="of the file that this machine sees")], 2)
     with pytest.raises(EmbgeoError, match=r"W\.npy on tcp://.*sees another file"):
-        analyze_on_cluster(Cluster(client, pieces, Progress()), sections=("cosine",))
+        analyze_remotely(embgeo.load("W.npy"), Cluster(client, pieces), sections=("cosine",))
 
 
 def test_rows_of_the_second_pass_are_those_of_the_first(
@@ -145,7 +149,7 @@ def test_rows_of_the_second_pass_are_those_of_the_first(
     """Also where size, time and the rows of the fingerprint are the same."""
 
     def change(what: str, _rows: int) -> None:
-        if what == "second pass":
+        if what.endswith("second pass"):
             monkeypatch.setattr(engine, "open_source_once", other)
 
     def other(*arguments: Any) -> Any:
@@ -155,7 +159,7 @@ def test_rows_of_the_second_pass_are_those_of_the_first(
         return replace(opened, matrix=replace(opened.matrix, data=rows))
 
     open_once = engine.open_source_once
-    with pytest.raises(EmbgeoError, match="not those of the first round"):
+    with pytest.raises(EmbgeoError, match="not those of the pass before"):
         on_cluster(client, Progress(change, lambda _rows: None), sections=("isotropy",))
 
 
@@ -175,7 +179,7 @@ def test_every_section_alone(client: Any, section: str) -> None:
     """Some need no second pass and no row, and are finished from the first."""
     matrix = embgeo.load("W.npy", tokens="tokens.txt", counts="counts.tsv", output="none")
     wanted: dict[str, Any] = {"sections": (section,), "options": Options(sphere=False)}
-    found = on_cluster(client, described=lambda plan: describe_file(plan, matrix), **wanted)
+    found = on_cluster(client, matrix=matrix, **wanted)
     check_analyses(found, analyze(matrix, **wanted))
 
 
@@ -193,7 +197,7 @@ def test_a_worker_that_is_killed_during_a_pass() -> None:
 
         def kill_one(_rows: int) -> None:
             """At the first sign of life of each pass, while other tasks are under way."""
-            if len(alive) == 2 or (alive and passes[-1] == "second pass"):
+            if len(alive) == 2 or (alive and passes[-1].endswith("second pass")):
                 os.kill(alive.pop(), signal.SIGKILL)
 
         progress = Progress(lambda what, _rows: passes.append(what), kill_one)
@@ -208,7 +212,7 @@ def test_workers_that_are_lost_again_and_again() -> None:
         pytest.raises(EmbgeoError, match="4 workers were lost over the same rows"),
         connection.explain_errors("tcp://10.0.0.1:8786"),
     ):
-        raise distributed.KilledWorker("second_task", None, 3)
+        raise distributed.KilledWorker("pass_task", None, 3)
 
 
 class Deserted:
@@ -229,18 +233,18 @@ def test_workers_that_leave_and_do_not_come_back(monkeypatch: pytest.MonkeyPatch
     client: Any = Deserted()
     watch = connection.WorkerWatch(client, "tcp://10.0.0.1:8786")
     for _ in range(3):  # a worker, too soon to ask again, none for 110 s
-        watch.look()
+        watch.check()
     assert client.workers == [{}]
-    watch.look()  # too soon to ask again
+    watch.check()  # too soon to ask again
     with pytest.raises(EmbgeoError, match=r"^scheduler .*: the cluster has no workers"):
-        watch.look()
+        watch.check()
 
 
 def test_a_client_that_gave_its_scheduler_up() -> None:
     with scheduler(n_workers=0) as local, distributed.Client(local.scheduler_address) as client:
-        cluster = Cluster(client, cut_pieces([shard()], 2), Progress())
+        cluster = Cluster(client, cut_pieces([shard()], 2))
     with pytest.raises(EmbgeoError, match=f"the scheduler at {cluster.address} was lost"):
-        cluster.first(None, Options(), False)
+        cluster.describe()
 
 
 # The command line ---------------------------------------------------------------------------------
@@ -339,7 +343,7 @@ def test_what_a_cluster_is_not_asked(line: str, says: str) -> None:
 def test_a_file_that_the_workers_cannot_read(client: Any) -> None:
     nowhere = Shard(Source(Path("/nowhere/W.npy")), N)
     with pytest.raises(EmbgeoError, match="no such file"):
-        analyze_on_cluster(Cluster(client, cut_pieces([nowhere], 2), Progress()))
+        Cluster(client, cut_pieces([nowhere], 2)).describe()
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,7 +386,7 @@ def test_a_scheduler_that_is_lost(
     with scheduler(n_workers=0) as local:
         address = local.scheduler_address
         end = threading.Timer(0.5, local.close)
-        monkeypatch.setattr(Cluster, "identify_shards", lambda _cluster: end.start())
+        monkeypatch.setattr(reader, "check_width", lambda _matrix: end.start())
         result = call(f"analyze W.npy --engine dask --scheduler {address}")
         end.join()
     assert result.exit_code == 2

@@ -12,12 +12,8 @@ from embgeo import analyze
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.distributed import first_round, make_plan
-from embgeo.distributed.finish import finish_after_one_round
-from embgeo.distributed.rounds import describe_part
 from embgeo.measure.analyze import analyze as measure
 from embgeo.stats.resources import Resources
-from tests.support.in_parts import check_analyses, in_parts
 from tests.support.matrices import gaussian
 
 SECTIONS = ("spectrum", "cosine", "tokens")
@@ -79,28 +75,6 @@ def test_healthy_rows_are_read_once():
     assert not any("damaged" in what for what in heard)
     measure(Matrix(planted()), sections=("spectrum",), progress=Heard())
     assert sum("damaged" in what for what in heard) == 1
-
-
-@pytest.mark.parametrize("options", [{}, {"min_norm": 1e-3}])
-@pytest.mark.slow
-def test_in_parts(tmp_path, options):
-    """One part holds damaged rows only, and no part could see the gap by itself."""
-    W = planted(rows=range(90, 100), dtype=np.float64)
-    matrix = Matrix(W)
-    wanted = {"options": Options(sphere=False, **options), "sections": SECTIONS}
-    found, rounds = in_parts(
-        matrix, [(0, 90), (90, 100), (100, 200)], tmp_path, lambda rows: W[rows], **wanted
-    )
-    assert rounds == 3
-    check_analyses(found, measure(matrix, **wanted))
-    assert found.provenance["masked"] == {"damaged": 10}
-
-
-def test_one_round_does_not_suffice():
-    matrix = Matrix(planted())
-    plan = make_plan(first_round(matrix, describe_part(matrix)))
-    with pytest.raises(EmbgeoError, match=r"damaged rows \(4\) have to be left out"):
-        finish_after_one_round(plan)
 
 
 @pytest.mark.slow

@@ -25,7 +25,6 @@ from embgeo.core.special import SpecialToken
 from embgeo.core.values import Caveat, NoteCode
 from embgeo.diagnosis.finding import State
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.distributed import describe_part, finish, first_round, make_plan
 from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
 from embgeo.workflows.analyze import name_output
@@ -39,6 +38,7 @@ from tests.support.documents import (
     commands,
     documents,
 )
+from tests.support.in_parts import in_parts
 from tests.support.outlined import outline_figures
 
 README = ROOT / "README.md"
@@ -263,8 +263,7 @@ def gathered_analysis() -> embgeo.Analysis:
 def merged_analysis() -> Analysis:
     """Made of a part that happens to be the whole."""
     matrix = Matrix(np.random.default_rng(2).standard_normal((30, 4)))
-    plan = make_plan(first_round(matrix, describe_part(matrix), sections=("spectrum",)))
-    return finish(plan, [])
+    return in_parts(matrix, [(0, 30)], sections=("spectrum",))
 
 
 def test_every_field_of_the_json_is_documented_and_the_other_way_round(

@@ -1,31 +1,20 @@
-"""A matrix measured in parts as several machines would; two analyses compared."""
+"""A matrix measured in parts by an engine in this process; two analyses compared."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from embgeo.core.matrix import Matrix
-from embgeo.distributed import (
-    add_rows,
-    describe_part,
-    extend_plan,
-    files,
-    finish,
-    first_round,
-    make_plan,
-    second_round,
-    take_first,
-)
-from embgeo.distributed.merging import merge_first, merge_second
-from embgeo.distributed.plans import Fetch, read_plan, save_plan
-from embgeo.distributed.rounds import read_task
-from embgeo.distributed.states import save_first, save_second
+from embgeo.distributed.passes import Part, PassState, PassTask, run_pass
+from embgeo.distributed.reader import analyze_remotely
 from embgeo.result.analysis import Analysis
+from embgeo.stats.resources import Resources
 
 Cuts = Sequence[tuple[int, int]]
 
@@ -34,46 +23,32 @@ def even(n: int, parts: int) -> list[tuple[int, int]]:
     return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
 
 
-def first_files(matrix: Matrix, cuts: Cuts, folder: Path, **wanted: Any) -> list[files.Stored]:
-    stored = []
-    for number, (start, stop) in enumerate(cuts):
-        part = describe_part(matrix, start, stop, total=matrix.n)
-        path = folder / f"s{number}.npz"
-        save_first(first_round(matrix, part, **wanted), path)
-        stored.append(files.read(path, ("first",)))
-    return stored
+class EngineHere:
+    """Measures the parts of a matrix one after the other; counts its passes."""
+
+    def __init__(self, matrix: Matrix, cuts: Cuts) -> None:
+        self.matrix = matrix
+        self.parts = [Part(start, stop) for start, stop in cuts]
+        self.tasks: list[PassTask] = []
+
+    def run(self, task: PassTask, advance: Callable[[int], None]) -> PassState:
+        self.tasks.append(pickle.loads(pickle.dumps(task)))
+        states = []
+        for part in self.parts:
+            own, output = slice(part.start, part.stop), self.matrix.output
+            if output is not None:
+                output = replace(output, data=output.data[own])
+            piece = replace(self.matrix, data=self.matrix.data[own], output=output, hidden=None)
+            states.append(run_pass(self.tasks[-1], piece, part.start, Resources(threads=1)))
+            advance(part.stop - part.start)
+        while len(states) > 1:
+            states[-2].merge(pickle.loads(pickle.dumps(states.pop())))
+        return states[0]
 
 
-def second_files(matrix: Matrix, cuts: Cuts, plan: Path) -> list[files.Stored]:
-    stored = []
-    for number, (start, stop) in enumerate(cuts):
-        part = describe_part(matrix, start, stop, total=matrix.n)
-        path = plan.parent / f"t{number}.npz"
-        save_second(second_round(read_task(files.read(plan)), matrix, part), plan, path)
-        stored.append(files.read(path, ("second",)))
-    return stored
-
-
-def in_parts(
-    matrix: Matrix, cuts: Cuts, folder: Path, fetch: Fetch | None = None, **wanted: Any
-) -> tuple[Analysis, int]:
-    """The analysis by files of states, and how many rounds it took."""
-    plan = extend_plan(make_plan(merge_first(first_files(matrix, cuts, folder, **wanted))), fetch)
-    for rounds in (2, 3, 4):
-        path = folder / f"plan{rounds}.npz"
-        save_plan(plan, path)
-        stored = files.read(path, ("plan",))
-        plan = read_plan(stored)
-        seconds = second_files(matrix, cuts, path)
-        second = merge_second(plan, stored.identity, seconds[::-1])
-        if plan.repeats_first:
-            plan = extend_plan(take_first(plan, second.statistics), fetch)
-            continue
-        gathered, plan = plan.only_gathers, add_rows(plan, second.rows)
-        if not gathered:
-            return finish(plan, second.statistics), rounds
-        plan = extend_plan(plan)
-    raise AssertionError("rows were asked for twice")
+def in_parts(matrix: Matrix, cuts: Cuts, **wanted: Any) -> Analysis:
+    """The analysis of a matrix that is cut into parts."""
+    return analyze_remotely(matrix, EngineHere(matrix, cuts), **wanted)
 
 
 #: Found by an optimizer that stops about here; and the rounding of σ_d, times σ₁/σ_d.

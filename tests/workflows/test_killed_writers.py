@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError
-from embgeo.distributed import files as state_files
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import Analysis
 from embgeo.workflows import folders
@@ -98,14 +97,6 @@ def read_projector(folder: Path) -> object:
     return contents("p/tensors.tsv", "p/metadata.tsv")(folder)
 
 
-def state(number: int) -> Callable[[Path], object]:
-    return lambda folder: state_files.write(folder / "s.part", "first", {"x": number})
-
-
-def read_state(folder: Path) -> object:
-    return state_files.read(folder / "s.part").unpack(x=int)
-
-
 WRITERS = {
     "analysis": Writer(analysis(OLD), analysis(NEW), read_analysis),
     "analysis of two matrices": Writer(analysis(OLD, OLD), analysis(NEW, NEW), read_analysis),
@@ -123,7 +114,6 @@ WRITERS = {
         contents("e.parquet"),
     ),
     "projector": Writer(project(1), project(2), read_projector),
-    "state": Writer(state(1), state(2), read_state),
     "text": Writer(
         lambda folder: write_text(folder / "t", "old"),
         lambda folder: write_text(folder / "t", "new"),
