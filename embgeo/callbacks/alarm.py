@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from embgeo.core.errors import BadOption
 from embgeo.core.quantities import LIVE, QUANTITIES, require_known
-from embgeo.gate.check import Measured, check_rules
-from embgeo.gate.rule import Rule
-from embgeo.gate.rule_value import RuleValue
+from embgeo.rules.check import Measured, check_rules
+from embgeo.rules.rule import Rule
+from embgeo.rules.rule_value import RuleValue
 
 #: Whether a failed rule warns, or also ends the training after this step.
 OnBreach = Literal["warn", "stop"]

@@ -14,9 +14,9 @@ from embgeo.callbacks.row_watch import RowWatch, find_weight
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
-from embgeo.gate.check import Measured
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.skipping import skip_unneeded
+from embgeo.rules.check import Measured
 from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import analyze
 

@@ -15,13 +15,13 @@ from embgeo.core.fields import OptionField, option_fields, read_table
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
-from embgeo.gate.check import Outcome
-from embgeo.gate.presets import read_preset
-from embgeo.gate.rule import Place, Rule
-from embgeo.gate.rule_value import LEVEL, VERDICT, deviations
-from embgeo.gate.settings import GateSettings, RuleEntry, find_gate, read_gate
 from embgeo.io.remote.names import is_remote
 from embgeo.result.analysis import Analysis
+from embgeo.rules.check import Outcome
+from embgeo.rules.presets import read_preset
+from embgeo.rules.rule import Place, Rule
+from embgeo.rules.rule_value import LEVEL, VERDICT, deviations
+from embgeo.rules.settings import GateSettings, RuleEntry, find_gate, read_gate
 from embgeo.workflows.analyze import is_path
 from embgeo.workflows.gate import Gate, is_unmeasured, load_saved
 from embgeo.workflows.request import AnalysisRequest, split_settings

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from embgeo.comparison.comparison import Comparison, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.errors import BadOption, UnreadableFile, argument
-from embgeo.gate import baseline_file
-from embgeo.gate.check import OF_RUNS, Measured, Outcome, check_rules, require_sense
-from embgeo.gate.rule import Rule, is_called
-from embgeo.gate.rule_value import VERDICT
 from embgeo.io import open_checkpoint
 from embgeo.io.bounded.saved import begins_as
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.skipping import skip_sphere
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
+from embgeo.rules import baseline_file
+from embgeo.rules.check import OF_RUNS, Measured, Outcome, check_rules, require_sense
+from embgeo.rules.rule import Rule, is_called
+from embgeo.rules.rule_value import VERDICT
 from embgeo.workflows.analyze import measure
 from embgeo.workflows.folders import write_file
 from embgeo.workflows.request import AnalysisRequest

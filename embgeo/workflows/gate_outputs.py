@@ -11,8 +11,8 @@ from types import ModuleType
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument, writing
 from embgeo.core.visible import defuse
-from embgeo.gate.check import Outcome
-from embgeo.gate.outputs import (
+from embgeo.rules.check import Outcome
+from embgeo.rules.outputs import (
     as_json,
     github_annotations,
     github_summary,

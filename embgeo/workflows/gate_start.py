@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from embgeo.core.errors import BadOption, argument
-from embgeo.gate.settings import OWN_NAME
 from embgeo.io.remote.names import is_remote
+from embgeo.rules.settings import OWN_NAME
 from embgeo.workflows.folders import write_file
 
 BASELINE_NAME = "baseline.json"

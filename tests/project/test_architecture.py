@@ -32,20 +32,21 @@ PARTS = (
     "distributed",
     "comparison",
     "training.study",
-    "gate",
+    "rules",
     "charts",
     "report",
     "publish",
     "training",
     "workflows",
     "callbacks",
+    "integrations",
     "__init__",
     "cli",
     "__main__",
 )
 
 #: What reads a saved result, and nothing of how it was made.
-READERS = ("diagnosis", "gate", "charts", "report", "publish")
+READERS = ("diagnosis", "rules", "charts", "report", "publish")
 #: What a reader may import beside other readers: results, and files that are written whole.
 READABLE = (
     "embgeo.core",
@@ -88,7 +89,7 @@ LISTS = {
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
     "training.tasks.TASKS": r"^class \w+\((?:Classification)?Task\):",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
-    "gate.outputs.OUTPUTS": r"^def render\(outcome: ",
+    "rules.outputs.OUTPUTS": r"^def render\(outcome: ",
 }
 
 

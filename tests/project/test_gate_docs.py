@@ -16,9 +16,9 @@ import yaml
 from typer.testing import CliRunner
 
 from embgeo.cli.app import app
-from embgeo.gate.check import Outcome
-from embgeo.gate.decide import STATES
-from embgeo.gate.rule import Rule
+from embgeo.rules.check import Outcome
+from embgeo.rules.decide import STATES
+from embgeo.rules.rule import Rule
 from embgeo.workflows.check import gate_options
 from tests.support.documents import BLOCK, FIRST_CELL, ROOT, agrees, blocks, commands
 

@@ -6,9 +6,9 @@ import json
 import re
 from itertools import chain, count
 
-from embgeo.gate.check import Outcome
-from embgeo.gate.decide import STATES
-from embgeo.gate.text import labels, round_digits
+from embgeo.rules.check import Outcome
+from embgeo.rules.decide import STATES
+from embgeo.rules.text import labels, round_digits
 
 NAME = "metrics.json"
 

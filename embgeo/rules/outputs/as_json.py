@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from embgeo.gate.check import Check, Outcome
-from embgeo.gate.decide import STATES
-from embgeo.gate.rule_value import RuleValue, deviations, show
+from embgeo.rules.check import Check, Outcome
+from embgeo.rules.decide import STATES
+from embgeo.rules.rule_value import RuleValue, deviations, show
 
 NAME = "json"
 FORMAT = "embgeo.gate"

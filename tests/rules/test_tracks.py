@@ -10,7 +10,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
-from embgeo.gate.outputs import OUTPUTS
+from embgeo.rules.outputs import OUTPUTS
 from tests.support.sample_comparison import sample_comparison
 
 RULES = ("track.duplicates == 0", "track.outliers == 0, warn", "cosine.mean <= 0.1")

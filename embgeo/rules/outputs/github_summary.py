@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from embgeo.core.markdown import as_code, escape_markdown
-from embgeo.gate.check import Check, Outcome
-from embgeo.gate.decide import State
-from embgeo.gate.outputs.table import verdict
+from embgeo.rules.check import Check, Outcome
+from embgeo.rules.decide import State
+from embgeo.rules.outputs.table import verdict
 
 NAME = "github summary"
 

@@ -7,8 +7,8 @@ import operator as op
 from typing import Literal, NamedTuple
 
 from embgeo.core.values import format_number
-from embgeo.gate.rule import Rule
-from embgeo.gate.rule_value import RuleValue, show
+from embgeo.rules.rule import Rule
+from embgeo.rules.rule_value import RuleValue, show
 
 #: failed: the rule does not hold, or is not known to. unchecked: the value is undefined.
 #: warned: one of both, of a rule that only warns. skipped: undefined, which is allowed.

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import embgeo
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.matrix import Matrix
-from embgeo.gate import baseline_file
-from embgeo.gate.check import Measured
-from embgeo.gate.rule_value import RuleValue
-from embgeo.gate.settings import find_gate, read_gate, rule_lines
+from embgeo.rules import baseline_file
+from embgeo.rules.check import Measured
+from embgeo.rules.rule_value import RuleValue
+from embgeo.rules.settings import find_gate, read_gate, rule_lines
 
 SETTINGS = '''\
 # "cosine.mean <= 0.1" in a comment, with a 'quote

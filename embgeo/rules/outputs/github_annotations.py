@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from embgeo.core.visible import printable
-from embgeo.gate.check import Check, Outcome
-from embgeo.gate.decide import BLOCKING, State
+from embgeo.rules.check import Check, Outcome
+from embgeo.rules.decide import BLOCKING, State
 
 NAME = "github annotations"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from embgeo.gate.check import Measured
+from embgeo.rules.check import Measured
 
 #: Digits that two machines agree on.
 DIGITS = 10

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.gate.check import Measured
-from embgeo.gate.rule_value import SCALES, Known, RuleValue, show
-from embgeo.gate.text import round_digits
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.saved import begins_as
+from embgeo.rules.check import Measured
+from embgeo.rules.rule_value import SCALES, Known, RuleValue, show
+from embgeo.rules.text import round_digits
 
 FORMAT = RecordFormat(
     "embgeo.baseline",

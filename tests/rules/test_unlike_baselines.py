@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from embgeo.gate import baseline_file
-from embgeo.gate.check import Check, Measured, check_rules
-from embgeo.gate.rule import Rule
-from embgeo.gate.rule_value import RuleValue
+from embgeo.rules import baseline_file
+from embgeo.rules.check import Check, Measured, check_rules
+from embgeo.rules.rule import Rule
+from embgeo.rules.rule_value import RuleValue
 
 FACTS = {
     "file": "model.pt",

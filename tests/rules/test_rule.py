@@ -16,9 +16,9 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.values import Quantity, Scalar
 from embgeo.diagnosis.finding import State
 from embgeo.diagnosis.verdict import Verdict
-from embgeo.gate.decide import Decision, decide, format_apart
-from embgeo.gate.rule import Place, Rule
-from embgeo.gate.rule_value import RuleValue, deviations, find_doubt
+from embgeo.rules.decide import Decision, decide, format_apart
+from embgeo.rules.rule import Place, Rule
+from embgeo.rules.rule_value import RuleValue, deviations, find_doubt
 
 Z = deviations(0.95)
 

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from embgeo.gate.outputs import (
+from embgeo.rules.outputs import (
     as_json,
     github_annotations,
     github_summary,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from embgeo.core.tone import Tone, ToneLine
 from embgeo.core.visible import printable
-from embgeo.gate.check import Check, Outcome
-from embgeo.gate.decide import State
+from embgeo.rules.check import Check, Outcome
+from embgeo.rules.decide import State
 
 NAME = "table"
 

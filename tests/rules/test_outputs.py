@@ -17,8 +17,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.visible import defuse
-from embgeo.gate.check import Measured, Outcome, check_rules
-from embgeo.gate.outputs import (
+from embgeo.rules.check import Measured, Outcome, check_rules
+from embgeo.rules.outputs import (
     OUTPUTS,
     as_json,
     github_annotations,
@@ -28,8 +28,8 @@ from embgeo.gate.outputs import (
     metrics_txt,
     table,
 )
-from embgeo.gate.rule import Place, Rule
-from embgeo.gate.rule_value import RuleValue
+from embgeo.rules.rule import Place, Rule
+from embgeo.rules.rule_value import RuleValue
 from tests.support.sample_analysis import HOSTILE
 
 #: Any text that can be the name of a file or a tensor.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from embgeo.core.visible import printable
-from embgeo.gate.check import Check, Outcome
-from embgeo.gate.decide import BLOCKING
+from embgeo.rules.check import Check, Outcome
+from embgeo.rules.decide import BLOCKING
 
 NAME = "junit"
 

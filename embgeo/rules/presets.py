@@ -5,7 +5,7 @@ from __future__ import annotations
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import argument
 from embgeo.core.quantities import tokens
-from embgeo.gate.rule import Rule
+from embgeo.rules.rule import Rule
 
 PRESETS: dict[str, tuple[str, ...]] = {
     # Fine-tuning needs trained rows for the tokens of the chat template, finite numbers, a row for

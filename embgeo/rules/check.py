@@ -11,11 +11,11 @@ from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.quantities import track as q
 from embgeo.core.values import Scalar
-from embgeo.gate.decide import BLOCKING, Decision, State, decide
-from embgeo.gate.named_rows import name_rows
-from embgeo.gate.rule import Rule, is_called
-from embgeo.gate.rule_value import LEVEL, VERDICT, RuleValue, deviations
 from embgeo.result.analysis import Analysis
+from embgeo.rules.decide import BLOCKING, Decision, State, decide
+from embgeo.rules.named_rows import name_rows
+from embgeo.rules.rule import Rule, is_called
+from embgeo.rules.rule_value import LEVEL, VERDICT, RuleValue, deviations
 
 #: Checks in a `repr`.
 MOST_SHOWN = 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from embgeo.core.visible import printable
-from embgeo.gate.check import Outcome
-from embgeo.gate.decide import STATES
-from embgeo.gate.rule_value import RuleValue
-from embgeo.gate.text import labels, round_digits
+from embgeo.rules.check import Outcome
+from embgeo.rules.decide import STATES
+from embgeo.rules.rule_value import RuleValue
+from embgeo.rules.text import labels, round_digits
 
 NAME = "metrics.txt"
 

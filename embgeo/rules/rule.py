@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from embgeo.core.errors import BadOption, argument
-from embgeo.gate.rule_value import SCALES
+from embgeo.rules.rule_value import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
 _SENSES: dict[str | None, Sense] = {
