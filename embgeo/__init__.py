@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from embgeo.training.study.record import load_study
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
     from embgeo.workflows.check import check
-    from embgeo.workflows.compare_vocabularies import compare_vocabularies
-    from embgeo.workflows.diff import diff
+    from embgeo.workflows.diff import compare_vocabularies, diff
     from embgeo.workflows.export import export
     from embgeo.workflows.fetch import fetch
     from embgeo.workflows.figures import figures
@@ -42,7 +41,7 @@ _HOMES = {
     "Resources": "embgeo.stats.resources",
     "analyze": "embgeo.workflows.analyze",
     "check": "embgeo.workflows.check",
-    "compare_vocabularies": "embgeo.workflows.compare_vocabularies",
+    "compare_vocabularies": "embgeo.workflows.diff",
     "diff": "embgeo.workflows.diff",
     "export": "embgeo.workflows.export",
     "fetch": "embgeo.workflows.fetch",

@@ -155,7 +155,7 @@ def diff_rows(paths: list[Path], loading: Given, json_: bool, quiet: bool) -> No
     from dataclasses import asdict
 
     from embgeo.report.text.vocabularies import render
-    from embgeo.workflows.compare_vocabularies import compare_vocabularies
+    from embgeo.workflows.diff import compare_vocabularies
 
     if len(paths) != 2:
         raise BadOption("takes two checkpoints", where=argument("added"), way_out="name both")

@@ -95,9 +95,8 @@ def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float]
     text = f"I1 {describe_move(raw)}"
     if unit is None or unit.difference is None:
         return text
-    move = describe_move(unit)
-    verb, _, span = move.partition(" ")
-    same = verb == name_move(raw.difference)
+    move, span = describe_move(unit), describe_span(unit)
+    same = name_move(unit.difference) == name_move(raw.difference)
     if not is_noticed(raw.difference) or is_carried(raw.difference, unit.difference):
         text += f", and {span if same else move} at unit scale"
         each = rows.get(isotropy.I1_UNIT_ROWS.name)
@@ -267,12 +266,19 @@ def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
 
 def describe_move(row: Difference) -> str:
     """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
-    if row.difference is None or row.value is None or row.baseline is None:
+    if row.difference is None:
         return "is not known"
-    verb = name_move(row.difference)
-    if verb == "stayed":
-        return f"stayed at {format_short(row.value)}"
-    return f"{verb} from {format_short(row.baseline)} to {format_short(row.value)}"
+    return f"{name_move(row.difference)} {describe_span(row)}"
+
+
+def describe_span(row: Difference) -> str:
+    """``from 0.0912 to 0.767``, ``at 0.767``."""
+    assert row.difference is not None
+    assert row.value is not None
+    assert row.baseline is not None
+    if not is_noticed(row.difference):
+        return f"at {format_short(row.value)}"
+    return f"from {format_short(row.baseline)} to {format_short(row.value)}"
 
 
 def name_move(difference: float) -> str:

@@ -17,7 +17,14 @@ from embgeo.io.memory import as_matrix
 from embgeo.measure import analyze as measuring
 from embgeo.result import analysis as result
 from embgeo.stats.resources import Resources
-from embgeo.workflows.request import AnalysisRequest
+from embgeo.workflows.request import (
+    AnalysisRequest,
+    check_resources,
+    fit_options,
+    load_source,
+    read_settings,
+    refuse_loading,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Sections that are not about the output matrix alone.
 _OF_BOTH = frozenset({"subspace", "hidden"})
+#: Names of the options of measuring.
+OPTION_NAMES = frozenset(one.name for one in fields(Options))
 
 
 class Analysis(result.Analysis):
@@ -133,26 +142,21 @@ def analyze(
     EmbgeoError
         If no row can be analyzed, or the entries are too large to be squared.
     """
-    request = AnalysisRequest.of(
-        sections=sections, reference=reference, resources=resources, **settings
-    )
+    source, measuring, chosen = read_settings(settings, sections)
+    check_resources(resources)
     if not isinstance(options, Options | None):
         raise refuse_type(options, "options", "embgeo.Options(seed=1), or seed=1 alone")
-    if options is not None and request.given:
-        raise BadOption(
-            f"is in {argument('options')} already",
-            where=argument(next(iter(request.given))),
-            way_out="give one of them",
-        )
+    for name in settings.keys() & OPTION_NAMES if options is not None else ():
+        cause = f"is in {argument('options')} already"
+        raise BadOption(cause, where=argument(name), way_out="give one of them")
     labels = {"tokens": tokens, "counts": counts, "hidden": hidden}
     files: dict[str, Any] = {}
     if is_path(W):
         files = {name: Path(value) for name, value in labels.items() if is_path(value)}
-        source = replace(request.source, path=W, rank_order=rank_order, **files)
-        W = replace(request, source=source).load(progress)
+        W = load_source(replace(source, path=W, rank_order=rank_order, **files), progress)
         rank_order = False
     else:
-        request.refuse_loading()
+        refuse_loading(source)
     labels = {name: value for name, value in labels.items() if name not in files}
     for name in ("tokens", "counts"):
         if is_path(labels.get(name)):
@@ -162,7 +166,15 @@ def analyze(
                 way_out="give one entry for each row, or the path of the matrix too",
             )
     matrix = as_matrix(W, rank_order=rank_order, **labels)
-    return measure_requested(matrix, request, command, progress, options)
+    return measure(
+        matrix,
+        fit_options(measuring, matrix) if options is None else options,
+        sections=chosen,
+        reference=reference,
+        command=command,
+        progress=progress,
+        resources=resources,
+    )
 
 
 def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
@@ -175,12 +187,11 @@ def measure_requested(
     request: AnalysisRequest,
     command: str,
     progress: Progress | None,
-    options: Options | None = None,
 ) -> Analysis:
-    """Analyze an open matrix as requested, or with other `options`."""
+    """Analyze an open matrix as requested."""
     return measure(
         matrix,
-        request.options_for(matrix) if options is None else options,
+        request.options_for(matrix),
         sections=request.sections,
         reference=request.reference,
         command=command,

@@ -13,7 +13,8 @@ from embgeo.comparison.comparison import Comparison, Member, distinguish_names
 from embgeo.comparison.matching import By
 from embgeo.comparison.overlap import QueryCount
 from embgeo.comparison.saved import COMPARISON_NAME
-from embgeo.core.arguments import as_texts, refuse_if, refuse_name
+from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
+from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.options import Options
 from embgeo.io.memory import as_matrix
@@ -330,3 +331,38 @@ def select_sections(analysis: Analysis, sections: Sequence[str] | None) -> Analy
         for kind in kinds
     }
     return replace(analysis, absent=absent, **changes)
+
+
+def compare_vocabularies(
+    before: Path | str,
+    after: Path | str,
+    *,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> VocabularyChange:
+    """Find the rows that were added, removed, moved or changed between two models.
+
+    Parameters
+    ----------
+    before, after : Path or str
+        Checkpoints, as :func:`embgeo.load` takes them.
+    progress : Progress, optional
+    **settings
+        Arguments of :func:`embgeo.load` for both.
+
+    Returns
+    -------
+    VocabularyChange
+        Numbers of rows and, for the input embedding and the output matrix, the norms of added rows
+        with their percentiles among the earlier norms.
+
+    Raises
+    ------
+    EmbgeoError
+        If a model cannot be read.
+    """
+    paths = [as_path(before, "before"), as_path(after, "after")]
+    sources = [read_settings({**settings, "hash_file": False}, path=path)[0] for path in paths]
+    first, second = (load_source(source, progress) for source in sources)
+    one, other = distinguish_names([default_name(path) for path in paths], paths)
+    return compare_rows(first, second, (one, other), progress)

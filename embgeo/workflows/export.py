@@ -16,6 +16,7 @@ import numpy.typing as npt
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at, writing
 from embgeo.core.matrix import Matrix
+from embgeo.core.source import Source
 from embgeo.core.version import VERSION
 from embgeo.core.visible import printable
 from embgeo.io.bounded.saved import temporary_folder
@@ -35,7 +36,7 @@ from embgeo.workflows.folders import (
     result_name,
     write_whole,
 )
-from embgeo.workflows.request import AnalysisRequest
+from embgeo.workflows.request import load_source, read_settings
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
 
 ELSEWHERE = f"choose another place with {argument('out')}"
@@ -197,8 +198,8 @@ def read_request(
             )
         cause = "is about a saved analysis, and this is a checkpoint"
         refuse_if(chosen["checkpoint"] is not None, argument("checkpoint"), cause, "leave it out")
-        request = AnalysisRequest.of(source, **{"output": "none", **loading})
-        vectors = read_checkpoint(request, at_most)
+        opened, _, _ = read_settings({"output": "none", **loading}, path=source)
+        vectors = read_checkpoint(opened, at_most)
         return Request(record | {"matrix": vectors.origin}, vectors=vectors, binary=binary)
     for name in loading:
         cause = "is about a checkpoint, and this is a saved analysis"
@@ -254,9 +255,9 @@ def read_original(
     return take_rows(matrix, analysis.rows, columns, falling, at_most)
 
 
-def read_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
+def read_checkpoint(source: Source, at_most: int | None) -> Vectors:
     """The finite rows of a checkpoint without padding, labeled with tokens and counts."""
-    matrix = request.load()
+    matrix = load_source(source)
     usable = np.ones(matrix.n, dtype=bool)
     for masked in matrix.masked.values():
         usable[masked] = False
@@ -265,7 +266,7 @@ def read_checkpoint(request: AnalysisRequest, at_most: int | None) -> Vectors:
     kept = np.flatnonzero(usable)
     if not len(kept):
         way_out = f"choose another {argument('tensor')}"
-        raise BadOption("no row is finite", where=request.source.path, way_out=way_out)
+        raise BadOption("no row is finite", where=source.path, way_out=way_out)
     columns: dict[str, Any] = {"row": kept}
     if matrix.tokens is not None:
         columns["token"] = [matrix.tokens[i] for i in kept]

@@ -20,7 +20,12 @@ from embgeo.comparison.comparison import Comparison, Member, load_comparison
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import list_moved_tokens
 from embgeo.comparison.pair import Difference
-from embgeo.comparison.sentences import describe_isotropy, describe_state_change, headline, sampling
+from embgeo.comparison.sentences import (
+    describe_isotropy_move,
+    describe_state_change,
+    headline,
+    sampling,
+)
 from embgeo.comparison.shifts import shifts
 from embgeo.core.number_text import format_signed
 from embgeo.core.quantities.isotropy import I1, I1_UNIT
@@ -258,12 +263,12 @@ def moved(
 def test_a_rise_of_i1_that_norms_make_is_called_so(
     raw: tuple[float, float], unit: tuple[float, float] | None, norm: float, said: str
 ) -> None:
-    assert describe_isotropy(moved(raw, unit, norm), 1) == f"I1 {said}"
+    assert describe_isotropy_move(moved(raw, unit, norm), 1) == f"I1 {said}"
 
 
 def test_a_fall_of_i1_that_long_rows_make_is_called_so() -> None:
     """As Coupled Adam does: the cone goes, and a few long rows remain."""
-    said = describe_isotropy(moved((0.16, 0.03), (0.21, 0.0001), 1.0, each=(0.23, 0.97)), 1)
+    said = describe_isotropy_move(moved((0.16, 0.03), (0.21, 0.0001), 1.0, each=(0.23, 0.97)), 1)
     assert said == (
         "I1 fell from 0.16 to 0.03, and at a mean norm of 1 fell from 0.21 to 0.0001, because of "
         "how norms spread, not of directions: with every row at norm 1 it rose from 0.23 to 0.97."
@@ -272,12 +277,12 @@ def test_a_fall_of_i1_that_long_rows_make_is_called_so() -> None:
         ((0.1, 0.7), (0.2, 0.8), (0.2, 0.9)),
         ((0.6, 0.1), (0.1, 0.2), (0.2, 0.1)),
     ):
-        said = describe_isotropy(moved(raw, unit, 3.0, each=each), 1)
+        said = describe_isotropy_move(moved(raw, unit, 3.0, each=each), 1)
         assert "because of how norms spread" not in said
 
 
 def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
-    assert describe_isotropy(replace(sample_comparison(), differences=()), 1) == ""
+    assert describe_isotropy_move(replace(sample_comparison(), differences=()), 1) == ""
 
 
 def test_sampled_differences_are_counted() -> None:
