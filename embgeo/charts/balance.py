@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.specification import (
     Axis,
     Chart,
@@ -13,9 +14,8 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
@@ -35,40 +35,40 @@ MATRICES = (
 )
 
 
-def refuse(subject: Subject, _choices: Choices) -> str:
-    held = {name for run in subject.runs for name in run.numbers}
-    is_shown = quality_name(subject.runs) in held and any(name in held for name, _ in TITLES)
+def refuse(item: ChartItem, _choices: Choices) -> str:
+    held = {name for run in item.runs for name in run.numbers}
+    is_shown = quality_name(item.runs) in held and any(name in held for name, _ in TITLES)
     return "" if is_shown else Unrelated.NO_METHOD
 
 
-def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    across = quality_name([run for subject, _ in subjects for run in subject.runs])
-    held = {name for subject, _ in subjects for run in subject.runs for name in run.numbers}
+def build(items: StyledItems, _choices: Choices) -> Specification:
+    across = quality_name([run for item, _ in items for run in item.runs])
+    held = {name for item, _ in items for run in item.runs for name in run.numbers}
     shown = [(name, title) for name, title in TITLES if name in held]
     quality = describe_quality(across)
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title in shown:
         lines: list[Line] = []
-        for subject, style in subjects:
-            for role in list_roles(subject, subjects):
-                pairs = list_pairs(subject, across, name, role)
+        for item, style in items:
+            for role in list_roles(item, items):
+                pairs = list_pairs(item, across, name, role)
                 if not pairs:
                     continue
-                rows += [(subject.label, name, *cells) for cells in pairs]
+                rows += [(item.label, name, *cells) for cells in pairs]
                 x, y = np.array([p[1] for p in pairs]), np.array([p[2] for p in pairs])
                 if len(pairs) > 1:
-                    lines.append(Line(x, y, style, subject.label, form="dots"))
-                lines.append(mark_mean(x, y, style, subject.label))
-        controls = {subject.label: subject for subject, _ in subjects}
-        for subject, style in subjects:
-            control = controls.get(subject.reference)
+                    lines.append(Line(x, y, style, item.label, form="dots"))
+                lines.append(mark_mean(x, y, style, item.label))
+        controls = {item.label: item for item, _ in items}
+        for item, style in items:
+            control = controls.get(item.reference)
             if control is None:
                 continue
-            both = [list_pairs(one, across, name, subject.role) for one in (control, subject)]
+            both = [list_pairs(one, across, name, item.role) for one in (control, item)]
             if all(both):
                 ends = np.array([np.mean(pairs, axis=0)[1:] for pairs in both])
-                lines.append(Line(ends[:, 0], ends[:, 1], style, subject.label, form="arrow"))
+                lines.append(Line(ends[:, 0], ends[:, 1], style, item.label, form="arrow"))
         panels.append(Panel(Axis(quality), Axis(""), tuple(lines), key=name, title=title))
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
     return Specification(
@@ -77,25 +77,25 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
         "With several seeds the large mark is their mean with its standard deviation, the dots are "
         "the seeds. "
         "An arrow leads from the control of a method to the method."
-        + (MATRICES if any(run.others for one, _ in subjects for run in one.runs) else ""),
+        + (MATRICES if any(run.others for one, _ in items for run in one.runs) else ""),
         table=FigureTable(("method", "name", "seed", across, "value"), rows),
     )
 
 
-def list_roles(subject: Subject, subjects: StyledSubjects) -> list[Role]:
+def list_roles(item: ChartItem, items: StyledItems) -> list[Role]:
     """The shown matrices of a method: its own; for a control, those of its methods."""
-    of_methods = [one.role for one, _ in subjects if one.reference == subject.label]
-    several = any(run.others for run in subject.runs)
-    return list(dict.fromkeys((subject.role, *of_methods))) if several else [subject.role]
+    of_methods = [one.role for one, _ in items if one.reference == item.label]
+    several = any(run.others for run in item.runs)
+    return list(dict.fromkeys((item.role, *of_methods))) if several else [item.role]
 
 
 def list_pairs(
-    subject: Subject, across: str, name: str, role: Role
+    item: ChartItem, across: str, name: str, role: Role
 ) -> list[tuple[int, float, float]]:
     """Seed, score and number of every run that has both; the number is of the role's matrix."""
     return [
         (run.seed, run.numbers[across], run.select_numbers(role)[name])
-        for run in sorted(subject.runs, key=lambda run: run.seed)
+        for run in sorted(item.runs, key=lambda run: run.seed)
         if across in run.numbers and name in run.select_numbers(role)
     ]
 

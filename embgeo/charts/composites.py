@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from embgeo.charts import histograms, scatter, spectrum
+from embgeo.charts.items import ChartItem
 from embgeo.charts.specification import (
     Chart,
     Choices,
     FigureTable,
     Line,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Subject
 from embgeo.core.values import Cell
 
 FIRST_PARTS = (scatter.PLAIN, spectrum.LINEAR, histograms.COSINES)
@@ -39,17 +39,17 @@ GAO_CAPTION = (
 )
 
 
-def refuse_without_parts(parts: Sequence[Chart]) -> Callable[[Subject, Choices], str]:
-    """Why one of the parts cannot show a subject, as a function of the subject."""
+def refuse_without_parts(parts: Sequence[Chart]) -> Callable[[ChartItem, Choices], str]:
+    """Why one of the parts cannot show an item, as a function of the item."""
 
-    def refuse(subject: Subject, choices: Choices) -> str:
-        return next(filter(None, (part.refuse(subject, choices) for part in parts)), "")
+    def refuse(item: ChartItem, choices: Choices) -> str:
+        return next(filter(None, (part.refuse(item, choices) for part in parts)), "")
 
     return refuse
 
 
-def build_first(subjects: StyledSubjects, choices: Choices) -> Specification:
-    maps, values, pairs = specs = [part.build(subjects, choices) for part in FIRST_PARTS]
+def build_first(items: StyledItems, choices: Choices) -> Specification:
+    maps, values, pairs = specs = [part.build(items, choices) for part in FIRST_PARTS]
     panels = (*maps.panels, replace(values.panels[0], key="spectrum"))
     caption = " ".join(spec.print_caption for spec in specs)
     return replace(
@@ -61,11 +61,11 @@ def build_first(subjects: StyledSubjects, choices: Choices) -> Specification:
     )
 
 
-def build_gao(subjects: StyledSubjects, choices: Choices) -> Specification:
-    tokens = [s.analysis.tokens or () for s, _ in subjects if s.analysis is not None]
+def build_gao(items: StyledItems, choices: Choices) -> Specification:
+    tokens = [s.analysis.tokens or () for s, _ in items if s.analysis is not None]
     few = tuple(token for names in tokens if len(names) <= MOST_NAMES for token in names)
     plain = replace(choices, color="none", annotate=few, free_axes=True)
-    specs = [part.build(subjects, plain) for part in GAO_PARTS]
+    specs = [part.build(items, plain) for part in GAO_PARTS]
     maps, values = (spec.panels for spec in specs)
     named = [
         panel

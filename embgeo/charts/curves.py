@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from embgeo.charts.items import Unrelated
 from embgeo.charts.lookup import Lookup, find_series, find_singular_values
 from embgeo.charts.panels import first_line, series_lines, series_panel
 from embgeo.charts.specification import (
@@ -13,9 +14,8 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Unrelated
 from embgeo.core.quantities import compare, cosine, spectrum, subspace
 
 _SHARES = Lookup(
@@ -32,9 +32,9 @@ _ANGLES = Lookup(
 )
 
 
-def build_coordinates(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    curves = _SHARES.collect(subjects)
-    panel = series_panel(curves[0], series_lines(subjects, curves))
+def build_coordinates(items: StyledItems, _choices: Choices) -> Specification:
+    curves = _SHARES.collect(items)
+    panel = series_panel(curves[0], series_lines(items, curves))
     return Specification(
         (replace(panel, y=replace(panel.y, low=0.0)),),
         "How much of the mean cosine each coordinate makes. A single high peak is a rogue "
@@ -43,13 +43,13 @@ def build_coordinates(subjects: StyledSubjects, _choices: Choices) -> Specificat
     )
 
 
-def build_decay(subjects: StyledSubjects, _choices: Choices) -> Specification:
+def build_decay(items: StyledItems, _choices: Choices) -> Specification:
     """A panel for each matrix."""
     panels: list[Panel] = []
-    for (subject, _), curve in zip(subjects, _DECAY.collect(subjects), strict=True):
-        panel = series_panel(curve, series_lines([(subject, MemberStyle())], [curve]))
-        if len(subjects) > 1:
-            panel = replace(panel, key=str(len(panels)), member=subject.label)
+    for (item, _), curve in zip(items, _DECAY.collect(items), strict=True):
+        panel = series_panel(curve, series_lines([(item, MemberStyle())], [curve]))
+        if len(items) > 1:
+            panel = replace(panel, key=str(len(panels)), member=item.label)
         panels.append(panel)
     return Specification(
         tuple(panels),
@@ -61,20 +61,20 @@ def build_decay(subjects: StyledSubjects, _choices: Choices) -> Specification:
     )
 
 
-def build_subspaces(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    curves = _SUBSPACES.collect(subjects)
+def build_subspaces(items: StyledItems, _choices: Choices) -> Specification:
+    curves = _SUBSPACES.collect(items)
     return Specification(
-        (series_panel(curves[0], series_lines(subjects, curves)),),
+        (series_panel(curves[0], series_lines(items, curves)),),
         "Principal angles between the spaces that the columns of the input and of the output "
         "matrix span, smallest first: 0° where they share a direction, 90° where they do not.",
         quantity=subspace.PRINCIPAL_ANGLES.name,
     )
 
 
-def build_angles(subjects: StyledSubjects, _choices: Choices) -> Specification:
+def build_angles(items: StyledItems, _choices: Choices) -> Specification:
     # One line per pair, whatever its label.
-    curves = [replace(curve, y={"": first_line(curve)}) for curve in _ANGLES.collect(subjects)]
-    panel = series_panel(curves[0], series_lines(subjects, curves))
+    curves = [replace(curve, y={"": first_line(curve)}) for curve in _ANGLES.collect(items)]
+    panel = series_panel(curves[0], series_lines(items, curves))
     angle = replace(panel.y, low=0.0, high=90.0, ticks=tuple(range(0, 91, 15)))
     return Specification(
         (replace(panel, y=angle),),

@@ -16,7 +16,7 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
 from embgeo.core.quantities import frequency
 
@@ -34,10 +34,10 @@ SEVERAL = (
 )
 
 
-def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
+def build(items: StyledItems, _choices: Choices) -> Specification:
     tables = [
-        (subject, style, table)
-        for (subject, style), table in zip(subjects, _BINS.collect(subjects), strict=True)
+        (item, style, table)
+        for (item, style), table in zip(items, _BINS.collect(items), strict=True)
     ]
     alone = len(tables) == 1
     bins = tuple(range(1, max(len(table.rows) for _, _, table in tables) + 1))
@@ -49,10 +49,10 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
                 np.arange(1.0, len(table.rows) + 1),
                 column_of(table, name),
                 MemberStyle("line", style.index + turn) if turn else style,
-                "" if alone else subject.label,
+                "" if alone else item.label,
                 part,
             )
-            for subject, style, table in tables
+            for item, style, table in tables
         )
 
     cosines = (

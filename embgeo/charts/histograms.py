@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from embgeo.charts.items import Unrelated
 from embgeo.charts.lookup import Lookup, find_histogram
 from embgeo.charts.panels import overlay, tabulate
 from embgeo.charts.specification import (
@@ -17,9 +18,8 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare, cosine, tokens
 
@@ -45,26 +45,24 @@ _OVERLAPS = Lookup(
 )
 
 
-def isotropic_cosines(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
+def isotropic_cosines(items: StyledItems) -> tuple[HistogramSteps, ...]:
     """The density of the cosine of two random directions; none if dimensions differ."""
     edges = np.linspace(-1.0, 1.0, BINS + 1)
-    return tuple(
-        make_steps(edges, share_below(edges, d)) for d in find_dimensions(subjects) if d > 1
-    )
+    return tuple(make_steps(edges, share_below(edges, d)) for d in find_dimensions(items) if d > 1)
 
 
-def isotropic_angles(subjects: StyledSubjects) -> tuple[HistogramSteps, ...]:
+def isotropic_angles(items: StyledItems) -> tuple[HistogramSteps, ...]:
     """The density per degree of the angle between two random directions."""
     edges = np.linspace(0.0, 180.0, BINS + 1)
     below = np.cos(np.radians(edges))
     return tuple(
-        make_steps(edges, 1.0 - share_below(below, d)) for d in find_dimensions(subjects) if d > 1
+        make_steps(edges, 1.0 - share_below(below, d)) for d in find_dimensions(items) if d > 1
     )
 
 
-def find_dimensions(subjects: StyledSubjects) -> tuple[int, ...]:
+def find_dimensions(items: StyledItems) -> tuple[int, ...]:
     """The number of columns, if all members have the same."""
-    found = {s.analysis.provenance.get("d", 0) for s, _ in subjects if s.analysis is not None}
+    found = {s.analysis.provenance.get("d", 0) for s, _ in items if s.analysis is not None}
     return tuple(found) if len(found) == 1 else ()
 
 
@@ -84,12 +82,12 @@ def make_steps(edges: FloatArray, below: FloatArray) -> HistogramSteps:
     )
 
 
-def build_cosines(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    histograms = _COSINES.collect(subjects)
-    isotropic = isotropic_cosines(subjects)
+def build_cosines(items: StyledItems, _choices: Choices) -> Specification:
+    histograms = _COSINES.collect(items)
+    isotropic = isotropic_cosines(items)
     guides = (Guide(0.0, "isotropic rows: 0"),)
-    panel = overlay(subjects, histograms, guides=guides, isotropic=isotropic)
-    table = tabulate(subjects, histograms, isotropic)
+    panel = overlay(items, histograms, guides=guides, isotropic=isotropic)
+    table = tabulate(items, histograms, isotropic)
     one = (
         "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dotted) that is "
         "narrower the more dimensions there are; a hump to the right of it is a cone, two humps "
@@ -101,7 +99,7 @@ def build_cosines(subjects: StyledSubjects, _choices: Choices) -> Specification:
     )
     return Specification(
         (fit_limits(panel),),
-        one if len(subjects) == 1 else several,
+        one if len(items) == 1 else several,
         "Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 "
         "(dashed).",
         cosine.HISTOGRAM.name,
@@ -127,50 +125,50 @@ def fit_limits(panel: Panel) -> Panel:
     return replace(panel, x=x, y=y)
 
 
-def build_cone(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    histograms = _ANGLES.collect(subjects)
-    isotropic = isotropic_angles(subjects)
+def build_cone(items: StyledItems, _choices: Choices) -> Specification:
+    histograms = _ANGLES.collect(items)
+    isotropic = isotropic_angles(items)
     panel = overlay(
-        subjects,
+        items,
         histograms,
         guides=(Guide(90.0, "90°"),),
         limits=(0.0, 180.0),
         ticks=tuple(range(0, 181, 30)),
         isotropic=isotropic,
     )
-    whose = "the mean direction" if len(subjects) == 1 else "the mean direction of its own matrix"
+    whose = "the mean direction" if len(items) == 1 else "the mean direction of its own matrix"
     return Specification(
         (panel,),
         f"Angle between each row and {whose}. Isotropic rows lie near 90° (dashed); rows in a "
         "cone lie well below.",
         quantity=cosine.CONE_ANGLES.name,
-        table=tabulate(subjects, histograms, isotropic),
+        table=tabulate(items, histograms, isotropic),
     )
 
 
-def build_norms(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    histograms = _NORMS.collect(subjects)
+def build_norms(items: StyledItems, _choices: Choices) -> Specification:
+    histograms = _NORMS.collect(items)
     several = (
         "Norms of the rows of each matrix. Where they shrank, I1 at the matrix's own scale rises "
         "without any change of shape: compare it at a mean norm of 1."
     )
     return Specification(
-        (overlay(subjects, histograms),),
-        "Norms of the rows." if len(subjects) == 1 else several,
+        (overlay(items, histograms),),
+        "Norms of the rows." if len(items) == 1 else several,
         quantity=tokens.NORMS.name,
-        table=tabulate(subjects, histograms),
+        table=tabulate(items, histograms),
     )
 
 
-def build_overlaps(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    histograms = _OVERLAPS.collect(subjects)
+def build_overlaps(items: StyledItems, _choices: Choices) -> Specification:
+    histograms = _OVERLAPS.collect(items)
     return Specification(
-        (overlay(subjects, histograms, limits=(0.0, 1.0)),),
+        (overlay(items, histograms, limits=(0.0, 1.0)),),
         "How much of its neighborhood a token keeps: shared nearest neighbors as a share of all "
         "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbor is another. "
         "Only as many values can occur as there are neighbors, and 0: hence the gaps.",
         quantity=compare.OVERLAP_HISTOGRAM.name,
-        table=tabulate(subjects, histograms),
+        table=tabulate(items, histograms),
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from embgeo.charts.specification import Choices, StyledSubjects
-from embgeo.charts.subject import Subject, Unrelated
+from embgeo.charts.items import ChartItem, Unrelated
+from embgeo.charts.specification import Choices, StyledItems
 from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum
@@ -24,28 +24,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Generic[T]):
-    """What a chart shows of each subject: a value of its analysis, or of its pair.
+    """What a chart shows of each item: a value of its analysis, or of its pair.
 
-    `reason` says why a subject lacks it.
+    `reason` says why an item lacks it.
     """
 
     find: Callable[[Any], T | None]
     reason: str
     of_pair: bool = False
 
-    def find_in(self, subject: Subject) -> T | None:
-        home = subject.pair if self.of_pair else subject.analysis
+    def find_in(self, item: ChartItem) -> T | None:
+        home = item.pair if self.of_pair else item.analysis
         return None if home is None else self.find(home)
 
-    def refuse(self, subject: Subject, _choices: Choices) -> str:
-        """Why the subject cannot be shown; empty if it can."""
-        if not self.of_pair and subject.analysis is None:
+    def refuse(self, item: ChartItem, _choices: Choices) -> str:
+        """Why the item cannot be shown; empty if it can."""
+        if not self.of_pair and item.analysis is None:
             return Unrelated.NO_ANALYSIS
-        return self.reason if self.find_in(subject) is None else ""
+        return self.reason if self.find_in(item) is None else ""
 
-    def collect(self, subjects: StyledSubjects) -> list[T]:
-        """The values of subjects that were not refused."""
-        return [value for subject, _ in subjects if (value := self.find_in(subject)) is not None]
+    def collect(self, items: StyledItems) -> list[T]:
+        """The values of items that were not refused."""
+        return [value for item, _ in items if (value := self.find_in(item)) is not None]
 
 
 def find_series(of: Analysis | Pair, name: str) -> Series | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.charts.items import ChartItem
 from embgeo.charts.lookup import FREQUENCIES, Lookup, make_alike
 from embgeo.charts.specification import (
     Axis,
@@ -14,9 +15,8 @@ from embgeo.charts.specification import (
     Line,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Subject
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import tokens
 from embgeo.core.values import Cell
@@ -39,22 +39,22 @@ def row_norms(analysis: Analysis) -> FloatArray | None:
 _NORMS = Lookup(row_norms, "its analysis left out the section tokens")
 
 
-def refuse(subject: Subject, choices: Choices) -> str:
-    return FREQUENCIES.refuse(subject, choices) or _NORMS.refuse(subject, choices)
+def refuse(item: ChartItem, choices: Choices) -> str:
+    return FREQUENCIES.refuse(item, choices) or _NORMS.refuse(item, choices)
 
 
-def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    known = make_alike(FREQUENCIES.collect(subjects))
-    norms = _NORMS.collect(subjects)
-    alone = len(subjects) == 1
+def build(items: StyledItems, _choices: Choices) -> Specification:
+    known = make_alike(FREQUENCIES.collect(items))
+    norms = _NORMS.collect(items)
+    alone = len(items) == 1
     lines = []
     rows: list[tuple[Cell, ...]] = []
-    for (subject, style), frequency, values in zip(subjects, known, norms, strict=True):
+    for (item, style), frequency, values in zip(items, known, norms, strict=True):
         bins = quartiles(frequency.positive, values)
         x, low, middle, high, _ = bins.T
-        label = "" if alone else subject.label
+        label = "" if alone else item.label
         lines.append(Line(x, middle, style, label, low=low, high=high))
-        rows += [(subject.label, int(n), *q) for *q, n in bins.tolist()]
+        rows += [(item.label, int(n), *q) for *q, n in bins.tolist()]
     highest = max(float(line.high.max()) for line in lines if line.high is not None)
     cloud = None
     if alone:

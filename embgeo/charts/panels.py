@@ -14,7 +14,7 @@ from embgeo.charts.specification import (
     Line,
     MemberStyle,
     Panel,
-    StyledSubjects,
+    StyledItems,
 )
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Cell, Histogram, Series
@@ -28,7 +28,7 @@ def compute_density(bars: Histogram) -> FloatArray:
 
 
 def overlay(
-    subjects: StyledSubjects,
+    items: StyledItems,
     histograms: Sequence[Histogram],
     *,
     guides: tuple[Guide, ...] = (),
@@ -40,10 +40,10 @@ def overlay(
 
     `isotropic` are the densities of isotropic rows, in the background.
     """
-    alone = len(subjects) == 1
+    alone = len(items) == 1
     lines = tuple(
-        HistogramSteps(bars.edges, compute_density(bars), style, "" if alone else subject.label)
-        for (subject, style), bars in zip(subjects, histograms, strict=True)
+        HistogramSteps(bars.edges, compute_density(bars), style, "" if alone else item.label)
+        for (item, style), bars in zip(items, histograms, strict=True)
     )
     low, high = limits or (None, None)
     return Panel(
@@ -55,14 +55,14 @@ def overlay(
 
 
 def tabulate(
-    subjects: StyledSubjects,
+    items: StyledItems,
     histograms: Sequence[Histogram],
     isotropic: Sequence[HistogramSteps] = (),
 ) -> FigureTable:
     """A row for each bin: its ends, the count and the density."""
     rows: list[tuple[Cell, ...]] = [
-        (subject.label, *map(float, cells))
-        for (subject, _), bars in zip(subjects, histograms, strict=True)
+        (item.label, *map(float, cells))
+        for (item, _), bars in zip(items, histograms, strict=True)
         for cells in zip(
             bars.edges[:-1], bars.edges[1:], bars.counts, compute_density(bars), strict=True
         )
@@ -73,10 +73,10 @@ def tabulate(
     return FigureTable(("analysis", "from", "to", histograms[0].y_label, "density"), rows)
 
 
-def series_lines(subjects: StyledSubjects, curves: Sequence[Series]) -> tuple[Line, ...]:
+def series_lines(items: StyledItems, curves: Sequence[Series]) -> tuple[Line, ...]:
     """Every line of every curve: named by part for one member, by member for several."""
-    if len(subjects) == 1:
-        (_, style), (curve,) = subjects[0], curves
+    if len(items) == 1:
+        (_, style), (curve,) = items[0], curves
         return tuple(
             Line(
                 curve.x,
@@ -87,8 +87,8 @@ def series_lines(subjects: StyledSubjects, curves: Sequence[Series]) -> tuple[Li
             for i, (label, y) in enumerate(curve.y.items())
         )
     return tuple(
-        Line(curve.x, drawable_values(y, curve.log_y), style, subject.label, label)
-        for (subject, style), curve in zip(subjects, curves, strict=True)
+        Line(curve.x, drawable_values(y, curve.log_y), style, item.label, label)
+        for (item, style), curve in zip(items, curves, strict=True)
         for label, y in (curve.y if len(curve.y) > 1 else {"": first_line(curve)}).items()
     )
 

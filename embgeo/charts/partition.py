@@ -16,7 +16,7 @@ from embgeo.charts.specification import (
     FigureTable,
     Guide,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Series
@@ -54,26 +54,26 @@ def find_raw(analysis: Analysis) -> Series | None:
     return None if unit is None else find_series(analysis, PANELS[0][0])
 
 
-def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
+def build(items: StyledItems, _choices: Choices) -> Specification:
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title, scale in PANELS:
-        curves = Lookup(partial(find_series, name=name), REASON).collect(subjects)
+        curves = Lookup(partial(find_series, name=name), REASON).collect(items)
         # Z at equal scales spans little: the axis is logarithmic only if values lie far apart.
         wide = [replace(curve, log_x=True, log_y=True) for curve in curves]
         panel = series_panel(
-            wide[0], series_lines(subjects, curves), (Guide(1.0, "isotropic rows: 1", "y"),)
+            wide[0], series_lines(items, curves), (Guide(1.0, "isotropic rows: 1", "y"),)
         )
         panels.append(replace(panel, key=name, title=title))
         rows += [
-            (subject.label, scale, int(k), sign, value)
-            for (subject, _), curve in zip(subjects, curves, strict=True)
+            (item.label, scale, int(k), sign, value)
+            for (item, _), curve in zip(items, curves, strict=True)
             for sign, z in zip("+-", curve.y.values(), strict=True)
             for k, value in zip(curve.x.tolist(), z.tolist(), strict=True)
         ]
     return Specification(
         tuple(panels),
-        ONE if len(subjects) == 1 else SEVERAL,
+        ONE if len(items) == 1 else SEVERAL,
         PRINT,
         PANELS[0][0],
         table=FigureTable(("analysis", "scale", "k", "sign", "z"), rows),

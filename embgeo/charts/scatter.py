@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from embgeo.charts.items import ChartItem
 from embgeo.charts.lookup import (
     FREQUENCIES,
     NO_FREQUENCIES,
@@ -23,27 +24,26 @@ from embgeo.charts.specification import (
     NamedPoint,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Subject
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import projection
 from embgeo.core.values import Cell, Points, format_number
 from embgeo.result.analysis import Analysis
 
-#: Panels of one chart; with more subjects, the first, the last and some evenly between.
+#: Panels of one chart; with more items, the first, the last and some evenly between.
 MOST_PANELS = 12
 UNCENTERED, CENTERED = projection.SVD2.name, projection.PCA2.name
 COLUMNS = ("analysis", "row", "token", "class", "count", "rank", "x", "y")
 
 
-def refuse_without_points(name: str) -> Callable[[Subject, Choices], str]:
-    """Why a subject lacks the projection or the colors, as a function of the subject."""
+def refuse_without_points(name: str) -> Callable[[ChartItem, Choices], str]:
+    """Why an item lacks the projection or the colors, as a function of the item."""
 
-    def refuse(subject: Subject, choices: Choices) -> str:
-        reason = find_planes(name).refuse(subject, choices)
+    def refuse(item: ChartItem, choices: Choices) -> str:
+        reason = find_planes(name).refuse(item, choices)
         if not reason and choices.color == "frequency":
-            return FREQUENCIES.refuse(subject, choices)
+            return FREQUENCIES.refuse(item, choices)
         return reason
 
     return refuse
@@ -63,18 +63,18 @@ def axis_names(points: Points) -> tuple[str, str]:
 
 
 def map_panels(
-    subjects: StyledSubjects, name: str, color: str = "class", annotate: Sequence[str] = ()
+    items: StyledItems, name: str, color: str = "class", annotate: Sequence[str] = ()
 ) -> tuple[Panel, ...]:
-    """A map for each subject, all of which have the projection."""
-    analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
-    clouds = find_planes(name).collect(subjects)
+    """A map for each item, all of which have the projection."""
+    analyses = [item.analysis for item, _ in items if item.analysis is not None]
+    clouds = find_planes(name).collect(items)
     frequencies: list[FloatArray] | list[None] = [None] * len(clouds)
     if color == "frequency":
-        frequencies = [f.positive for f in make_alike(FREQUENCIES.collect(subjects))]
+        frequencies = [f.positive for f in make_alike(FREQUENCIES.collect(items))]
     several = len(clouds) > 1
     panels: list[Panel] = []
-    for (subject, _), analysis, points, frequency in zip(
-        subjects, analyses, clouds, frequencies, strict=True
+    for (item, _), analysis, points, frequency in zip(
+        items, analyses, clouds, frequencies, strict=True
     ):
         x, y = axis_names(points)
         popular = analysis.popular if color == "class" else None
@@ -86,7 +86,7 @@ def map_panels(
                 Axis(y),
                 cloud=cloud,
                 key=str(len(panels)) if several else "",
-                member=subject.label if several else "",
+                member=item.label if several else "",
             )
         )
     return tuple(panels)
@@ -103,13 +103,13 @@ def name_points(
     )
 
 
-def tabulate(subjects: StyledSubjects, name: str) -> FigureTable:
+def tabulate(items: StyledItems, name: str) -> FigureTable:
     """A row for each point: its token, the class and frequency of the token, and its place."""
     rows: list[tuple[Cell, ...]] = []
-    for (subject, _), points in zip(subjects, find_planes(name).collect(subjects), strict=True):
-        if subject.analysis is not None:
-            places = zip(list_tokens(subject.analysis), points.xy.tolist(), strict=True)
-            rows += [(subject.label, *cells, x, y) for cells, (x, y) in places]
+    for (item, _), points in zip(items, find_planes(name).collect(items), strict=True):
+        if item.analysis is not None:
+            places = zip(list_tokens(item.analysis), points.xy.tolist(), strict=True)
+            rows += [(item.label, *cells, x, y) for cells, (x, y) in places]
     return FigureTable(COLUMNS, rows)
 
 
@@ -138,47 +138,47 @@ def explain_rings(panels: Sequence[Panel]) -> str:
 
 def builder(
     name: str, one: str, several: str, printed: str
-) -> Callable[[StyledSubjects, Choices], Specification]:
+) -> Callable[[StyledItems, Choices], Specification]:
     """The function that builds the scatter of this projection, with these captions."""
 
-    def build(subjects: StyledSubjects, choices: Choices) -> Specification:
-        analyses = [subject.analysis for subject, _ in subjects if subject.analysis is not None]
+    def build(items: StyledItems, choices: Choices) -> Specification:
+        analyses = [item.analysis for item, _ in items if item.analysis is not None]
         color = choices.color
         label = ""
         if color == "frequency":
-            label = make_alike(FREQUENCIES.collect(subjects))[0].positive_label
+            label = make_alike(FREQUENCIES.collect(items))[0].positive_label
         elif color == "class" and all(a.popular is None for a in analyses):
             color = "none"
-        panels = map_panels(subjects, name, choices.color, choices.annotate)
+        panels = map_panels(items, name, choices.color, choices.annotate)
         return Specification(
             panels,
-            (one if len(subjects) == 1 else several) + explain_rings(panels),
+            (one if len(items) == 1 else several) + explain_rings(panels),
             printed + explain_colors(analyses, color) + explain_rings(panels),
             shading=color,  # type: ignore[arg-type]
             frequency_label=label,
             free_axes=choices.free_axes,
-            table=partial(tabulate, subjects, name),
+            table=partial(tabulate, items, name),
         )
 
     return build
 
 
-def refuse_mixture(subject: Subject, choices: Choices) -> str:
-    reason = refuse_without_points(UNCENTERED)(subject, choices)
-    if not reason and subject.analysis is not None and subject.analysis.popular is None:
+def refuse_mixture(item: ChartItem, choices: Choices) -> str:
+    reason = refuse_without_points(UNCENTERED)(item, choices)
+    if not reason and item.analysis is not None and item.analysis.popular is None:
         return NO_FREQUENCIES
     return reason
 
 
-def build_mixture(subjects: StyledSubjects, _choices: Choices) -> Specification:
+def build_mixture(items: StyledItems, _choices: Choices) -> Specification:
     return Specification(
-        map_panels(subjects, UNCENTERED),
+        map_panels(items, UNCENTERED),
         "The same plane as the map of tokens, shaded by the share of rare tokens. If frequency "
         "played no part, all of it would have the color of the base rate.",
         "The plane of the two strongest singular directions, shaded by the share of rare tokens in "
         "each hexagon.",
         shading="share",
-        table=partial(tabulate, subjects, UNCENTERED),
+        table=partial(tabulate, items, UNCENTERED),
     )
 
 

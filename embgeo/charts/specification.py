@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.charts.subject import Subject
+from embgeo.charts.items import ChartItem
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Cell
 from embgeo.core.visible import visible
@@ -29,8 +29,8 @@ class MemberStyle:
     index: int = 0
 
 
-#: Subjects that a chart does not refuse, each with its style.
-StyledSubjects: TypeAlias = Sequence[tuple[Subject, MemberStyle]]
+#: Items that a chart does not refuse, each with its style.
+StyledItems: TypeAlias = Sequence[tuple[ChartItem, MemberStyle]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ class Specification:
     #: As in `Chart`.
     name: str = ""
     alternative: str = ""
-    #: Labels of the shown subjects.
+    #: Labels of the shown items.
     members: tuple[str, ...] = ()
-    #: The number of subjects that could be shown.
+    #: The number of items that could be shown.
     total: int = 0
     one_row: bool = False
 
@@ -218,10 +218,10 @@ class Chart:
     name: str
     #: The alternative text.
     alternative: str
-    #: Why a subject cannot be shown; empty if it can.
-    refuse: Callable[[Subject, Choices], str]
-    #: From subjects that are not refused, with their styles, to the specification.
-    build: Callable[[StyledSubjects, Choices], Specification]
+    #: Why an item cannot be shown; empty if it can.
+    refuse: Callable[[ChartItem, Choices], str]
+    #: From items that are not refused, with their styles, to the specification.
+    build: Callable[[StyledItems, Choices], Specification]
     #: The section of a report: "maps", "spectrum", "plane", "cosine", "isotropy", "frequency",
     #: "subspace", "tokens", "together" (pairs), "training" or "balance"; or a family without a
     #: section of its own, whose numbers the chart follows. Empty for a chart that needs choices
@@ -229,18 +229,18 @@ class Chart:
     section: str = ""
     #: Kinds of reports with this chart: "analysis", "comparison", "training".
     pages: tuple[str, ...] = ("analysis", "comparison")
-    #: The minimum number of subjects.
+    #: The minimum number of items.
     least: int = 1
-    #: Subjects at most, whatever was chosen.
+    #: Items at most, whatever was chosen.
     most: int | None = None
     #: Whether the panels form one row, at the width of the text of a paper.
     one_row: bool = False
 
     def specify(
-        self, subjects: Sequence[Subject], choices: Choices = Choices()
+        self, items: Sequence[ChartItem], choices: Choices = Choices()
     ) -> Specification | None:
-        """The chart of the subjects that it does not refuse, or None if they are too few."""
-        able = [subject for subject in subjects if not self.refuse(subject, choices)]
+        """The chart of the items that it does not refuse, or None if they are too few."""
+        able = [item for item in items if not self.refuse(item, choices)]
         if len(able) < self.least:
             return None
         shown = [able[i] for i in spread(len(able), self.most or choices.most or len(able))]
@@ -252,7 +252,7 @@ class Chart:
             built,
             name=self.name,
             alternative=self.alternative,
-            members=tuple(subject.label for subject in shown),
+            members=tuple(item.label for item in shown),
             total=len(able),
             one_row=self.one_row,
         )
@@ -262,14 +262,13 @@ class Chart:
 SHADES = 9
 
 
-def assign_styles(subjects: Sequence[Subject]) -> list[MemberStyle]:
-    """Shades of one color for the steps of a run, else a style by the place of each subject."""
-    if len(subjects) > 1 and all(s.step is not None for s in subjects):
-        last = len(subjects) - 1
-        return [MemberStyle("age", round(i * (SHADES - 1) / last)) for i in range(len(subjects))]
+def assign_styles(items: Sequence[ChartItem]) -> list[MemberStyle]:
+    """Shades of one color for the steps of a run, else a style by the place of each item."""
+    if len(items) > 1 and all(s.step is not None for s in items):
+        last = len(items) - 1
+        return [MemberStyle("age", round(i * (SHADES - 1) / last)) for i in range(len(items))]
     return [
-        MemberStyle("line", i if subject.place is None else subject.place)
-        for i, subject in enumerate(subjects)
+        MemberStyle("line", i if item.place is None else item.place) for i, item in enumerate(items)
     ]
 
 

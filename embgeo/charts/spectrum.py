@@ -20,7 +20,7 @@ from embgeo.charts.specification import (
     Line,
     MemberStyle,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Cell, Series
@@ -52,11 +52,11 @@ def find(analysis: Analysis) -> Series | None:
 _VALUES = Lookup(find, "its analysis left out the section spectrum")
 
 
-def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
-    curves = _VALUES.collect(subjects)
-    alone = len(subjects) == 1
+def build(items: StyledItems, _choices: Choices) -> Specification:
+    curves = _VALUES.collect(items)
+    alone = len(items) == 1
     if alone:
-        lines = series_lines(subjects, curves)
+        lines = series_lines(items, curves)
     else:
         of_members = [replace(c, y={UNCENTERED: c.y[UNCENTERED]}) for c in curves]
         guides = [
@@ -64,7 +64,7 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
             for c in curves
             if REFERENCE in c.y
         ]
-        lines = (*series_lines(subjects, of_members), *guides)
+        lines = (*series_lines(items, of_members), *guides)
     panel = series_panel(curves[0], lines)
     referenced = any(REFERENCE in curve.y for curve in curves)
     return Specification(
@@ -72,30 +72,28 @@ def build(subjects: StyledSubjects, _choices: Choices) -> Specification:
         ONE if alone else SEVERAL,
         PRINT + (PRINT_REFERENCE if referenced else ""),
         NAME,
-        table=tabulate(subjects, curves, ("centered",) if alone else ()),
+        table=tabulate(items, curves, ("centered",) if alone else ()),
     )
 
 
-def build_linear(subjects: StyledSubjects, choices: Choices) -> Specification:
+def build_linear(items: StyledItems, choices: Choices) -> Specification:
     """The same on a linear axis that begins at 0."""
-    spec = build(subjects, choices)
+    spec = build(items, choices)
     (panel,) = spec.panels
     y = replace(panel.y, log=False, low=0.0, high=1.03)
     return replace(spec, panels=(replace(panel, x=replace(panel.x, low=0.0), y=y),))
 
 
-def tabulate(
-    subjects: StyledSubjects, curves: Sequence[Series], more: tuple[str, ...]
-) -> FigureTable:
+def tabulate(items: StyledItems, curves: Sequence[Series], more: tuple[str, ...]) -> FigureTable:
     """A row for each singular value: isotropic rows next to it, and the lines in `more`."""
     names = (UNCENTERED, REFERENCE, *more)
     columns = ("analysis", "k", "normalized singular value", "isotropic rows", *more)
     rows: list[tuple[Cell, ...]] = []
-    for (subject, _), curve in zip(subjects, curves, strict=True):
+    for (item, _), curve in zip(items, curves, strict=True):
         nothing = np.full(len(curve.x), np.nan)
         values = [empty_cells(curve.y.get(name, nothing)) for name in names]
         for k, *cells in zip(curve.x.tolist(), *values, strict=True):
-            rows.append((subject.label, int(k), *cells))
+            rows.append((item.label, int(k), *cells))
     return FigureTable(columns, rows)
 
 

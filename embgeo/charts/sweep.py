@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.panels import empty_cells, is_wide
 from embgeo.charts.specification import (
     Axis,
@@ -16,9 +17,8 @@ from embgeo.charts.specification import (
     MemberStyle,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import subspace
 from embgeo.core.values import Cell, Scalar
@@ -35,41 +35,41 @@ def choose_names(choices: Choices) -> tuple[str, ...]:
     return choices.scalars or (DEFAULT,)
 
 
-def find_value(subject: Subject, name: str) -> tuple[float | None, Scalar | None]:
+def find_value(item: ChartItem, name: str) -> tuple[float | None, Scalar | None]:
     """Value and scalar of the analysis, else the last value over training."""
     # Names come from the user and may be those of a log, which an analysis does not know.
-    scalars = () if subject.analysis is None else subject.analysis.scalars
+    scalars = () if item.analysis is None else item.analysis.scalars
     scalar = next((one for one in scalars if one.name == name), None)
     if scalar is not None:
         return scalar.value, scalar
-    course = subject.courses.get(name)
-    return (None if course is None else float(course.values[-1])), None
+    curve = item.step_curves.get(name)
+    return (None if curve is None else float(curve.values[-1])), None
 
 
-def refuse(subject: Subject, choices: Choices) -> str:
-    if subject.x is None:
+def refuse(item: ChartItem, choices: Choices) -> str:
+    if item.x is None:
         return Unrelated.NO_VALUE
-    reasons = [explain_absence(subject, name) for name in choose_names(choices)]
+    reasons = [explain_absence(item, name) for name in choose_names(choices)]
     return "" if "" in reasons else reasons[0]
 
 
-def explain_absence(subject: Subject, name: str) -> str:
-    """Why the subject has no value of that name; empty if it has one."""
-    value, scalar = find_value(subject, name)
+def explain_absence(item: ChartItem, name: str) -> str:
+    """Why the item has no value of that name; empty if it has one."""
+    value, scalar = find_value(item, name)
     if value is not None:
         return ""
     if scalar is not None:
         return f"{name} is not defined: {scalar.undefined}"
-    absent = {} if subject.analysis is None else subject.analysis.absent
+    absent = {} if item.analysis is None else item.analysis.absent
     return absent.get(name.partition(".")[0]) or f"it holds no {name}"
 
 
-def build(subjects: StyledSubjects, choices: Choices) -> Specification:
-    ordered = sorted((subject for subject, _ in subjects), key=lambda s: s.x or 0.0)
+def build(items: StyledItems, choices: Choices) -> Specification:
+    ordered = sorted((item for item, _ in items), key=lambda s: s.x or 0.0)
     panels, captions = [], []
     rows: list[tuple[Cell, ...]] = []
     for name in choose_names(choices):
-        held = [subject for subject in ordered if not explain_absence(subject, name)]
+        held = [item for item in ordered if not explain_absence(item, name)]
         if not held:
             continue
         shown, more, caption = panel(held, name, choices.parameter or "parameter")
@@ -81,12 +81,12 @@ def build(subjects: StyledSubjects, choices: Choices) -> Specification:
 
 
 def panel(
-    subjects: Sequence[Subject], name: str, parameter: str
+    items: Sequence[ChartItem], name: str, parameter: str
 ) -> tuple[Panel, list[tuple[Cell, ...]], str]:
     """One scalar against the parameter: its panel, its rows of the table, and its caption."""
-    pairs = [find_value(subject, name) for subject in subjects]
+    pairs = [find_value(item, name) for item in items]
     scalars = [scalar for _, scalar in pairs if scalar is not None]
-    x, y = to_array([s.x for s in subjects]), to_array([value for value, _ in pairs])
+    x, y = to_array([s.x for s in items]), to_array([value for value, _ in pairs])
     errors = to_array([None if s is None else s.standard_error for _, s in pairs])
     references = to_array([None if s is None else s.reference for _, s in pairs])
     places = np.unique(x)
@@ -111,7 +111,7 @@ def panel(
     )
     cells = zip(empty_cells(y), empty_cells(errors), empty_cells(references), strict=True)
     rows: list[tuple[Cell, ...]] = [
-        (subject.label, subject.x, name, *of) for subject, of in zip(subjects, cells, strict=True)
+        (item.label, item.x, name, *of) for item, of in zip(items, cells, strict=True)
     ]
     return shown, rows, caption_of(name, scalars)
 

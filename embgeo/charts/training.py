@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.panels import is_wide
 from embgeo.charts.specification import (
     Axis,
@@ -16,9 +17,8 @@ from embgeo.charts.specification import (
     Line,
     Panel,
     Specification,
-    StyledSubjects,
+    StyledItems,
 )
-from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
 from embgeo.core.values import Cell
 from embgeo.training.study.log import name_of_output
@@ -56,26 +56,26 @@ MOST_PANELS = 4
 WIDE = 30.0
 
 
-def refuse(subject: Subject, choices: Choices) -> str:
-    if not subject.courses:
+def refuse(item: ChartItem, choices: Choices) -> str:
+    if not item.step_curves:
         return Unrelated.NO_LOG
-    if choices.scalars and not set(choices.scalars) & set(subject.courses):
+    if choices.scalars and not set(choices.scalars) & set(item.step_curves):
         return f"its log holds no {' and no '.join(choices.scalars)}"
     return ""
 
 
-def page_names(subjects: Sequence[Subject]) -> tuple[str, ...]:
-    """The numbers of a report: those of `TITLES` with two points of some subject."""
+def page_names(items: Sequence[ChartItem]) -> tuple[str, ...]:
+    """The numbers of a report: those of `TITLES` with two points of some item."""
     return tuple(
         name
         for name in TITLES
-        if any(len(s.courses[name].steps) > 1 for s in subjects if name in s.courses)
+        if any(len(s.step_curves[name].steps) > 1 for s in items if name in s.step_curves)
     )
 
 
-def choose_names(subjects: StyledSubjects, choices: Choices) -> tuple[list[str], int]:
+def choose_names(items: StyledItems, choices: Choices) -> tuple[list[str], int]:
     """The numbers with a panel, and how many others there are."""
-    held = dict.fromkeys(name for subject, _ in subjects for name in subject.courses)
+    held = dict.fromkeys(name for item, _ in items for name in item.step_curves)
     if choices.scalars:
         return [name for name in choices.scalars if name in held], 0
     titled = [name for name in TITLES if name in held]
@@ -83,30 +83,32 @@ def choose_names(subjects: StyledSubjects, choices: Choices) -> tuple[list[str],
     return names, len(held) - len(names)
 
 
-def build(subjects: StyledSubjects, choices: Choices) -> Specification:
-    names, others = choose_names(subjects, choices)
-    panels = tuple(panel(subjects, name) for name in names)
+def build(items: StyledItems, choices: Choices) -> Specification:
+    names, others = choose_names(items, choices)
+    panels = tuple(panel(items, name) for name in names)
     rows: list[tuple[Cell, ...]] = [
-        (subject.label, name, step, value)
+        (item.label, name, step, value)
         for name in names
-        for subject, _ in subjects
-        if name in subject.courses
+        for item, _ in items
+        if name in item.step_curves
         for step, value in zip(
-            subject.courses[name].steps.tolist(), subject.courses[name].values.tolist(), strict=True
+            item.step_curves[name].steps.tolist(),
+            item.step_curves[name].values.tolist(),
+            strict=True,
         )
     ]
     return Specification(
         panels,
-        describe(subjects),
+        describe(items),
         f"{'; '.join(panel.title for panel in panels)}: over the steps of training.",
         table=FigureTable(("run", "name", "step", "value"), rows),
         notes=(f"{others:,} more in the logs: choose with --scalar",) if others else (),
     )
 
 
-def describe(subjects: StyledSubjects) -> str:
+def describe(items: StyledItems) -> str:
     """The caption, which explains lines, bars and bands."""
-    if any(subject.runs for subject, _ in subjects):
+    if any(item.runs for item, _ in items):
         return (
             "Numbers over the steps of training, a line a method. With several seeds the line is "
             "their mean and the band reaches from the lowest to the highest."
@@ -116,31 +118,31 @@ def describe(subjects: StyledSubjects) -> str:
         "dashed line marks the step at which two straight lines fit the curve best, where they fit "
         "it clearly better than one."
     )
-    if any(c.duplicates is not None for subject, _ in subjects for c in subject.courses.values()):
+    if any(c.duplicates is not None for item, _ in items for c in item.step_curves.values()):
         said += " Hollow: a checkpoint that holds the same matrix as an earlier one."
     return said
 
 
-def panel(subjects: StyledSubjects, name: str) -> Panel:
-    """One number of all subjects that have it."""
-    held = [(s, style, s.courses[name]) for s, style in subjects if name in s.courses]
-    alone = len(subjects) == 1
+def panel(items: StyledItems, name: str) -> Panel:
+    """One number of all items that have it."""
+    held = [(s, style, s.step_curves[name]) for s, style in items if name in s.step_curves]
+    alone = len(items) == 1
     lines = tuple(
         Line(
-            course.steps,
-            course.values,
+            curve.steps,
+            curve.values,
             style,
-            "" if alone else subject.label,
-            low=course.low,
-            high=course.high,
-            error=course.error,
+            "" if alone else item.label,
+            low=curve.low,
+            high=curve.high,
+            error=curve.error,
         )
-        for subject, style, course in held
+        for item, style, curve in held
     )
     lines += tuple(
-        Line(*course.duplicates, style, form="hollow")
-        for _, style, course in held
-        if course.duplicates is not None
+        Line(*curve.duplicates, style, form="hollow")
+        for _, style, curve in held
+        if curve.duplicates is not None
     )
     values = np.concatenate([line.y for line in lines])
     log = name.endswith(".perplexity") and bool(values.min() > 0) and is_wide(values, WIDE)
@@ -149,13 +151,13 @@ def panel(subjects: StyledSubjects, name: str) -> Panel:
         Axis("", log=log),
         lines,
         tuple(
-            Guide(course.bend, f"bend at {course.bend:,.10g}")
-            for _, _, course in held
-            if alone and course.bend is not None
+            Guide(curve.bend, f"bend at {curve.bend:,.10g}")
+            for _, _, curve in held
+            if alone and curve.bend is not None
         ),
         key=name,
         title=TITLES.get(name) or next((c.title for _, _, c in held if c.title), name),
-        quantity=next((course.quantity for _, _, course in held if course.quantity), name),
+        quantity=next((curve.quantity for _, _, curve in held if curve.quantity), name),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from embgeo.charts.subject import Subject
+from embgeo.charts.items import ChartItem
 from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
@@ -76,7 +76,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     verdict = judge(analysis)
     findings = {f.key: f for f in verdict.findings}
     provenance = analysis.provenance
-    gallery = draw_charts([Subject("", analysis)], "analysis")
+    gallery = draw_charts([ChartItem("", analysis)], "analysis")
     found = list_quantities(analysis.values())
     file_name = name_file(provenance)
     tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from embgeo.charts import training
+from embgeo.charts.items import compared_items
 from embgeo.charts.specification import Choices
-from embgeo.charts.subject import compared_subjects
 from embgeo.charts.theme import LINES
 from embgeo.comparison.comparison import Comparison, member_name, short_name
 from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_tokens
@@ -116,7 +116,7 @@ def context(
 
 def draw_comparison(comparison: Comparison) -> Gallery:
     """The charts of all members, and of the run that they make up."""
-    subjects = compared_subjects(comparison)
+    subjects = compared_items(comparison)
     most = len(LINES) if comparison.track is None else MOST_STEPS
     choices = Choices(scalars=training.page_names(subjects), most=most)
     return draw_charts(subjects, "comparison", choices)

@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from embgeo.charts import CHARTS, theme
+from embgeo.charts.items import ChartItem
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.specification import Choices, Specification
-from embgeo.charts.subject import Subject
 from embgeo.core.number_text import format_optional
 from embgeo.core.visible import visible, visible_text
 from embgeo.report.payload import Payload
@@ -100,7 +100,7 @@ class Gallery:
         return Gallery(figures, self.charts | other.charts)
 
 
-def draw_charts(subjects: Sequence[Subject], page: str, choices: Choices = Choices()) -> Gallery:
+def draw_charts(subjects: Sequence[ChartItem], page: str, choices: Choices = Choices()) -> Gallery:
     """Every chart of this kind of page that the subjects have values for."""
     figures: list[FigureView] = []
     charts: dict[str, Any] = {}

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from embgeo.charts import training as training_chart
+from embgeo.charts.items import method_items
 from embgeo.charts.specification import Choices
-from embgeo.charts.subject import method_subjects
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.number_text import format_optional
 from embgeo.core.values import Quantity, format_number
@@ -68,7 +68,7 @@ def context(study: Study, comparison: Comparison | None) -> dict[str, Any]:
 
 
 def draw_methods(study: Study) -> Gallery:
-    subjects = method_subjects(study)
+    subjects = method_items(study)
     return draw_charts(subjects, "training", Choices(scalars=training_chart.page_names(subjects)))
 
 

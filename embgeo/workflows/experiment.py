@@ -276,7 +276,7 @@ def draw_sweeps(sweep: SettingSweep) -> None:
         homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
         if len({home.parent for home in homes}) < 2:
             continue  # one point is not a sweep
-        made = figures.draw(
+        made = figures.figures(
             homes,
             figure="sweep",
             format=("pdf", "svg"),

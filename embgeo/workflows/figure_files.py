@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from embgeo.charts.items import ChartItem
 from embgeo.charts.render.paper import plain_text, render_paper
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices
-from embgeo.charts.subject import Subject
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import csv_lines
@@ -47,7 +47,7 @@ class WrittenFigure:
 
 def make_figure(
     chart: Chart,
-    subjects: Sequence[Subject],
+    items: Sequence[ChartItem],
     notes: Sequence[str],
     *,
     formats: Sequence[str],
@@ -56,7 +56,7 @@ def make_figure(
     command: str,
 ) -> WrittenFigure:
     """A figure in all formats."""
-    spec = chart.specify(subjects, choices)
+    spec = chart.specify(items, choices)
     assert spec is not None
     files: dict[str, bytes] = {}
     creator = f"embgeo {VERSION}"
@@ -82,32 +82,32 @@ def make_figure(
     }
     few = [f"{len(spec.members)} of {spec.total} are shown"]
     notes = [*notes, *(few if len(spec.members) < spec.total else ()), *spec.notes, *drawn.notes]
-    written = add_record(chart.name, subjects, files, fields, notes, command)
+    written = add_record(chart.name, items, files, fields, notes, command)
     return replace(written, size=(drawn.width, drawn.height))
 
 
 def make_table(
     table: LatexTable,
-    subjects: Sequence[Subject],
+    items: Sequence[ChartItem],
     notes: Sequence[str],
     *,
     signs: str,
     command: str,
 ) -> WrittenFigure:
     """A table in LaTeX."""
-    methods = [TableColumn(s.label, s.analysis) for s in subjects if s.analysis is not None]
+    methods = [TableColumn(s.label, s.analysis) for s in items if s.analysis is not None]
     content = table.fill(methods, signs)
     maker = f"made by embgeo {VERSION}; {table.name}.json says how"
     files = {
         f"{table.name}.tex": render_table(table, content, maker).encode(),
         f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),
     }
-    return add_record(table.name, subjects, files, {}, notes, command)
+    return add_record(table.name, items, files, {}, notes, command)
 
 
 def add_record(
     name: str,
-    subjects: Sequence[Subject],
+    items: Sequence[ChartItem],
     files: dict[str, bytes],
     fields: dict[str, Any],
     notes: Sequence[str],
@@ -121,7 +121,7 @@ def add_record(
         **fields,
         "notes": list(notes),
         "files": sorted(files),
-        "sources": [describe_source(subject) for subject in subjects],
+        "sources": [describe_source(item) for item in items],
         "command": command,
         "versions": {
             "embgeo": VERSION,
@@ -133,16 +133,16 @@ def add_record(
     return WrittenFigure(name, files | {f"{name}.json": as_text(record).encode()}, record)
 
 
-def describe_source(subject: Subject) -> dict[str, Any]:
-    """The provenance of a subject."""
-    source: dict[str, Any] = {"label": subject.label}
-    if subject.x is not None:
-        source["x"] = subject.x
-    if subject.analysis is not None:
-        of = subject.analysis.provenance
+def describe_source(item: ChartItem) -> dict[str, Any]:
+    """The provenance of an item."""
+    source: dict[str, Any] = {"label": item.label}
+    if item.x is not None:
+        source["x"] = item.x
+    if item.analysis is not None:
+        of = item.analysis.provenance
         keys = ("file", "tensor", "sha256", "n", "d", "kept", "seed")
         source |= {key: of.get(key) for key in keys}
         source["embgeo"] = of.get("versions", {}).get("embgeo")
-    if subject.courses:
-        source["curves"] = sorted(subject.courses)
+    if item.step_curves:
+        source["curves"] = sorted(item.step_curves)
     return source

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.charts import CHARTS
+from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.render.paper import VENUES, check_format
 from embgeo.charts.specification import Chart, Choices
-from embgeo.charts.subject import Subject, Unrelated
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, require_number
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
 from embgeo.workflows.figure_files import FORMAT, WrittenFigure, make_figure, make_table
-from embgeo.workflows.figure_subjects import Result, load_subjects
+from embgeo.workflows.figure_items import Result, load_items
 from embgeo.workflows.folders import check_free, write_set
 
 SCATTERS = ("scatter", "scatter-centered", "figure1")
@@ -149,7 +149,7 @@ def figures(
     )
 
     def make(
-        one: Chart | LatexTable, able: Sequence[Subject], notes: Sequence[str]
+        one: Chart | LatexTable, able: Sequence[ChartItem], notes: Sequence[str]
     ) -> WrittenFigure:
         if isinstance(one, LatexTable):
             return make_table(one, able, notes, signs=signs or "both", command=command)
@@ -170,9 +170,9 @@ def figures(
     for one in kinds if out is not None else ():
         drawn = endings if isinstance(one, Chart) else (".tex",)
         check_free(as_path(out, "out"), one.name, (*drawn, ".csv"), FORMAT)
-    subjects = load_subjects(results, label, x, parameter or "")
-    check_tokens(tokens, subjects)
-    made = make_all(kinds, subjects, choices, make, require_all=bool(named or latex))
+    items = load_items(results, label, x, parameter or "")
+    check_tokens(tokens, items)
+    made = make_all(kinds, items, choices, make, require_all=bool(named or latex))
     check_use(made, given)
     if out is not None:
         write_set(Path(out), made.files)
@@ -219,11 +219,11 @@ def parse_numbers(text: str) -> list[float]:
     return values
 
 
-def check_tokens(tokens: Sequence[str], subjects: Sequence[Subject]) -> None:
+def check_tokens(tokens: Sequence[str], items: Sequence[ChartItem]) -> None:
     """Refuse tokens that no analysis holds."""
     known: set[str] = set()
-    for subject in subjects if tokens else ():
-        known.update((subject.analysis and subject.analysis.tokens) or ())
+    for item in items if tokens else ():
+        known.update((item.analysis and item.analysis.tokens) or ())
     for token in tokens:
         if token not in known:
             near = difflib.get_close_matches(token, known, n=1)
@@ -259,9 +259,9 @@ def choose_width(venue: str | None, text: bool | None, width: float | None) -> f
 
 def make_all(
     kinds: Sequence[Chart | LatexTable],
-    subjects: Sequence[Subject],
+    items: Sequence[ChartItem],
     choices: Choices,
-    make: Callable[[Chart | LatexTable, Sequence[Subject], Sequence[str]], WrittenFigure],
+    make: Callable[[Chart | LatexTable, Sequence[ChartItem], Sequence[str]], WrittenFigure],
     *,
     require_all: bool,
 ) -> FigureSet:
@@ -270,9 +270,9 @@ def make_all(
     left_out: dict[str, str] = {}
     unrelated: set[str] = set()
     for one in kinds:
-        reasons = [(subject, refuse(one, subject, choices)) for subject in subjects]
-        able = [subject for subject, reason in reasons if not reason]
-        refused = [(subject.label, reason) for subject, reason in reasons if reason]
+        reasons = [(item, refuse(one, item, choices)) for item in items]
+        able = [item for item, reason in reasons if not reason]
+        refused = [(item.label, reason) for item, reason in reasons if reason]
         least = one.least if isinstance(one, Chart) else 1
         if len(able) >= least:
             related = [pair for pair in refused if not isinstance(pair[1], Unrelated)]
@@ -291,8 +291,8 @@ def make_all(
     return FigureSet(tuple(made), left_out, frozenset(unrelated))
 
 
-def refuse(one: Chart | LatexTable, subject: Subject, choices: Choices) -> str:
-    """Why a subject cannot be in a figure or table; empty if it can."""
+def refuse(one: Chart | LatexTable, item: ChartItem, choices: Choices) -> str:
+    """Why an item cannot be in a figure or table; empty if it can."""
     if isinstance(one, Chart):
-        return one.refuse(subject, choices)
-    return Unrelated.NO_ANALYSIS if subject.analysis is None else one.missing(subject.analysis)
+        return one.refuse(item, choices)
+    return Unrelated.NO_ANALYSIS if item.analysis is None else one.missing(item.analysis)

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from embgeo.charts import CHARTS
+from embgeo.charts.items import ChartItem
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices, Specification
-from embgeo.charts.subject import Subject
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.result.analysis import Analysis
 from embgeo.workflows.folders import write_file
@@ -76,10 +76,10 @@ class Plots:
         return list(_CHARTS)
 
     def _plot(self, chart: Chart) -> Plot:
-        subject = Subject("", self._analysis)
-        specification = chart.specify([subject])
+        item = ChartItem("", self._analysis)
+        specification = chart.specify([item])
         if specification is None:
-            reason = chart.refuse(subject, Choices())
+            reason = chart.refuse(item, Choices())
             raise EmbgeoError(f"{chart.name} cannot be drawn: {reason}")
         return Plot(specification)
 

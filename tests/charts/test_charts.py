@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 
 from embgeo.charts import CHARTS
+from embgeo.charts.items import ChartItem
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
 from embgeo.charts.render.paper import RenderedFigure, render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Choices, HistogramSteps, Line, Specification
-from embgeo.charts.subject import Subject
 from embgeo.core.visible import drawable
 from embgeo.result.analysis import Analysis
 from tests.support.chart_samples import find_chart, specification
@@ -85,8 +85,8 @@ def test_equal_charts_give_equal_bytes_under_any_settings(name: str) -> None:
 @each_chart
 def test_nothing_is_shown_of_a_subject_without_values(name: str) -> None:
     chart = find_chart(name)
-    empty = [Subject("a"), Subject("a", Analysis(provenance={}), x=1.0)]
-    assert all(chart.refuse(subject, Choices()) for subject in empty)
+    empty = [ChartItem("a"), ChartItem("a", Analysis(provenance={}), x=1.0)]
+    assert all(chart.refuse(item, Choices()) for item in empty)
     assert chart.specify(empty) is None
 
 

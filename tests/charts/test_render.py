@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from embgeo.charts import theme
+from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper, svg
 from embgeo.charts.render.dots import draw_dots, widen
 from embgeo.charts.render.drawing import draw_panel, set_log_ticks, shorten
@@ -18,7 +19,6 @@ from embgeo.charts.render.interactive import step_values
 from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Axis, HistogramSteps, Line, MemberStyle, Panel
-from embgeo.charts.subject import Subject
 from embgeo.core.errors import BadOption
 from embgeo.core.visible import LONGEST, drawable
 from tests.support.chart_samples import COURSES, find_chart, specification
@@ -156,9 +156,9 @@ NAMES = (*HOSTILE, "_hidden", "$x$ % & # _")
 
 @pytest.mark.parametrize("names", [NAMES[i::5] for i in range(5)])
 def test_any_name_can_stand_in_a_legend(names: tuple[str, ...]) -> None:
-    courses = {"train.loss": COURSES["train.loss"]}
+    step_curves = {"train.loss": COURSES["train.loss"]}
     spec = find_chart("training").specify(
-        [Subject(name, courses=courses) for name in ("plain", *names)]
+        [ChartItem(name, step_curves=step_curves) for name in ("plain", *names)]
     )
     assert spec is not None
     texts = {e.text for e in ElementTree.fromstring(render_svg(spec)).iter() if e.tag == "text"}
@@ -181,12 +181,12 @@ def test_names_in_papers_are_drawn_letter_by_letter() -> None:
     assert paper.plain_text("\u202eevil\u202c") == "‹U+202E›evil‹U+202C›"
     assert paper.plain_text("日本") == "‹U+65E5›‹U+672C›"
     assert len(paper.plain_text("x" * 99)) == paper.LIMIT
-    for medium, name in product((svg.MEDIUM, paper.medium(3.0, paper.plain_text)), HOSTILE):
-        assert "\n" not in medium.write_name(name)
+    for output, name in product((svg.MEDIUM, paper.output(3.0, paper.plain_text)), HOSTILE):
+        assert "\n" not in output.write_name(name)
 
 
 def test_labels_of_the_user_are_no_mathematics() -> None:
-    write = paper.medium(3.0, paper.plain_text).write_label
+    write = paper.output(3.0, paper.plain_text).write_label
     assert write("σ_k / σ_1").startswith("$")
     assert write("tau") == r"$\tau$"
     assert write("$tau$") == r"\$tau\$"

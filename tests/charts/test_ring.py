@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper
 from embgeo.charts.render.drawing import draw
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.ring import find_ring
 from embgeo.charts.scatter import PLAIN
 from embgeo.charts.specification import Choices, Specification
-from embgeo.charts.subject import Subject
 from embgeo.report.payload import build
 from tests.support.sample_analysis import sample
 
@@ -29,7 +29,7 @@ def clumped(sections: tuple[str, ...] = ("projection", "cosine", "tokens")) -> e
 
 
 def specify(analysis: embgeo.Analysis) -> Specification:
-    spec = PLAIN.specify([Subject("one", analysis)], Choices())
+    spec = PLAIN.specify([ChartItem("one", analysis)], Choices())
     assert spec is not None
     return spec
 
@@ -73,7 +73,7 @@ def test_every_renderer_draws_it():
     assert "60 rows lie together" in svg
     assert "</script>" not in svg
     with paper.settings():
-        figure, _ = draw(spec, paper.medium(3.25, paper.plain_text))
+        figure, _ = draw(spec, paper.output(3.25, paper.plain_text))
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts[0].startswith("60 rows lie together\n")
     ring = build(clumped()).meta["views"][0]["ring"]

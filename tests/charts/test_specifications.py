@@ -1,4 +1,4 @@
-"""What each chart makes of its subjects: which are shown, how, and what is said of them."""
+"""What each chart makes of its items: which are shown, how, and what is said of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 import embgeo
 from embgeo.charts import CHARTS, theme
 from embgeo.charts.histograms import isotropic_angles, isotropic_cosines
+from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
 from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
 from embgeo.charts.panels import compute_density
@@ -35,12 +36,11 @@ from embgeo.charts.specification import (
     Specification,
     spread,
 )
-from embgeo.charts.subject import Course, Subject, compared_subjects, method_subjects
 from embgeo.charts.training import page_names
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Histogram
 from embgeo.io.bounded.saved import csv_lines
-from embgeo.workflows.figure_subjects import parse_parameter
+from embgeo.workflows.figure_items import parse_parameter
 from tests.support.chart_samples import COURSES, find_chart, specification
 from tests.support.paper_samples import large_cloud, with_cloud
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
@@ -50,15 +50,15 @@ from tests.support.sample_values import quantity
 from tests.support.sampling import sample_cases
 
 
-def subjects() -> list[Subject]:
+def items() -> list[ChartItem]:
     """Two of everything."""
     return [
-        Subject("one", sample("cone", n=200), COURSES, x=0.0),
-        Subject("two", sample("isotropic", n=200, seed=1), COURSES, x=1.0),
+        ChartItem("one", sample("cone", n=200), COURSES, x=0.0),
+        ChartItem("two", sample("isotropic", n=200, seed=1), COURSES, x=1.0),
     ]
 
 
-def specify(name: str, of: list[Subject], choices: Choices = Choices()) -> Specification:
+def specify(name: str, of: list[ChartItem], choices: Choices = Choices()) -> Specification:
     spec = find_chart(name).specify(of, choices)
     assert spec is not None
     assert len(spec.members) == min(len(of), find_chart(name).most or len(of))
@@ -67,7 +67,7 @@ def specify(name: str, of: list[Subject], choices: Choices = Choices()) -> Speci
 
 def figure_of(spec: Specification, width: float = 3.25) -> tuple[Figure, tuple[str, ...]]:
     with paper.settings():
-        return draw(spec, paper.medium(width, paper.plain_text))
+        return draw(spec, paper.output(width, paper.plain_text))
 
 
 def rows(spec: Specification) -> list[dict[str, str]]:
@@ -77,7 +77,7 @@ def rows(spec: Specification) -> list[dict[str, str]]:
 @pytest.mark.parametrize("color", sample_cases(["class", "none", "frequency"], 3))
 @pytest.mark.slow
 def test_fifty_thousand_points_stay_below_300_kilobytes(color: str) -> None:
-    spec = specify("scatter", [Subject("large", large_cloud(50_000))], Choices(color))
+    spec = specify("scatter", [ChartItem("large", large_cloud(50_000))], Choices(color))
     content = render_paper(spec, "pdf", 6.75, "embgeo 0").files["scatter.pdf"]
     assert content.count(b"/Subtype /Image") >= 1
     assert 10_000 < len(content) < 300_000
@@ -94,7 +94,7 @@ def cloud_of(figure: Figure, panel: int = 0) -> PathCollection:
 
 def test_every_point_is_drawn_in_the_color_of_its_class() -> None:
     analysis = sample()
-    figure, _ = figure_of(specify("scatter", [Subject("a", analysis)]))
+    figure, _ = figure_of(specify("scatter", [ChartItem("a", analysis)]))
     cloud = cloud_of(figure)
     offsets, colors = np.asarray(cloud.get_offsets()), cloud.get_facecolor()
     xy = next(p.xy for p in analysis.points if p.name == "projection.svd2")
@@ -109,7 +109,7 @@ def test_every_point_is_drawn_in_the_color_of_its_class() -> None:
 
 def test_neither_class_is_drawn_over_the_other() -> None:
     """The order of drawing is a mixture: each half of it holds both classes as the whole does."""
-    figure, _ = figure_of(specify("scatter", [Subject("a", sample(n=2000))]))
+    figure, _ = figure_of(specify("scatter", [ChartItem("a", sample(n=2000))]))
     is_popular = cloud_of(figure).get_facecolor()[:, 2] > 0.5  # the blue one
     assert 0.15 < is_popular[:1000].mean() < 0.25
     assert 0.15 < is_popular[1000:].mean() < 0.25
@@ -119,7 +119,7 @@ def test_neither_class_is_drawn_over_the_other() -> None:
 def test_scales_are_equal_on_both_axes_and_the_origin_is_seen() -> None:
     xy = np.random.default_rng(0).normal(50, 1, (600, 2))
     shifted = with_cloud(sample(), "projection.svd2", xy)
-    figure, _ = figure_of(specify("scatter", [Subject("a", shifted), Subject("b", sample())]))
+    figure, _ = figure_of(specify("scatter", [ChartItem("a", shifted), ChartItem("b", sample())]))
     figure.draw_without_rendering()
     for ax in figure.axes:
         (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
@@ -129,11 +129,11 @@ def test_scales_are_equal_on_both_axes_and_the_origin_is_seen() -> None:
         assert box.width / (right - left) == pytest.approx(box.height / (top - bottom), rel=1e-6)
 
 
-def two_scales() -> list[Subject]:
+def two_scales() -> list[ChartItem]:
     """The same cloud twice, six times smaller the second time."""
     xy = np.random.default_rng(0).normal(1.0, 1.0, (400, 2))
     name = "projection.svd2"
-    return [Subject(s, with_cloud(sample(n=400), name, xy / k)) for s, k in (("a", 1), ("b", 6))]
+    return [ChartItem(s, with_cloud(sample(n=400), name, xy / k)) for s, k in (("a", 1), ("b", 6))]
 
 
 @pytest.mark.parametrize("free", [False, True])
@@ -153,7 +153,7 @@ def test_named_tokens_stand_at_their_points() -> None:
     assert analysis.tokens is not None
     chosen = analysis.tokens[7]
     choices = Choices(annotate=(chosen, "absent"))
-    figure, _ = figure_of(specify("scatter", [Subject("a", analysis)], choices))
+    figure, _ = figure_of(specify("scatter", [ChartItem("a", analysis)], choices))
     (label,) = (t for t in figure.axes[0].texts if t.get_text() == paper.plain_text(chosen))
     assert label.xy == pytest.approx(tuple(xy[7]))  # type: ignore[attr-defined]
 
@@ -163,7 +163,7 @@ def test_a_named_token_outside_the_picture_is_noted() -> None:
     xy[3] = 1e6
     cloud = replace(large_cloud(4000), tokens=tuple(f" {i}" for i in range(4000)))
     far = with_cloud(cloud, "projection.svd2", xy)
-    spec = specify("scatter", [Subject("a", far)], Choices(annotate=(" 3",)))
+    spec = specify("scatter", [ChartItem("a", far)], Choices(annotate=(" 3",)))
     figure, notes = figure_of(spec)
     assert " 3" not in [text.get_text() for text in figure.axes[0].texts]
     assert "a: ␣3 lies outside the picture and is not named" in notes
@@ -181,15 +181,15 @@ def test_many_points_are_a_density_with_the_mean_color_of_each_cell() -> None:
     assert picture[0, 0] == pytest.approx([1, 0, 0])
     red, green, blue = picture[0, 1]
     assert red == blue > green > 0.0
-    figure, notes = figure_of(specify("scatter", [Subject("large", large_cloud(10_001))]))
+    figure, notes = figure_of(specify("scatter", [ChartItem("large", large_cloud(10_001))]))
     assert figure.axes[0].images
     assert not figure.axes[0].collections
     assert "large: shades are densities, 10,001 dots would hide one another" in notes
 
 
 def test_the_first_figure_of_a_paper_is_one_row() -> None:
-    subjects = [Subject("a", sample()), Subject("b", sample("cone"))]
-    spec = specify("figure1", subjects)
+    items = [ChartItem("a", sample()), ChartItem("b", sample("cone"))]
+    spec = specify("figure1", items)
     figure, _ = figure_of(spec, 5.5)
     assert len({round(ax.get_subplotspec().rowspan.start) for ax in figure.axes}) == 1  # type: ignore[union-attr]
     assert [panel.key for panel in spec.panels] == ["0", "1", "spectrum", "cosines"]
@@ -200,7 +200,7 @@ def test_the_first_figure_of_a_paper_is_one_row() -> None:
 
 
 def test_three_matrices_stand_around_their_origins_on_scales_of_their_own() -> None:
-    spec = specify("gao-figure-1", [Subject("a", sample()), Subject("b", sample("cone"))])
+    spec = specify("gao-figure-1", [ChartItem("a", sample()), ChartItem("b", sample("cone"))])
     assert [panel.key for panel in spec.panels] == ["0", "1", "spectrum"]
     assert spec.free_axes
     assert spec.shading == "none"
@@ -213,7 +213,7 @@ def test_points_outside_the_picture_are_counted() -> None:
     xy = np.random.default_rng(0).standard_normal((4000, 2))
     xy[:2] = [[1e6, 0.0], [0.0, -1e6]]
     far = with_cloud(sample(n=4000), "projection.svd2", xy)
-    figure, notes = figure_of(specify("scatter", [Subject("a", far)]))
+    figure, notes = figure_of(specify("scatter", [ChartItem("a", far)]))
     figure.draw_without_rendering()
     (left, right), (bottom, top) = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
     seen = (xy >= [left, bottom]).all(axis=1) & (xy <= [right, top]).all(axis=1)
@@ -224,7 +224,7 @@ def test_points_outside_the_picture_are_counted() -> None:
 
 @pytest.mark.slow
 def test_frequency_colors_have_one_scale_for_all_panels() -> None:
-    of = [Subject("a", sample()), Subject("b", sample(seed=2))]
+    of = [ChartItem("a", sample()), ChartItem("b", sample(seed=2))]
     figure, _ = figure_of(specify("scatter", of, Choices("frequency")))
     colors = [
         {tuple(map(float, c)) for c in cloud_of(figure, panel).get_facecolor()} for panel in (0, 1)
@@ -237,10 +237,10 @@ def test_frequency_colors_have_one_scale_for_all_panels() -> None:
 @pytest.mark.slow
 def test_colors_fall_back_where_frequencies_are_not_known() -> None:
     plain = sample(counts=False)
-    assert find_chart("scatter").refuse(Subject("a", plain), Choices("frequency"))
-    alone, _ = figure_of(specify("scatter", [Subject("a", plain)]))
+    assert find_chart("scatter").refuse(ChartItem("a", plain), Choices("frequency"))
+    alone, _ = figure_of(specify("scatter", [ChartItem("a", plain)]))
     assert not alone.legends
-    beside, _ = figure_of(specify("scatter", [Subject("a", plain), Subject("b", sample())]))
+    beside, _ = figure_of(specify("scatter", [ChartItem("a", plain), ChartItem("b", sample())]))
     texts = [t.get_text() for t in beside.legends[0].get_texts()]
     assert texts == ["popular tokens", "rare tokens", "frequency not known"]
 
@@ -254,16 +254,16 @@ def test_a_vocabulary_known_by_rank_has_ranks() -> None:
         provenance={**analysis.provenance, "frequency": stored},
         counts=np.arange(n, 1.0, -1.0),
     )
-    table = rows(specify("scatter", [Subject("a", ranked)]))
+    table = rows(specify("scatter", [ChartItem("a", ranked)]))
     assert [row["rank"] for row in table[:3]] == ["1.0", "2.0", "3.0"]
     assert {row["count"] for row in table} == {""}
-    both = specify("norms-by-frequency", [Subject("a", ranked), Subject("b", analysis)])
+    both = specify("norms-by-frequency", [ChartItem("a", ranked), ChartItem("b", analysis)])
     assert both.panels[0].x.label == "frequency rank"
 
 
 @pytest.mark.slow
 def test_many_panels_are_thinned_out() -> None:
-    spec = specify("scatter", [Subject(f"{i}", sample(n=60)) for i in range(30)])
+    spec = specify("scatter", [ChartItem(f"{i}", sample(n=60)) for i in range(30)])
     assert len(spec.panels) == len(spec.members) == 12
     assert spec.total == 30
     assert {row["analysis"] for row in rows(spec)} >= {"0", "29"}
@@ -275,7 +275,7 @@ def test_many_panels_are_thinned_out() -> None:
 def test_members_of_a_long_run_are_drawn_from_both_ends_and_between() -> None:
     assert spread(3, 5) == [0, 1, 2]
     assert spread(11, 5) == [0, 2, 5, 8, 10]
-    run = compared_subjects(sample_comparison(track=True, members=6))
+    run = compared_items(sample_comparison(track=True, members=6))
     spec = find_chart("spectrum").specify(run, Choices(most=5))
     assert spec is not None
     assert spec.members == tuple(
@@ -286,7 +286,7 @@ def test_members_of_a_long_run_are_drawn_from_both_ends_and_between() -> None:
 
 
 def test_every_step_of_a_run_has_a_shade_between_the_first_and_the_last() -> None:
-    run = compared_subjects(sample_comparison(track=True, members=8))
+    run = compared_items(sample_comparison(track=True, members=8))
     spec = find_chart("spectrum").specify(run)
     assert spec is not None
     styles = [line.style for line in spec.panels[0].lines if line.member]
@@ -297,7 +297,7 @@ def test_every_step_of_a_run_has_a_shade_between_the_first_and_the_last() -> Non
 
 
 def test_a_member_has_the_same_style_in_every_chart() -> None:
-    pair = compared_subjects(sample_comparison(members=3))
+    pair = compared_items(sample_comparison(members=3))
     first, second = (find_chart(name).specify(pair) for name in ("spectrum", "angles"))
     assert first is not None
     assert second is not None
@@ -310,13 +310,13 @@ def test_a_member_has_the_same_style_in_every_chart() -> None:
 
 
 def test_spectra_are_those_of_the_analyses() -> None:
-    of = subjects()
+    of = items()
     spec = specify("spectrum", of)
-    for subject in of:
-        assert subject.analysis is not None
-        series = subject.analysis["spectrum.singular_values"]
+    for item in of:
+        assert item.analysis is not None
+        series = item.analysis["spectrum.singular_values"]
         values = [float(r["normalized singular value"]) for r in rows(spec)
-                  if r["analysis"] == subject.label]  # fmt: skip
+                  if r["analysis"] == item.label]  # fmt: skip
         assert values == pytest.approx(series.y["uncentered"][: len(values)])  # type: ignore[union-attr]
         assert values[0] == 1.0
     assert not spec.panels[0].y.log
@@ -331,10 +331,10 @@ def test_fewer_rows_than_dimensions_draw_without_a_warning(shape: tuple[int, int
     curve = find_singular_values(analysis, "spectrum.singular_values")
     assert curve is not None
     assert len(curve.x) == min(shape)
-    spec = specify("spectrum-log", [Subject("a", analysis)])
+    spec = specify("spectrum-log", [ChartItem("a", analysis)])
     assert len(render_interactive(spec)["spectrum-log"]["x"]) == min(shape)
     for chart in CHARTS:
-        shown = chart.specify([Subject("a", analysis)])
+        shown = chart.specify([ChartItem("a", analysis)])
         if shown is not None:
             render_svg(shown)
 
@@ -345,7 +345,7 @@ def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
     assert compute_density(bars) == pytest.approx([0.25, 0.0, 0.1875])
     nothing = Histogram(quantity("a.b", "x"), edges, np.zeros(3), "x", "n")
     assert compute_density(nothing) == pytest.approx([0.0, 0.0, 0.0])
-    table = rows(specify("cosines", subjects()))
+    table = rows(specify("cosines", items()))
     for label in ("one", "two"):
         own = [r for r in table if r["analysis"] == label]
         area = sum(float(r["density"]) * (float(r["to"]) - float(r["from"])) for r in own)
@@ -354,7 +354,7 @@ def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
 
 @pytest.mark.parametrize("name", ["norms", "cosines", "cone"])
 def test_histograms_are_densities(name: str) -> None:
-    for chosen in (subjects()[:1], subjects()):
+    for chosen in (items()[:1], items()):
         panel = specify(name, chosen).panels[0]
         assert panel.y.label.startswith("density of ")
         for steps in panel.lines:
@@ -370,7 +370,7 @@ def test_isotropic_densities_are_those_of_random_directions(d: int) -> None:
     cosines = drawn[:, 0] / np.linalg.norm(drawn, axis=1)
     analysis = sample(d=16)
     analysis = replace(analysis, provenance={**analysis.provenance, "d": d})
-    styled = [(Subject("a", analysis), MemberStyle())]
+    styled = [(ChartItem("a", analysis), MemberStyle())]
     for found, values in (
         (isotropic_cosines(styled), cosines),
         (isotropic_angles(styled), np.degrees(np.arccos(cosines))),
@@ -384,7 +384,7 @@ def test_isotropic_densities_are_those_of_random_directions(d: int) -> None:
 def test_matrices_of_different_dimensions_have_no_isotropic_density() -> None:
     other = sample(d=8)
     other = replace(other, provenance={**other.provenance, "d": 8})
-    both = specify("cosines", [*subjects()[:1], Subject("b", other)])
+    both = specify("cosines", [*items()[:1], ChartItem("b", other)])
     assert len(both.panels[0].lines) == 2
 
 
@@ -399,14 +399,14 @@ def test_a_high_peak_does_not_hide_the_other_histograms() -> None:
             for h in analysis.histograms
         ),
     )
-    both = specify("cosines", [Subject("a", analysis), Subject("b", peaked)])
+    both = specify("cosines", [ChartItem("a", analysis), ChartItem("b", peaked)])
     assert both.panels[0].y.log
-    assert not specify("cosines", [Subject("a", analysis)]).panels[0].y.log
+    assert not specify("cosines", [ChartItem("a", analysis)]).panels[0].y.log
 
 
 def test_the_ends_of_the_partition_function_give_i1() -> None:
     analysis = sample("cone")
-    table = rows(specify("partition", [Subject("a", analysis)]))
+    table = rows(specify("partition", [ChartItem("a", analysis)]))
     values = [float(r["z"]) for r in table if r["scale"] == "raw"]
     i1 = analysis.scalar("isotropy.i1")
     assert i1 is not None
@@ -430,10 +430,10 @@ def test_quartiles_of_norms_hold_every_token_once() -> None:
 # --- sweep and training ----------------------------------------------------------------------
 
 
-def swept(values: dict[float, float]) -> list[Subject]:
+def swept(values: dict[float, float]) -> list[ChartItem]:
     base = sample(n=60)
     return [
-        Subject(f"beta{x}", with_scalar(base, "subspace.distance", value=y), x=x)
+        ChartItem(f"beta{x}", with_scalar(base, "subspace.distance", value=y), x=x)
         for x, y in values.items()
     ]
 
@@ -466,18 +466,18 @@ def test_a_sweep_of_several_scalars_has_a_panel_for_each() -> None:
 
 
 def test_runs_in_a_sweep_give_their_last_value() -> None:
-    runs = [Subject("a", courses=COURSES, x=0.0), Subject("b", courses=COURSES, x=1.0)]
+    runs = [ChartItem("a", step_curves=COURSES, x=0.0), ChartItem("b", step_curves=COURSES, x=1.0)]
     spec = specify("sweep", runs, Choices(scalars=("cosine.mean",)))
     assert [r["value"] for r in rows(spec)] == ["0.5", "0.5"]
 
 
 def test_why_a_sweep_lacks_a_value() -> None:
     refuse = find_chart("sweep").refuse
-    assert "--x" in refuse(Subject("a", sample()), Choices())
-    tied = Subject("a", sample(untied=False), x=1.0)
+    assert "--x" in refuse(ChartItem("a", sample()), Choices())
+    tied = ChartItem("a", sample(untied=False), x=1.0)
     assert refuse(tied, Choices()) == "the model is tied: it has no output matrix of its own"
     undefined = with_scalar(sample(), "subspace.distance", value=None, undefined="no rank")
-    assert refuse(Subject("a", undefined, x=1.0), Choices()).endswith("not defined: no rank")
+    assert refuse(ChartItem("a", undefined, x=1.0), Choices()).endswith("not defined: no rank")
 
 
 @pytest.mark.parametrize(
@@ -502,8 +502,8 @@ def test_values_of_parameters_in_names(name: str, parameter: str, value: float |
 
 
 def test_training_shows_what_is_asked_for_and_says_what_is_not_shown() -> None:
-    courses = {f"a.{i}": Course(np.arange(3.0), np.arange(3.0)) for i in range(7)}
-    wide = Subject("a", courses=courses)
+    step_curves = {f"a.{i}": StepCurve(np.arange(3.0), np.arange(3.0)) for i in range(7)}
+    wide = ChartItem("a", step_curves=step_curves)
     spec = specify("training", [wide])
     assert len(spec.panels) == 4
     assert spec.notes == ("3 more in the logs: choose with --scalar",)
@@ -517,7 +517,7 @@ def test_duplicates_of_a_track_are_hollow_and_left_out_of_the_line() -> None:
     comparison = sample_comparison(track=True, members=6)
     assert comparison.track is not None
     track = replace(comparison.track, same_as=(None, None, 1, None, None, 0))
-    run = compared_subjects(replace(comparison, track=track))
+    run = compared_items(replace(comparison, track=track))
     spec = specify("training", run[-1:], Choices(scalars=("cosine.mean",)))
     line, hollow = spec.panels[0].lines
     assert line.x.tolist() == [500.0, 1000.0, 2000.0, 2500.0]  # type: ignore[union-attr]
@@ -531,7 +531,7 @@ def test_duplicates_of_a_track_are_hollow_and_left_out_of_the_line() -> None:
 
 
 def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
-    run = compared_subjects(sample_comparison(track=True, members=4))
+    run = compared_items(sample_comparison(track=True, members=4))
     spec = find_chart("training").specify(run, Choices(scalars=page_names(run)))
     assert spec is not None
     titles = [panel.title for panel in spec.panels]
@@ -541,29 +541,29 @@ def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
 
 
 def test_bands_reach_over_the_seeds() -> None:
-    (method, *_) = method_subjects(sample_training())
+    (method, *_) = method_items(sample_training())
     assert len(method.runs) == 3
-    for name, course in method.courses.items():
+    for name, curve in method.step_curves.items():
         own = [run.curves[name].values for run in method.runs]
-        assert course.low is not None
-        assert course.high is not None
-        assert course.low.tolist() == np.min(own, axis=0).tolist()
-        assert course.high.tolist() == np.max(own, axis=0).tolist()
-        assert course.values == pytest.approx(np.mean(own, axis=0))
+        assert curve.low is not None
+        assert curve.high is not None
+        assert curve.low.tolist() == np.min(own, axis=0).tolist()
+        assert curve.high.tolist() == np.max(own, axis=0).tolist()
+        assert curve.values == pytest.approx(np.mean(own, axis=0))
 
 
 def test_perplexities_that_fall_far_have_a_logarithmic_axis() -> None:
-    falling = Course(np.arange(3.0), np.array([8000.0, 300.0, 100.0]))
-    spec = specify("training", [Subject("a", courses={"valid.perplexity": falling})])
+    falling = StepCurve(np.arange(3.0), np.array([8000.0, 300.0, 100.0]))
+    spec = specify("training", [ChartItem("a", step_curves={"valid.perplexity": falling})])
     assert spec.panels[0].y.log
-    assert not specify("training", [Subject("a", courses=COURSES)]).panels[0].y.log
+    assert not specify("training", [ChartItem("a", step_curves=COURSES)]).panels[0].y.log
 
 
 def test_a_method_stands_where_the_matrix_that_it_acts_on_does() -> None:
     training = sample_training(methods=("untied", "al"))
     for role in ("input", "output"):
         methods = tuple(replace(one, role=role) for one in training.methods)
-        spec = specify("balance", method_subjects(replace(training, methods=methods)))
+        spec = specify("balance", method_items(replace(training, methods=methods)))
         (panel,) = (panel for panel in spec.panels if panel.key == "cosine.mean")
         lines = [line for line in panel.lines if isinstance(line, Line)]
         expected = [
@@ -582,7 +582,7 @@ def test_a_control_stands_at_every_matrix_that_its_methods_act_on() -> None:
     other = replace(al, name="twin", role="output")
     runs = tuple(replace(run, method="twin") for run in training.runs_of("al"))
     training = replace(training, methods=(*training.methods, other), runs=(*training.runs, *runs))
-    panel = specify("balance", method_subjects(training)).panels[0]
+    panel = specify("balance", method_items(training)).panels[0]
     lines = [line for line in panel.lines if isinstance(line, Line)]
     marks = {float(line.y[0]) for line in lines if line.form == "marks"}
     starts = {float(line.y[0]) for line in lines if line.form == "arrow"}
@@ -591,7 +591,7 @@ def test_a_control_stands_at_every_matrix_that_its_methods_act_on() -> None:
 
 
 def test_balance_takes_two_methods() -> None:
-    methods = method_subjects(sample_training())
+    methods = method_items(sample_training())
     assert find_chart("balance").specify(methods[:1]) is None
     forms = [
         line.form for line in specification("balance").panels[0].lines if isinstance(line, Line)
@@ -600,12 +600,12 @@ def test_balance_takes_two_methods() -> None:
     assert forms == ["dots", "marks"] * len(methods) + ["arrow"] * controlled
 
 
-# --- odd subjects ----------------------------------------------------------------------------
+# --- odd items ----------------------------------------------------------------------------
 
 
 def test_hostile_tokens_survive_in_the_data() -> None:
     tokens = [
-        row["token"] for row in rows(specify("scatter", [Subject("a", sample(hostile=True))]))
+        row["token"] for row in rows(specify("scatter", [ChartItem("a", sample(hostile=True))]))
     ]
     expected = [t.encode("utf-8", "backslashreplace").decode() for t in HOSTILE]
     assert tokens[: len(HOSTILE)] == expected
@@ -617,7 +617,9 @@ def test_cells_of_the_data() -> None:
 
 
 def test_left_out_sections_are_named() -> None:
-    cut = Subject("a", without(sample(), "spectrum", "isotropy", "tokens", "cosine", "projection"))
+    cut = ChartItem(
+        "a", without(sample(), "spectrum", "isotropy", "tokens", "cosine", "projection")
+    )
     for name, section in (
         ("spectrum", "spectrum"), ("partition", "isotropy"), ("scatter", "projection"),
         ("norms-by-frequency", "tokens"), ("cosines", "cosines"),
@@ -654,10 +656,10 @@ def odd_charts(name: str) -> list[Specification]:
     known = None if counts is None else Frequency("counts", counts.astype(float), "made up")
     analysis = embgeo.analyze(Matrix(values, frequency=known), reference=False)
     choices = Choices("class" if counts is None else "frequency")
-    specs = [chart.specify([Subject("odd", analysis, x=1.0)], choices) for chart in CHARTS]
+    specs = [chart.specify([ChartItem("odd", analysis, x=1.0)], choices) for chart in CHARTS]
     return [spec for spec in specs if spec is not None]
 
 
 def test_drawing_needs_no_pyplot() -> None:
-    assert isinstance(figure_of(specify("spectrum", subjects()))[0], Figure)
+    assert isinstance(figure_of(specify("spectrum", items()))[0], Figure)
     assert "matplotlib.pyplot" not in sys.modules

@@ -16,11 +16,11 @@ from typer.testing import CliRunner, Result
 
 import embgeo
 from embgeo.charts import CHARTS
-from embgeo.charts.subject import Subject
+from embgeo.charts.items import ChartItem
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
-from embgeo.workflows.figure_subjects import load_subjects
+from embgeo.workflows.figure_items import load_items
 from tests.support import sampling
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log
@@ -76,8 +76,8 @@ def test_everything_that_can_be_drawn_is_drawn(
     result = run("baseline", "regularized", "bare", "--venue", "acl", "-o", in_home)
     assert result.exit_code == 0, result.output
     names = {path.stem for path in in_home.glob("*.pdf")}
-    subjects = [Subject(label, load_analysis(Path(label))) for label in ("baseline", "bare")]
-    assert names == {chart.name for chart in charts if chart.specify(subjects) is not None}
+    items = [ChartItem(label, load_analysis(Path(label))) for label in ("baseline", "bare")]
+    assert names == {chart.name for chart in charts if chart.specify(items) is not None}
     assert {"scatter", "spectrum", "cosines", "subspaces"} <= names
     assert {path.stem for path in in_home.glob("*.tex")} == {"isotropy", "neighbors"}
     assert "note: left out bare: no token frequencies were given" in result.stdout
@@ -186,7 +186,7 @@ def test_labels_are_what_the_user_calls_them(in_home: Path) -> None:
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     for name in ("first", "second"):
         sample(n=60).save(tmp_path / name / "model.embgeo")
-    found = load_subjects([tmp_path / "first/model.embgeo", tmp_path / "second/model.embgeo"])
+    found = load_items([tmp_path / "first/model.embgeo", tmp_path / "second/model.embgeo"])
     assert [s.label for s in found] == ["first/model", "second/model"]
 
 
@@ -325,7 +325,7 @@ def compared(folder: Path, track: bool) -> Path:
 @pytest.mark.slow
 def test_a_comparison_stands_for_its_members(in_home: Path, tmp_path: Path) -> None:
     folder = compared(tmp_path / "two", track=False)
-    found = load_subjects([folder])
+    found = load_items([folder])
     assert [(s.label, s.x) for s in found] == [("ckpt-1", 1.0), ("ckpt-2", 2.0)]
     assert all(s.analysis is not None for s in found)
     assert run(folder, "--figure", "spectrum", "-o", in_home).exit_code == 0
@@ -334,8 +334,8 @@ def test_a_comparison_stands_for_its_members(in_home: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_track_is_a_run_too(in_home: Path, tmp_path: Path) -> None:
     folder = compared(tmp_path / "run", track=True)
-    courses = load_subjects([folder])[-1].courses
-    assert {name: (c.steps.tolist(), c.values.tolist()) for name, c in courses.items()} == {
+    step_curves = load_items([folder])[-1].step_curves
+    assert {name: (c.steps.tolist(), c.values.tolist()) for name, c in step_curves.items()} == {
         "cosine.mean": ([1, 2], [0.1, 0.4]),
         "cosine.mean.previous": ([2], [0.2]),
     }

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from embgeo.charts import CHARTS
-from embgeo.charts.subject import Subject
+from embgeo.charts.items import ChartItem
 from embgeo.core.values import Note, Quantity, Table
 from embgeo.core.visible import LIMIT, visible
 from embgeo.report import page as pages
@@ -224,7 +224,7 @@ def test_structure_of_the_page() -> None:
         "Provenance",
     ]
     assert page().headings[1].startswith("Degenerate: a narrow cone (mean cosine 0.")
-    gallery = draw_charts([Subject("", sample())], "analysis")
+    gallery = draw_charts([ChartItem("", sample())], "analysis")
     assert page().tags["svg"] == len(gallery.left) + 1  # and the overlay of the map
     for figure in gallery.left.values():
         assert figure.caption in page().text
@@ -287,7 +287,7 @@ def test_every_chart_is_on_the_page(section: str, monkeypatch: pytest.MonkeyPatc
     if section:
         changed = [replace(c, section=section) if c.name == "decay" else c for c in CHARTS]
         monkeypatch.setattr("embgeo.report.page.CHARTS", tuple(changed))
-    gallery = draw_charts([Subject("", sample())], "analysis")
+    gallery = draw_charts([ChartItem("", sample())], "analysis")
     assert "decay" in gallery
     text = Page(render(sample())).text
     for figure in gallery.left.values():

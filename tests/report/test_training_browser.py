@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embgeo.charts.subject import method_subjects
+from embgeo.charts.items import method_items
 from embgeo.charts.training import page_names
 from embgeo.report.study import render
 from tests.support.browser import (
@@ -47,7 +47,7 @@ def test_curves_and_embeddings_come_alive_in_silence(driver: Any, file: Path) ->
     plots = driver.execute_script(
         "return document.querySelectorAll('#training .chart canvas').length"
     )
-    assert plots == len(page_names(method_subjects(sample_training(methods=METHODS))))
+    assert plots == len(page_names(method_items(sample_training(methods=METHODS))))
     assert driver.execute_script("return document.querySelectorAll('.map canvas').length") == 3
     assert driver.execute_script("return window.pwned") is None
     assert complaints(driver) == []

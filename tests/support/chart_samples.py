@@ -1,4 +1,4 @@
-"""Subjects that every chart has something to show of."""
+"""Items that every chart has something to show of."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import cache
 import numpy as np
 
 from embgeo.charts import CHARTS
+from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
 from embgeo.charts.specification import Chart, Choices, Specification
-from embgeo.charts.subject import Course, Subject, compared_subjects, method_subjects
 from tests.support.sample_analysis import HOSTILE
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import sample_training
 
 COURSES = {
-    "cosine.mean": Course(np.arange(5.0), np.linspace(0, 0.5, 5)),
-    "train.loss": Course(np.arange(30.0), np.exp(-np.arange(30.0))),
+    "cosine.mean": StepCurve(np.arange(5.0), np.linspace(0, 0.5, 5)),
+    "train.loss": StepCurve(np.arange(30.0), np.exp(-np.arange(30.0))),
 }
 
 
@@ -25,15 +25,15 @@ def find_chart(name: str) -> Chart:
 
 
 @cache
-def every_subject(*, hostile: bool = False) -> tuple[Subject, ...]:
+def every_subject(*, hostile: bool = False) -> tuple[ChartItem, ...]:
     """Members with pairs and values of a parameter, two runs, and two methods."""
-    members = compared_subjects(sample_comparison(members=3, hostile=hostile))
+    members = compared_items(sample_comparison(members=3, hostile=hostile))
     runs = [
-        Subject(HOSTILE[1] if hostile else "run", courses=COURSES),
-        Subject("b", courses=COURSES),
+        ChartItem(HOSTILE[1] if hostile else "run", step_curves=COURSES),
+        ChartItem("b", step_curves=COURSES),
     ]
-    methods = method_subjects(sample_training(hostile=hostile))
-    swept = [replace(subject, x=float(i)) for i, subject in enumerate(members)]
+    methods = method_items(sample_training(hostile=hostile))
+    swept = [replace(item, x=float(i)) for i, item in enumerate(members)]
     return (*swept, *runs, *methods)
 
 
@@ -41,9 +41,9 @@ def every_subject(*, hostile: bool = False) -> tuple[Subject, ...]:
 def specification(
     name: str, *, hostile: bool = False, choices: Choices = Choices()
 ) -> Specification:
-    """The chart of every subject that it can show."""
+    """The chart of every item that it can show."""
     spec = find_chart(name).specify(every_subject(hostile=hostile), choices)
     assert spec is not None, (
-        f"no subject has what the chart {name} shows: add it to tests/support/sample_values.py"
+        f"no item has what the chart {name} shows: add it to tests/support/sample_values.py"
     )
     return spec

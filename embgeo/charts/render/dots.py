@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.charts import theme
-from embgeo.charts.render.drawing import Medium, add_legend
+from embgeo.charts.render.drawing import OutputStyle, add_legend
 from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
 from embgeo.charts.render.view import (
     MOST_RATIO,
@@ -46,11 +46,11 @@ BAR = 0.4
 
 
 def draw_maps(
-    figure: Figure, axes: Sequence[Axes], spec: Specification, medium: Medium
+    figure: Figure, axes: Sequence[Axes], spec: Specification, output: OutputStyle
 ) -> tuple[str, ...]:
     """One map per panel with equal scales on both axes; notes say how many tokens lie outside."""
     if spec.shading == "share":
-        return draw_hexagon_maps(figure, axes, spec, medium)
+        return draw_hexagon_maps(figure, axes, spec, output)
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
     colors, explain = choose_colors(clouds, spec)
     columns = grid_width(axes[0])
@@ -75,9 +75,9 @@ def draw_maps(
             notes.append(f"{name}: shades are densities, {count} would hide one another")
         else:
             draw_dots(ax, cloud.xy, color, side)
-        draw_ring(ax, view, cloud.ring, medium.write_name, inside=True)
+        draw_ring(ax, view, cloud.ring, output.write_name, inside=True)
         inside = [view.holds(np.array([[point.x, point.y]]))[0] for point in cloud.named]
-        draw_names(ax, view, [*compress(cloud.named, inside)], medium.write_name)
+        draw_names(ax, view, [*compress(cloud.named, inside)], output.write_name)
         for point in compress(cloud.named, np.logical_not(inside)):
             notes.append(f"{name}: {visible(point.name)} lies outside the picture and is not named")
         outside = int((~view.holds(cloud.xy)).sum())

@@ -1,4 +1,4 @@
-"""A specification as a matplotlib figure; its medium is what reports and papers differ in."""
+"""A specification as a matplotlib figure; the output style is what reports and papers differ in."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FigureLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Medium:
+class OutputStyle:
     """The differences between the outputs that matplotlib draws."""
 
     #: From a specification to the layout, without room for a legend.
@@ -46,7 +46,7 @@ class Medium:
     #: From a value to its label on a logarithmic axis.
     write_power: Callable[[float], str]
     #: Fills the panels of maps with tokens, explains their colors, and returns notes.
-    draw_maps: Callable[[Figure, Sequence[Axes], Specification, Medium], tuple[str, ...]]
+    draw_maps: Callable[[Figure, Sequence[Axes], Specification, OutputStyle], tuple[str, ...]]
     #: Draws tokens behind lines; None if the output holds no pictures.
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
 
@@ -62,34 +62,34 @@ def default_settings(changes: Any) -> Iterator[None]:
         yield
 
 
-def draw(spec: Specification, medium: Medium) -> tuple[Figure, tuple[str, ...]]:
-    """The figure, and notes on what it does not show; call it within the medium's settings."""
+def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, ...]]:
+    """The figure, and notes on what it does not show; call it within the output's settings."""
     from matplotlib.figure import Figure
 
-    layout = medium.arrange(spec)
+    layout = output.arrange(spec)
     figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
     down = -(-len(spec.panels) // layout.across)
     axes = [figure.add_subplot(down, layout.across, i + 1) for i in range(len(spec.panels))]
     handles: dict[str, Any] = {}
     for ax, panel in zip(axes, spec.panels, strict=True):
-        draw_panel(ax, panel, medium, handles)
+        draw_panel(ax, panel, output, handles)
     maps = [i for i, panel in enumerate(spec.panels) if panel.is_map]
     if maps:
         if handles:  # inside the panel with lines: the meaning of map colors is above all panels
             ax = next(ax for ax, panel in zip(axes, spec.panels, strict=True) if panel.lines)
             ax.legend(list(handles.values()), list(handles), loc="best")
         of_maps = replace(spec, panels=tuple(spec.panels[i] for i in maps))
-        return figure, medium.draw_maps(figure, [axes[i] for i in maps], of_maps, medium)
+        return figure, output.draw_maps(figure, [axes[i] for i in maps], of_maps, output)
     guides = (line for panel in spec.panels for line in panel.lines if is_guide(line))
     if len(handles) > 1 or any(line.part for line in guides):
         add_legend(figure, list(handles.values()), list(handles))
     return figure, ()
 
 
-def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) -> None:
+def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, Any]) -> None:
     """Everything in one pair of axes; `handles` gets an entry for each new name of a legend."""
-    if panel.cloud is not None and panel.lines and medium.draw_cloud is not None:
-        medium.draw_cloud(ax, panel.cloud.xy)
+    if panel.cloud is not None and panel.lines and output.draw_cloud is not None:
+        output.draw_cloud(ax, panel.cloud.xy)
     filled = len([line for line in panel.lines if not is_guide(line)]) <= FILLED
     alone = sum(getattr(line, "form", "") != "hollow" for line in panel.lines) == 1
     for line in panel.lines:
@@ -99,18 +99,18 @@ def draw_panel(ax: Axes, panel: Panel, medium: Medium, handles: dict[str, Any]) 
             if isinstance(line, HistogramSteps)
             else draw_line(ax, line, dash)
         )
-        name = medium.write_name(line.member) if line.member else medium.write_label(line.part)
+        name = output.write_name(line.member) if line.member else output.write_label(line.part)
         if name and handle is not None:
             handles.setdefault(name, handle)
     if panel.lines and all(is_marks(line) for line in panel.lines):
         ax.margins(0.12)
     for guide in panel.guides:
         draw_guide(ax, guide, named=not panel.title)
-    set_axis(ax.xaxis, panel.x, [line_x(line) for line in panel.lines], medium)
-    set_axis(ax.yaxis, panel.y, [line_y(line) for line in panel.lines], medium)
+    set_axis(ax.xaxis, panel.x, [line_x(line) for line in panel.lines], output)
+    set_axis(ax.yaxis, panel.y, [line_y(line) for line in panel.lines], output)
     if panel.lines and not any(np.any(line_y(line)) for line in panel.lines):
         ax.set_ylim(0.0, 1.0)  # a count that stays 0 is never below it
-    title = medium.write_name(panel.member) or medium.write_label(panel.title)
+    title = output.write_name(panel.member) or output.write_label(panel.title)
     bends = [guide.label for guide in panel.guides if guide.label and guide.axis == "x"]
     if title:
         ax.set_title(" · ".join([title, *bends]))
@@ -193,12 +193,12 @@ def draw_guide(ax: Axes, guide: Guide, named: bool) -> None:
         )
 
 
-def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], medium: Medium) -> None:
+def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: OutputStyle) -> None:
     """Scale, limits, ticks and label of one axis."""
     from matplotlib.ticker import FuncFormatter
 
     if planned.log:
-        set_log_ticks(axis, np.concatenate(values), medium.write_power)
+        set_log_ticks(axis, np.concatenate(values), output.write_power)
     elif planned.whole:
         axis.set_major_formatter(FuncFormatter(lambda value, _position: shorten(value)))
         axis.get_major_locator().set_params(nbins=5)
@@ -206,7 +206,7 @@ def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], medium: Med
         getattr(axis.axes, f"set_{axis.axis_name}lim")(planned.low, planned.high)
     if planned.ticks:
         axis.set_ticks(planned.ticks)
-    axis.set_label_text(medium.write_label(planned.label))
+    axis.set_label_text(output.write_label(planned.label))
 
 
 def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:

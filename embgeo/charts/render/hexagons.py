@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts import theme
-from embgeo.charts.render.drawing import Medium, add_legend
+from embgeo.charts.render.drawing import OutputStyle, add_legend
 from embgeo.charts.render.view import View, common_views, draw_names, draw_ring, fit_view
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
@@ -53,7 +53,7 @@ def count_hexagons(xy: FloatArray, width: float) -> Hexagons:
 
 
 def draw_maps(
-    figure: Figure, axes: Sequence[Axes], spec: Specification, medium: Medium
+    figure: Figure, axes: Sequence[Axes], spec: Specification, output: OutputStyle
 ) -> tuple[str, ...]:
     """One map per panel; hexagons are colored by the number of tokens or the share of rare ones."""
     from matplotlib.patches import Patch
@@ -75,8 +75,8 @@ def draw_maps(
     for ax, cloud, view, cell, level in zip(axes, clouds, views, cells, levels, strict=True):
         view.frame(ax)
         draw_hexagons(ax, cell, level, colors)
-        draw_ring(ax, view, cloud.ring, medium.write_name)
-        draw_names(ax, view, cloud.named, medium.write_name)
+        draw_ring(ax, view, cloud.ring, output.write_name)
+        draw_names(ax, view, cloud.named, output.write_name)
     # One row of color patches above all maps.
     patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
     add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)

@@ -20,7 +20,7 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
-from embgeo.charts.render.drawing import FigureLayout, Medium, default_settings, draw
+from embgeo.charts.render.drawing import FigureLayout, OutputStyle, default_settings, draw
 from embgeo.charts.specification import Specification
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
@@ -161,9 +161,9 @@ def write_power(value: float) -> str:
     return f"${power}$" if mantissa == "1" else rf"${mantissa}\cdot {power}$"
 
 
-def medium(width: float, write_name: Callable[[str], str]) -> Medium:
-    """The medium of figures of this width in inches."""
-    return Medium(
+def output(width: float, write_name: Callable[[str], str]) -> OutputStyle:
+    """The output of figures of this width in inches."""
+    return OutputStyle(
         lambda spec: arrange(spec, width),
         write_name,
         lambda label: MATH.get(label) or write_name(label),
@@ -225,7 +225,7 @@ def render_paper(
         If LaTeX cannot set the text of a PGF file.
     """
     with settings(preamble):
-        figure, notes = draw(spec, medium(width, write_name))
+        figure, notes = draw(spec, output(width, write_name))
         files = save(figure, spec.name, form, creator)
         across, down = (float(size) for size in figure.get_size_inches())
     return RenderedFigure(files, across, down, notes)

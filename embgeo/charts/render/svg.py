@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from embgeo.charts import theme
-from embgeo.charts.render.drawing import FigureLayout, Medium, default_settings, draw
+from embgeo.charts.render.drawing import FigureLayout, OutputStyle, default_settings, draw
 from embgeo.charts.render.hexagons import draw_maps
 from embgeo.charts.specification import Specification
 from embgeo.core.visible import drawable, visible_text
@@ -109,7 +109,7 @@ def write_power(value: float) -> str:
     return power if mantissa == "1" else f"{mantissa}·{power}"
 
 
-MEDIUM = Medium(arrange, drawable, write_label, write_power, draw_maps)
+MEDIUM = OutputStyle(arrange, drawable, write_label, write_power, draw_maps)
 
 
 def render_svg(spec: Specification) -> str:

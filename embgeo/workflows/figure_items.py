@@ -1,4 +1,4 @@
-"""The subjects of figures, from analyses, comparisons, studies and logs of runs."""
+"""The items of figures, from analyses, comparisons, studies and logs of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from embgeo.charts.subject import Subject, compared_subjects, log_courses, method_subjects
+from embgeo.charts.items import ChartItem, compared_items, log_curves, method_items
 from embgeo.comparison.comparison import Comparison, distinguish_names, load_comparison
 from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.core.arguments import refuse_if, refuse_type
@@ -23,13 +23,13 @@ NUMBER = r"[=_:-]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 Result = Analysis | Comparison | Path | str
 
 
-def load_subjects(
+def load_items(
     results: Iterable[Result] | Result,
     labels: Sequence[str] = (),
     xs: Sequence[float] = (),
     parameter: str = "",
-) -> list[Subject]:
-    """One subject for each analysis or run, in the order of the results.
+) -> list[ChartItem]:
+    """One item for each analysis or run, in the order of the results.
 
     A comparison gives its members, and the run if it is a track; a study gives its methods. A path
     names a folder, or the JSON file in it. Without `xs`, the values of
@@ -42,36 +42,36 @@ def load_subjects(
     for result in results:
         if not isinstance(result, Analysis | Comparison | Path | str):
             raise refuse_type(result, "results", "analyses, comparisons, or folders of them")
-    pairs = [pair for result in results for pair in list_subjects(result)]
-    subjects = [subject for subject, _ in pairs]
+    pairs = [pair for result in results for pair in list_items(result)]
+    items = [item for item, _ in pairs]
     paths = [path for _, path in pairs]
     if xs:
-        check_number(xs, subjects, "x")
-        subjects = [replace(s, x=x) for s, x in zip(subjects, xs, strict=True)]
+        check_number(xs, items, "x")
+        items = [replace(s, x=x) for s, x in zip(items, xs, strict=True)]
     elif parameter:
         values = [parse_parameter(str(path), parameter) for path in paths]
         unknown = all(value is None for value in values)
         cause, way_out = f"no path names a value of {parameter}", argument("x", "0,0.5,1")
         refuse_if(unknown, argument("parameter"), cause, f"give the values with {way_out}")
-        subjects = [replace(s, x=x) for s, x in zip(subjects, values, strict=True)]
+        items = [replace(s, x=x) for s, x in zip(items, values, strict=True)]
     if labels:
-        check_number(labels, subjects, "label")
-    names = labels or distinguish_names([s.label for s in subjects], paths)
-    return [replace(s, label=name) for s, name in zip(subjects, names, strict=True)]
+        check_number(labels, items, "label")
+    names = labels or distinguish_names([s.label for s in items], paths)
+    return [replace(s, label=name) for s, name in zip(items, names, strict=True)]
 
 
-def check_number(values: Sequence[object], subjects: Sequence[Subject], name: str) -> None:
-    """Refuse more or fewer values than there are subjects."""
-    labels = ", ".join(subject.label for subject in subjects)
-    cause = f"{len(values)} for {len(subjects)} analyses ({labels})"
-    refuse_if(len(values) != len(subjects), argument(name), cause, "give one for each")
+def check_number(values: Sequence[object], items: Sequence[ChartItem], name: str) -> None:
+    """Refuse more or fewer values than there are items."""
+    labels = ", ".join(item.label for item in items)
+    cause = f"{len(values)} for {len(items)} analyses ({labels})"
+    refuse_if(len(values) != len(items), argument(name), cause, "give one for each")
 
 
-def list_subjects(result: Result) -> list[tuple[Subject, Path]]:
-    """The subjects of a result, each with a path that names it."""
+def list_items(result: Result) -> list[tuple[ChartItem, Path]]:
+    """The items of a result, each with a path that names it."""
     if isinstance(result, Analysis):
         file = Path(str(result.provenance.get("file") or "matrix"))
-        return [(Subject(file.stem, result), file)]
+        return [(ChartItem(file.stem, result), file)]
     if isinstance(result, Comparison):
         return list_members(result, Path("comparison"))
     path = Path(result)
@@ -83,32 +83,32 @@ def list_subjects(result: Result) -> list[tuple[Subject, Path]]:
     if COMPARISON_NAME in held:
         return list_members(load_comparison(home), home)
     analysis = load_analysis(home) if JSON_NAME in held else None
-    courses = log_courses(read_log(home / LOG_NAME)) if LOG_NAME in held else {}
-    if analysis is None and not courses:
+    step_curves = log_curves(read_log(home / LOG_NAME)) if LOG_NAME in held else {}
+    if analysis is None and not step_curves:
         raise UnreadableFile(
             "no saved analysis, comparison or log of a run" if path.exists() else "no such folder",
             where=path,
             way_out="make an analysis with: embgeo analyze CHECKPOINT",
         )
-    return [(Subject(folder_name(home), analysis, courses), home)]
+    return [(ChartItem(folder_name(home), analysis, step_curves), home)]
 
 
-def list_methods(home: Path) -> list[tuple[Subject, Path]]:
+def list_methods(home: Path) -> list[tuple[ChartItem, Path]]:
     """Each method of a study: its curves, and its analysis for the first seed that all have."""
     training = load_study(home)
     places = [home / training.choose_shown_run(method.name).folder for method in training.methods]
     return [
-        (replace(subject, analysis=load_analysis(place)), place)
-        for subject, place in zip(method_subjects(training), places, strict=True)
+        (replace(item, analysis=load_analysis(place)), place)
+        for item, place in zip(method_items(training), places, strict=True)
     ]
 
 
-def list_members(comparison: Comparison, home: Path) -> list[tuple[Subject, Path]]:
+def list_members(comparison: Comparison, home: Path) -> list[tuple[ChartItem, Path]]:
     """The compared analyses and, of a track, the run."""
-    subjects = compared_subjects(comparison)
-    members = zip(subjects, comparison.members, strict=False)
+    items = compared_items(comparison)
+    members = zip(items, comparison.members, strict=False)
     found = [(replace(s, label=m.name, x=m.step, place=None), Path(m.given)) for s, m in members]
-    runs = [replace(s, label=folder_name(home)) for s in subjects[len(comparison.members) :]]
+    runs = [replace(s, label=folder_name(home)) for s in items[len(comparison.members) :]]
     return [*found, *((run, home) for run in runs)]
 
 

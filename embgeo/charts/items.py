@@ -1,4 +1,4 @@
-"""Subjects of charts: a saved analysis, a member of a comparison, a run or a method."""
+"""Items of charts: a saved analysis, a member of a comparison, a run or a method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embgeo.training.study.record import Role, Run, Study, StudyMethod
 
 
 class Unrelated(StrEnum):
-    """Why a subject has nothing to do with a chart; reported only if the chart was requested."""
+    """Why an item has nothing to do with a chart; reported only if the chart was requested."""
 
     NO_ANALYSIS = "it is not an analysis"
     NO_LOG = "it is neither a run with a metrics.jsonl nor a track"
@@ -28,7 +28,7 @@ class Unrelated(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class StepCurve:
     """A number over the steps of training."""
 
     #: Shape (m,), rising steps.
@@ -36,7 +36,7 @@ class Course:
     values: FloatArray
     #: Hostile text; empty for the name.
     title: str = ""
-    #: Name of the quantity; empty for the name of the course.
+    #: Name of the quantity; empty for the name of the curve.
     quantity: str = ""
     #: The range over seeds.
     low: FloatArray | None = None
@@ -50,14 +50,14 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ChartItem:
     """One line, panel or point of a chart."""
 
     #: Name in a legend; hostile text.
     label: str
     analysis: Analysis | None = None
     #: Numbers over training.
-    courses: Mapping[str, Course] = field(default_factory=dict)
+    step_curves: Mapping[str, StepCurve] = field(default_factory=dict)
     #: Value of the swept parameter.
     x: float | None = None
     #: The pair of the baseline and this member.
@@ -74,11 +74,11 @@ class Subject:
     place: int | None = None
 
 
-def compared_subjects(comparison: Comparison) -> list[Subject]:
+def compared_items(comparison: Comparison) -> list[ChartItem]:
     """Every member with its pair; a track is also one run."""
     track = comparison.track
     found = [
-        Subject(
+        ChartItem(
             name_of(member, track is not None),
             member.analysis,
             pair=comparison.pair(0, place) if place else None,
@@ -88,17 +88,17 @@ def compared_subjects(comparison: Comparison) -> list[Subject]:
         for place, member in enumerate(comparison.members)
     ]
     if track is not None:
-        found.append(Subject("", courses=track_courses(comparison)))
+        found.append(ChartItem("", step_curves=track_curves(comparison)))
     return found
 
 
-def track_courses(comparison: Comparison) -> dict[str, Course]:
+def track_curves(comparison: Comparison) -> dict[str, StepCurve]:
     """The curves of a track; the names of those of two matrices end in the other member."""
     track = comparison.track
     assert track is not None
     steps = np.array(track.steps)
     distinct = np.isin(np.arange(len(steps)), track.distinct)
-    courses = {}
+    step_curves = {}
     for curve in track.curves:
         values = np.array([np.nan if v is None else v for v in curve.values])
         known = np.isfinite(values) & distinct
@@ -107,7 +107,7 @@ def track_courses(comparison: Comparison) -> dict[str, Course]:
         again = np.isfinite(values) & ~distinct
         name, title = curve.quantity.name, curve.quantity.title
         errors = np.array([0.0 if e is None else 2.0 * e for e in curve.standard_errors])
-        courses[f"{name}.{curve.against}" if curve.against else name] = Course(
+        step_curves[f"{name}.{curve.against}" if curve.against else name] = StepCurve(
             steps[known],
             values[known],
             f"{title}, to the {curve.against}" if curve.against else title,
@@ -116,14 +116,14 @@ def track_courses(comparison: Comparison) -> dict[str, Course]:
             bend=None if curve.change_point is None else curve.change_point.step,
             duplicates=(steps[again], values[again]) if again.any() else None,
         )
-    return courses
+    return step_curves
 
 
-def method_subjects(training: Study) -> list[Subject]:
+def method_items(training: Study) -> list[ChartItem]:
     return [
-        Subject(
+        ChartItem(
             method.name,
-            courses=method_courses(training.runs_of(method.name)),
+            step_curves=method_curves(training.runs_of(method.name)),
             runs=training.runs_of(method.name),
             reference=method.reference or "",
             role=choose_role(training, method),
@@ -139,9 +139,9 @@ def choose_role(training: Study, method: StudyMethod) -> Role:
     return method.role if method.reference else next(own, method.role)
 
 
-def method_courses(runs: Sequence[Run]) -> dict[str, Course]:
+def method_curves(runs: Sequence[Run]) -> dict[str, StepCurve]:
     """Each curve over seeds: mean and range at the steps that all runs have."""
-    courses = {}
+    step_curves = {}
     for name in dict.fromkeys(name for run in runs for name in run.curves):
         curves = [run.curves[name] for run in runs if name in run.curves]
         steps = sorted(set(curves[0].steps).intersection(*(curve.steps for curve in curves)))
@@ -151,17 +151,17 @@ def method_courses(runs: Sequence[Run]) -> dict[str, Course]:
             [[dict(zip(c.steps, c.values, strict=True))[step] for step in steps] for c in curves]
         )
         several = len(runs) > 1
-        courses[name] = Course(
+        step_curves[name] = StepCurve(
             np.array(steps, dtype=np.float64),
             table.mean(axis=0),
             low=table.min(axis=0) if several else None,
             high=table.max(axis=0) if several else None,
         )
-    return courses
+    return step_curves
 
 
-def log_courses(log: Log) -> dict[str, Course]:
+def log_curves(log: Log) -> dict[str, StepCurve]:
     return {
-        name: Course(steps, values, log.titles.get(name, ""))
+        name: StepCurve(steps, values, log.titles.get(name, ""))
         for name, (steps, values) in log.curves.items()
     }
