@@ -25,8 +25,8 @@ if __name__ == "__main__":
 
 from benchmarks.harness.steps import Steps, compare_speed, require
 from benchmarks.harness.zipf import zipf_corpus
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import from_tables
 
 PEER = "plain torch"
@@ -115,7 +115,7 @@ def turn(x: Tensor, turns: Tensor) -> Tensor:
     return torch.cat((turned.real, turned.imag), dim=-1)
 
 
-def make_loop(size: Size, device: str) -> Loop:
+def make_loop(size: Size, device: str) -> Trainer:
     """Our loop, without weight decay."""
     model = {"d": size.d, "layers": size.layers, "heads": size.heads, "kv_heads": size.kv_heads}
     training = {"batch": size.batch, "bptt": size.bptt, "windows": "random", "clip": CLIP}
@@ -125,7 +125,7 @@ def make_loop(size: Size, device: str) -> Loop:
         "training": {**training, "device": device, "epochs": 1_000_000},
     }
     corpus = zipf_corpus(size.n, size.batch * (size.bptt * 8 + 1))
-    return Loop(from_tables(tables), corpus, torch.device(device), World())
+    return Trainer(from_tables(tables), corpus, torch.device(device), ProcessGroup())
 
 
 def copy(peer: Peer, ours: Any) -> None:

@@ -28,8 +28,8 @@ import numpy as np
 from benchmarks.harness.steps import Steps, compare_speed, require
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data.labeled_corpus import LabeledCorpus, LabeledDocuments
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import from_tables
 
 PEER = "plain torch"
@@ -84,7 +84,7 @@ class Peer(nn.Module):
         return torch.stack([seen[t] for t in sorted(seen)], dim=1)
 
 
-def make_loop(size: Size, device: str, dropout: float = DROPOUT) -> Loop:
+def make_loop(size: Size, device: str, dropout: float = DROPOUT) -> Trainer:
     """Our loop."""
     generator = np.random.default_rng(0)
     lengths = generator.integers(size.length // 2, size.length + 1, 8 * size.batch)
@@ -99,7 +99,7 @@ def make_loop(size: Size, device: str, dropout: float = DROPOUT) -> Loop:
         "optimizer": {"kind": "adam", "lr": RATE, "weight_decay": 0.0},
         "training": {"batch": size.batch, "clip": 0.0, "device": device, "epochs": 1_000_000},
     }
-    return Loop(from_tables(tables), corpus, torch.device(device), World())
+    return Trainer(from_tables(tables), corpus, torch.device(device), ProcessGroup())
 
 
 def copy(peer: Peer, ours: Any) -> None:

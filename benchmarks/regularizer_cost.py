@@ -41,8 +41,8 @@ if __name__ == "__main__":
 
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World, numerics
+from embgeo.training.loop.distributed import ProcessGroup, numerics
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import from_tables
 
@@ -83,7 +83,7 @@ def corpus_of(size: Size) -> Corpus:
     return zipf_corpus(size.n, size.batch * (size.bptt * 4 + 1))
 
 
-def make_loop(name: str, size: Size, device: str, precision: str) -> Loop:
+def make_loop(name: str, size: Size, device: str, precision: str) -> Trainer:
     """The training of one method, before its first step."""
     config = from_tables(
         {
@@ -99,7 +99,7 @@ def make_loop(name: str, size: Size, device: str, precision: str) -> Loop:
             },
         }
     )
-    return Loop(config, corpus_of(size), torch.device(device), World())
+    return Trainer(config, corpus_of(size), torch.device(device), ProcessGroup())
 
 
 def baseline(name: str) -> str:
@@ -107,7 +107,7 @@ def baseline(name: str) -> str:
     return "untied" if METHODS[name].reference == "untied" else "mle"
 
 
-def check(loops: dict[str, Loop], size: Size) -> None:
+def check(loops: dict[str, Trainer], size: Size) -> None:
     """Stop unless each method starts where its baseline does, with the penalty it is to have.
 
     RE and REAL start as the tied model.
@@ -126,7 +126,7 @@ def check(loops: dict[str, Loop], size: Size) -> None:
 
 
 @torch.no_grad()
-def cross_entropy(loop: Loop, size: Size) -> Tensor:
+def cross_entropy(loop: Trainer, size: Size) -> Tensor:
     """Of a few tokens, without dropout."""
     ids = torch.arange(21, device=loop.device).unsqueeze(1) % size.n
     with loop.evaluated() as model:
@@ -139,7 +139,7 @@ def require(name: str, what: str, found: Tensor, expected: Tensor) -> None:
         raise SystemExit(f"{name}: its {what} is {float(found)}, it should be {float(expected)}")
 
 
-def seconds(loop: Loop) -> float:
+def seconds(loop: Trainer) -> float:
     if loop.device.type == "cpu":
         start = time.process_time()
         loop.step()
@@ -151,7 +151,7 @@ def seconds(loop: Loop) -> float:
     return time.perf_counter() - start
 
 
-def time_loops(loops: dict[str, Loop], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
+def time_loops(loops: dict[str, Trainer], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
     """Seconds of each step by method; the first rounds are not kept."""
     found: dict[str, list[float]] = {name: [] for name in loops}
     names = list(loops)

@@ -28,8 +28,8 @@ import numpy as np
 from benchmarks.harness.steps import Steps, compare_speed, require
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data.documents import DocumentCorpus, TokenStream
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import from_tables
 
 PEER = "plain torch"
@@ -70,7 +70,7 @@ class Peer(nn.Module):
         return -(near + NEGATIVES * far)
 
 
-def make_loop(size: Size, device: str) -> Loop:
+def make_loop(size: Size, device: str) -> Trainer:
     """Our loop."""
     drawn = zipf_corpus(size.n, size.tokens)
     rows = drawn.train.astype(np.int32)
@@ -82,7 +82,7 @@ def make_loop(size: Size, device: str) -> Loop:
         "optimizer": {"kind": "sgd", "lr": size.rate, "schedule": "constant"},
         "training": {"batch": size.batch, "clip": 0.0, "device": device, "epochs": 1_000_000},
     }
-    return Loop(from_tables(tables), corpus, torch.device(device), World())
+    return Trainer(from_tables(tables), corpus, torch.device(device), ProcessGroup())
 
 
 def copy(peer: Peer, ours: Any) -> None:

@@ -32,8 +32,8 @@ if __name__ == "__main__":
 from benchmarks.harness.steps import Steps, compare_speed, require
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import StudySettings, from_tables
 
 CLIP = 0.25
@@ -157,9 +157,9 @@ def config_of(
 
 def make_loop(
     size: Size, device: str, contender: str, dropout: float | None = None, **more: Any
-) -> Loop:
+) -> Trainer:
     config = config_of(size, device, contender, dropout, **more)
-    return Loop(config, corpus_of(size), torch.device(device), World())
+    return Trainer(config, corpus_of(size), torch.device(device), ProcessGroup())
 
 
 def text_of(size: Size, device: str) -> Tensor:
@@ -182,7 +182,7 @@ def check(size: Size, device: str) -> None:
     compare_steps(ours, theirs, pairs)
 
 
-def compare_steps(ours: Loop, theirs: Example, pairs: list[tuple[Tensor, Tensor]]) -> None:
+def compare_steps(ours: Trainer, theirs: Example, pairs: list[tuple[Tensor, Tensor]]) -> None:
     """Stop unless both have the same losses and weights, the peer's and ours, in two steps."""
     with torch.no_grad():
         for their, our in pairs:

@@ -29,12 +29,12 @@ if __name__ == "__main__":
 
 from benchmarks.harness.steps import Steps, compare_speed, require
 from embgeo.training.data import Vocabulary
-from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
 from embgeo.training.data.sequences import join_sequences
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World
+from embgeo.training.data.tokenizer import END_ROW
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks.encoder_decoder import Attention, EncoderDecoder, encode_places
 
@@ -144,11 +144,11 @@ def make_corpus(size: Size, batches: int = 8) -> ParallelCorpus:
 
 def make_batches(size: Size, corpus: ParallelCorpus, device: str) -> PairBatches:
     return PairBatches(
-        corpus.train, batch=size.tokens, seed=0, world=World(), device=torch.device(device)
+        corpus.train, batch=size.tokens, seed=0, group=ProcessGroup(), device=torch.device(device)
     )
 
 
-def make_loop(size: Size, corpus: ParallelCorpus, device: str, dropout: float) -> Loop:
+def make_loop(size: Size, corpus: ParallelCorpus, device: str, dropout: float) -> Trainer:
     model = {"name": "encoder-decoder", "d": size.d, "layers": size.layers, "heads": size.heads}
     model |= {"feedforward": size.feedforward, "dropout": dropout, "norm": "before"}
     tables = {
@@ -157,7 +157,7 @@ def make_loop(size: Size, corpus: ParallelCorpus, device: str, dropout: float) -
         "optimizer": {"kind": "adam", "lr": RATE},
         "training": {"batch": size.tokens, "epochs": 1_000_000, "device": device},
     }
-    return Loop(from_tables(tables), corpus, torch.device(device), World())
+    return Trainer(from_tables(tables), corpus, torch.device(device), ProcessGroup())
 
 
 def copy_weights(ours: EncoderDecoder, theirs: Peer) -> None:

@@ -25,8 +25,8 @@ if __name__ == "__main__":
 
 from benchmarks.harness.steps import Steps, compare_speed, require
 from benchmarks.harness.zipf import zipf_corpus
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import from_tables
 
 PEER = "plain torch"
@@ -151,7 +151,7 @@ class Plain:
         return loss.detach()
 
 
-def make_loop(size: Size, device: str, dropout: float) -> Loop:
+def make_loop(size: Size, device: str, dropout: float) -> Trainer:
     """Our loop."""
     model = {"d": size.d, "layers": size.layers, "heads": size.heads, "feedforward": size.inner}
     tables: dict[str, Any] = {
@@ -166,7 +166,7 @@ def make_loop(size: Size, device: str, dropout: float) -> Loop:
         },
     }
     corpus = zipf_corpus(size.n, size.batch * (size.bptt * 8 + 1))
-    return Loop(from_tables(tables), corpus, torch.device(device), World())
+    return Trainer(from_tables(tables), corpus, torch.device(device), ProcessGroup())
 
 
 def check(size: Size, device: str) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from embgeo.training.loop.process import numerics
+from embgeo.training.loop.distributed import numerics
 
 S = TypeVar("S")
 Steps = dict[str, Callable[[], object]]

@@ -144,7 +144,7 @@ def prepare_sweep(
     require_torch()
     from embgeo.training.data import columns, load_corpus
     from embgeo.training.inan_subspace import NAME, InanSubspace
-    from embgeo.training.loop.process import find_device
+    from embgeo.training.loop.distributed import find_device
 
     if data is None:
         way_out = f"give a file or a folder with {argument('data')}"
@@ -190,7 +190,7 @@ def parse_numbers(value: Any, key: str) -> list[float]:
 def begin(sweep: SettingSweep, resume: bool) -> ExperimentRecord:
     """The record before the first point."""
     from embgeo.training import inan_subspace
-    from embgeo.training.loop.run import describe_dataset, list_versions
+    from embgeo.training.loop.checkpoint import describe_dataset, list_versions
 
     record = ExperimentRecord(
         inan_subspace.NAME,

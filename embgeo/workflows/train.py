@@ -24,7 +24,7 @@ from embgeo.workflows.train_task import (
 )
 
 if TYPE_CHECKING:
-    from embgeo.training.loop.session import Measure
+    from embgeo.training.loop.loop import Measure
     from embgeo.training.study.record import Study
     from embgeo.training.study.run_result import RunResult
 
@@ -52,14 +52,14 @@ class TrainedStudy:
 
     def error(self) -> EmbgeoError | None:
         """The error if runs diverged, else None."""
-        from embgeo.training.loop.session import CALMER
+        from embgeo.training.loop.loop import DIVERGED_WAY_OUT
 
         if not self.diverged:
             return None
         names = ", ".join(f"{method} with seed {seed}" for method, seed in self.diverged)
         lost = f"{len(self.diverged)} of {len(self.diverged) + len(self.study.runs)} runs"
         cause = f"{lost} diverged ({names}); the report is about the others"
-        return EmbgeoError(cause, where=self.folder, way_out=CALMER)
+        return EmbgeoError(cause, where=self.folder, way_out=DIVERGED_WAY_OUT)
 
 
 def train(
@@ -187,7 +187,7 @@ def plan_training(
 
 def plan_task(task: StudyTask) -> dict[str, Any]:
     from embgeo.training.loop.check import plan_runs
-    from embgeo.training.loop.run import describe_dataset
+    from embgeo.training.loop.checkpoint import describe_dataset
 
     settings = task.settings
     return {
@@ -211,8 +211,8 @@ def require_torch() -> None:
 
 def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> TrainedStudy | None:
     """Train all runs of a task, then write the study with its report."""
-    from embgeo.training.loop.process import join_processes
-    from embgeo.training.loop.run import write_study_settings
+    from embgeo.training.loop.checkpoint import write_study_settings
+    from embgeo.training.loop.distributed import join_processes
     from embgeo.workflows.train_study import geometry_measure, write_study
     from embgeo.workflows.train_tuning import read_tuned, tune_rates
 
@@ -243,7 +243,7 @@ def train_runs(
     task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads: bool
 ) -> dict[tuple[str, int], Diverged]:
     """Train and analyze every run, and return the diverged ones; Diverged if all did."""
-    from embgeo.training.loop.run import train_run
+    from embgeo.training.loop.loop import train_run
     from embgeo.workflows.train_study import analyze_embedding
 
     diverged: dict[tuple[str, int], Diverged] = {}

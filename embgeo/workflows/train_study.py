@@ -53,7 +53,7 @@ def geometry_measure(
 ) -> Callable[[Array, Array | None], dict[str, float]]:
     """A function that measures an embedding and, of an untied model, the output matrix.
 
-    :func:`embgeo.training.loop.run.train_run` calls it; `counts` are token counts of the training
+    :func:`embgeo.training.loop.loop.train_run` calls it; `counts` are token counts of the training
     split.
     """
     from embgeo.core.options import Options
@@ -122,7 +122,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
 
 def choose_pass_device(device: str) -> str:
     """The device of analyses: the CUDA device that trained, else the CPU."""
-    from embgeo.training.loop.process import find_device
+    from embgeo.training.loop.distributed import find_device
 
     found = find_device(device)
     has_array_api = find_spec("array_api_compat") is not None

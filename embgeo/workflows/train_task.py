@@ -276,8 +276,7 @@ def begin_experiment(
 
 def check_runs(task: StudyTask) -> None:
     """Refuse settings that differ from existing runs, before anything is written."""
-    from embgeo.training.loop.checkpoint import identity, require_same
-    from embgeo.training.loop.run import RUN_NAME, read_identity
+    from embgeo.training.loop.checkpoint import RUN_NAME, identity, read_identity, require_same
     from embgeo.training.settings import read_settings
 
     for method, seed in task.runs:

@@ -17,7 +17,7 @@ from embgeo.workflows.train_monitor import RunMonitor
 from embgeo.workflows.train_task import StudyTask
 
 if TYPE_CHECKING:
-    from embgeo.training.loop.session import Measure
+    from embgeo.training.loop.loop import Measure
 
 TUNING_NAME = "tuning.json"
 
@@ -107,7 +107,7 @@ def try_rates(
     task: StudyTask, method: str, measure: Measure, monitor: RunMonitor, place: int
 ) -> Tuning:
     """Train a method with each rate, and choose the best."""
-    from embgeo.training.loop.run import train_run
+    from embgeo.training.loop.loop import train_run
 
     rates, seed = task.settings.tune.lr, task.settings.seeds[0]
     perplexities: list[float | None] = []

@@ -13,9 +13,9 @@ import torch
 from embgeo.core.progress import Progress
 from embgeo.training.complete import complete_settings
 from embgeo.training.data import Corpus, Vocabulary
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World, join_processes
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.distributed import ProcessGroup, join_processes
+from embgeo.training.loop.loop import train_run
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 from embgeo.workflows.train import train_runs
@@ -106,9 +106,9 @@ def run(config: StudySettings, folder: Path, **more: Any) -> RunResult:
     return train_run(config, corpus(), folder, **{**given, **more})
 
 
-def loop_of(config: StudySettings, name: str | None = None) -> Loop:
+def trainer_of(config: StudySettings, name: str | None = None) -> Trainer:
     """The loop of the first method, or of that one."""
-    return Loop(config.one(name or config.compare[0], 0), corpus(), CPU, World())
+    return Trainer(config.one(name or config.compare[0], 0), corpus(), CPU, ProcessGroup())
 
 
 def run_all(config: StudySettings, folder: Path, measure: Any = None) -> None:

@@ -18,12 +18,13 @@ from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Corpus  # noqa: E402
 from embgeo.training.data.batches import RandomWindows  # noqa: E402
-from embgeo.training.data.byte_level import SEPARATOR, load_byte_level  # noqa: E402
-from embgeo.training.loop.process import World  # noqa: E402
-from embgeo.training.loop.run import train_run  # noqa: E402
+from embgeo.training.data.corpus import load_byte_level  # noqa: E402
+from embgeo.training.data.tokenizer import SEPARATOR  # noqa: E402
+from embgeo.training.loop.distributed import ProcessGroup  # noqa: E402
+from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
-from tests.support.training_runs import loop_of, numbers, settings, silent  # noqa: E402
+from tests.support.training_runs import numbers, settings, silent, trainer_of  # noqa: E402
 
 LINES = [f"The {n}th café of <|endoftext|> has {n * n} tables.\n" for n in range(200)]
 CPU = torch.device("cpu")
@@ -110,9 +111,9 @@ def test_what_cannot_be_learned(folder: Path, tmp_path: Path) -> None:
 # --- Windows ------------------------------------------------------------------------------------
 
 
-def feed(tokens: int = 103, *, world: World | None = None, seed: int = 0) -> RandomWindows:
+def feed(tokens: int = 103, *, group: ProcessGroup | None = None, seed: int = 0) -> RandomWindows:
     rows = torch.arange(tokens)
-    return RandomWindows(rows, 4, 10, world=world or World(), seed=seed)
+    return RandomWindows(rows, 4, 10, group=group or ProcessGroup(), seed=seed)
 
 
 def test_windows_of_an_epoch_are_disjoint_and_drawn() -> None:
@@ -142,7 +143,7 @@ def test_windows_go_on_where_they_were() -> None:
 
 def test_processes_share_the_windows_of_a_step() -> None:
     whole = feed().take().inputs
-    parts = [feed(world=World(rank, 2)).take().inputs for rank in range(2)]
+    parts = [feed(group=ProcessGroup(rank, 2)).take().inputs for rank in range(2)]
     assert sorted(whole.T.tolist()) == sorted(torch.cat(parts, dim=1).T.tolist())
 
 
@@ -173,7 +174,7 @@ def test_settings_that_exclude_each_other(tables: dict[str, Any], says: str) -> 
 
 
 def test_z_loss_is_the_mean_of_the_squares_of_ln_z() -> None:
-    plain, added = loop_of(settings()), loop_of(settings(task={"name": "lm", "z_loss": 0.5}))
+    plain, added = trainer_of(settings()), trainer_of(settings(task={"name": "lm", "z_loss": 0.5}))
     batch = plain.batches.take()
     found = []
     for loop in (plain, added):
@@ -189,7 +190,7 @@ def test_z_loss_is_the_mean_of_the_squares_of_ln_z() -> None:
 @pytest.mark.parametrize("method", ["mle", "untied", "factored"])
 def test_sizes_of_steps(method: str) -> None:
     chosen = {"log_updates": True, "log_every": 2, "clip": 1e-3}
-    loop = loop_of(settings(method, training=chosen))
+    loop = trainer_of(settings(method, training=chosen))
     loop.step()
     assert loop.step_sizes == {}
     before, output = loop.matrices()

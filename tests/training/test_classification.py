@@ -25,8 +25,8 @@ from embgeo.training.data.documents import list_texts
 from embgeo.training.data.labeled_corpus import LabeledDocuments, cut_fold, split_tokens
 from embgeo.training.data.labeled_texts import find_splits, read_labeled
 from embgeo.training.loop.check import check_study
-from embgeo.training.loop.process import World
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.loop import train_run
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
@@ -99,7 +99,7 @@ def test_the_network_is_that_of_its_equations() -> None:
     model = Rcnn(9, 3, d=4, context=3, hidden=5, dropout=0.0).double()
     torch.nn.init.normal_(model.start)
     found = documents([3, 1, 5])
-    feed = DocumentBatches(found, batch=3, seed=0, world=World(), device=CPU)
+    feed = DocumentBatches(found, batch=3, seed=0, group=ProcessGroup(), device=CPU)
     batch = feed.take()
     texts = [row[:n] for row, n in zip(batch.rows, batch.lengths, strict=True)]
     expected = torch.stack([slow_logits(model, text) for text in texts])
@@ -114,8 +114,8 @@ def test_the_network_is_that_of_its_equations() -> None:
 def test_every_document_is_seen_once_and_processes_share_every_batch() -> None:
     given = documents(list(np.random.default_rng(1).integers(1, 7, 26)))
     usual: dict[str, Any] = {"batch": 4, "seed": 1, "device": CPU}
-    whole = DocumentBatches(given, world=World(), **usual)
-    parts = [DocumentBatches(given, world=World(rank, 2), **usual) for rank in range(2)]
+    whole = DocumentBatches(given, group=ProcessGroup(), **usual)
+    parts = [DocumentBatches(given, group=ProcessGroup(rank, 2), **usual) for rank in range(2)]
     assert len(set(whole.order.tolist())) == 26
     for _ in range(2 * whole.steps_per_epoch):
         at = whole.offset * 4
@@ -127,7 +127,7 @@ def test_every_document_is_seen_once_and_processes_share_every_batch() -> None:
             text = given.rows[given.ends[number] : given.ends[number + 1]]
             assert row[: int(n)].tolist() == text.tolist()
     assert whole.epoch == 2
-    again = DocumentBatches(given, world=World(), **usual)
+    again = DocumentBatches(given, group=ProcessGroup(), **usual)
     again.load_state_dict(whole.state_dict())
     assert torch.equal(again.take().rows, whole.take().rows)
 
@@ -270,7 +270,7 @@ def test_a_classifier_of_ones_own_is_checked(place: Path, monkeypatch: pytest.Mo
 TWO = """
 import json, sys
 from pathlib import Path
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.loop import train_run
 from embgeo.training.complete import complete_settings
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks import make_task

@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import load_file  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.loop.process import World, join_processes  # noqa: E402
-from embgeo.training.loop.session import Session  # noqa: E402
+from embgeo.training.loop.distributed import ProcessGroup, join_processes  # noqa: E402
+from embgeo.training.loop.loop import Run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support import sampling  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
@@ -65,7 +65,7 @@ def config(methods: list[str]) -> StudySettings:
 TRAIN = """
 import sys
 from pathlib import Path
-from embgeo.training.loop.process import join_processes
+from embgeo.training.loop.distributed import join_processes
 from tests.training.test_distributed import compare, interrupt
 
 folder, methods = Path(sys.argv[1]), sys.argv[2:]
@@ -85,13 +85,13 @@ import weakref
 
 from torch import distributed
 
-from embgeo.training.loop.process import join_processes
+from embgeo.training.loop.distributed import join_processes
 
-with join_processes("cpu") as world:
+with join_processes("cpu") as group:
     group = weakref.ref(distributed.group.WORLD)
     import torch.distributed.nn
 
-    assert world.broadcast(world.rank) == 0
+    assert group.broadcast(group.rank) == 0
 assert group() is None
 """
 
@@ -102,7 +102,7 @@ def compare(folder: Path, methods: list[str]) -> None:
 
 def interrupt(folder: Path, methods: list[str]) -> None:
     from embgeo.training.loop.checkpoint import run_folder
-    from embgeo.training.loop.run import train_run
+    from embgeo.training.loop.loop import train_run
     from tests.support.training_runs import Stopped
 
     with join_processes("cpu"), pytest.raises(Stopped):
@@ -156,26 +156,26 @@ def test_two_processes_equal_one(folders: tuple[Path, Path], method: str) -> Non
 
 def test_penalties_are_means_over_the_processes() -> None:
     """Each process sees penalties of its own positions only."""
-    session = object.__new__(Session)
+    session = object.__new__(Run)
     terms = {"al": torch.tensor(1.0), "cosreg": torch.tensor(0.5)}
     others = [{"al": 3.0, "cosreg": 0.5}]
-    world: Any = SimpleNamespace(gather=lambda own: [own, *others])
+    group: Any = SimpleNamespace(gather=lambda own: [own, *others])
     loop: Any = SimpleNamespace(regularizer=SimpleNamespace(terms=terms))
-    session.world, session.loop = world, loop
+    session.group, session.trainer = group, loop
     assert session.penalties() == {"penalty.al": 2.0, "penalty.cosreg": 0.5}
 
 
 def test_streams_are_split_in_order() -> None:
     columns = torch.arange(12).view(2, 6)
-    parts = [World(rank, 3).part(columns) for rank in range(3)]
+    parts = [ProcessGroup(rank, 3).part(columns) for rank in range(3)]
     assert torch.equal(torch.cat(parts, dim=1), columns)
     with pytest.raises(BadOption, match="6 streams cannot be split over 4 processes"):
-        World(0, 4).part(columns)
+        ProcessGroup(0, 4).part(columns)
 
 
 def test_a_process_alone_joins_nothing() -> None:
-    with join_processes("cpu") as world:
-        assert (world.rank, world.size, world.leads) == (0, 1, True)
-        assert world.gather("x") == ["x"]
-        assert world.broadcast("x") == "x"
+    with join_processes("cpu") as group:
+        assert (group.rank, group.size, group.leads) == (0, 1, True)
+        assert group.gather("x") == ["x"]
+        assert group.broadcast("x") == "x"
         assert not torch.distributed.is_initialized()

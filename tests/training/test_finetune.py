@@ -13,7 +13,7 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
-from tests.support.training_runs import Stopped, loop_of, numbers, run, settings, stopping  # noqa: E402
+from tests.support.training_runs import Stopped, numbers, run, settings, stopping, trainer_of  # noqa: E402
 
 #: Two epochs of nine steps, and three of finetuning.
 SGD: dict[str, Any] = {"kind": "sgd", "lr": 0.5, "asgd": True, "window": 1, "finetune": 3}
@@ -25,7 +25,7 @@ def config(method: str = "mle", **tables: Any) -> Any:
 
 
 def test_it_begins_from_the_mean_with_a_mean_of_its_own() -> None:
-    loop = loop_of(config())
+    loop = trainer_of(config())
     assert loop.all_steps == 18 + 27
     for _ in range(6):
         loop.step()
@@ -48,7 +48,7 @@ def test_it_takes_its_epochs(tmp_path: Path) -> None:
 
 
 def test_it_ends_with_a_validation_loss_above_the_best_before() -> None:
-    loop = loop_of(config())
+    loop = trainer_of(config())
     loop.begin_finetuning()
     assert loop.asgd is not None
     assert not any(loop.asgd.checked(loss) for loss in (2.0, 1.0, 1.5))

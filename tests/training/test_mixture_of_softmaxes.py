@@ -11,17 +11,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.evaluation.cross_entropy import cross_entropy, cross_entropy_in_parts  # noqa: E402
+from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
-from embgeo.training.loop.cross_entropy import cross_entropy, cross_entropy_in_parts  # noqa: E402
-from embgeo.training.loop.run import list_deviations  # noqa: E402
-from embgeo.training.loop.scores import Scores  # noqa: E402
+from embgeo.training.loop.loop import list_deviations  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.models.mixture_of_softmaxes import (  # noqa: E402
     MixedLogSoftmax,
     MixtureOfSoftmaxes,
 )
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
-from tests.support.training_runs import LSTM, corpus, loop_of, settings  # noqa: E402
+from tests.support.training_runs import LSTM, corpus, settings, trainer_of  # noqa: E402
 
 N, D, K, LAST = 13, 4, 3, 6
 
@@ -133,8 +133,8 @@ def test_a_mixture_is_evaluated_dynamically() -> None:
 
 
 def test_a_run_says_how_its_mixture_deviates() -> None:
-    mixed = loop_of(settings("frage", model={**LSTM, "experts": 2}))
-    plain = loop_of(settings("frage", model=LSTM))
+    mixed = trainer_of(settings("frage", model={**LSTM, "experts": 2}))
+    plain = trainer_of(settings("frage", model=LSTM))
     assert set(list_deviations(mixed)) - set(list_deviations(plain)) == set(
         MixtureOfSoftmaxes.DEVIATIONS
     )

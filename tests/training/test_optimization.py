@@ -24,7 +24,7 @@ from embgeo.training.optimization import (  # noqa: E402
     parameter_groups,
 )
 from tests.support.language_model import batches, make_model  # noqa: E402
-from tests.support.training_runs import loop_of, settings  # noqa: E402
+from tests.support.training_runs import settings, trainer_of  # noqa: E402
 
 each_kind = pytest.mark.parametrize("kind", OPTIMIZERS)
 
@@ -122,7 +122,7 @@ def test_groups_hold_every_parameter_once() -> None:
 def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
     """The weights of the LSTM, and with "all" the rest as well."""
     config = settings(optimizer={"weight_decay": 0.3, "decay": decay})
-    loop = loop_of(config, name)
+    loop = trainer_of(config, name)
     names = {id(p): key for key, p in loop.model.named_parameters()}
     decayed = {
         names[id(p)]
@@ -137,7 +137,7 @@ def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
 @pytest.mark.parametrize("decay", ["matrices", "weights", "all"])
 @pytest.mark.parametrize("name", ["mle", "factored"])
 def test_embeddings_may_have_a_rate_of_their_own(name: str, decay: str) -> None:
-    loop = loop_of(settings(name, optimizer={"embedding_lr": 3.0, "decay": decay}))
+    loop = trainer_of(settings(name, optimizer={"embedding_lr": 3.0, "decay": decay}))
     rows = {id(p) for p in loop.model.embedding_parameters()}
     rates = {
         id(p): group["initial_lr"] for group in loop.optimizer.param_groups for p in group["params"]
@@ -149,14 +149,14 @@ def test_embeddings_may_have_a_rate_of_their_own(name: str, decay: str) -> None:
 
 
 def test_methods_step_at_the_rate_of_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, rates = loop_of(settings(optimizer={"embedding_lr": 3.0})), []
+    loop, rates = trainer_of(settings(optimizer={"embedding_lr": 3.0})), []
     monkeypatch.setattr(loop.regularizer, "after_step", rates.append)
     loop.step()
     assert rates == [pytest.approx(0.01 * 3.0)]
 
 
 def test_weights_of_embeddings_may_decay_without_their_biases() -> None:
-    loop = loop_of(settings(optimizer={"weight_decay": 0.3, "decay": "weights"}))
+    loop = trainer_of(settings(optimizer={"weight_decay": 0.3, "decay": "weights"}))
     decayed, spared = loop.optimizer.param_groups
     assert any(p is loop.model.embedding.weight for p in decayed["params"])
     assert spared["weight_decay"] == 0.0

@@ -24,7 +24,7 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 from embgeo.training import plugins
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.loop import train_run
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import model_class
 from embgeo.training.settings import read_settings
@@ -283,7 +283,7 @@ RAISED = {
     "penalty without graph": ("gru", PENALTY, "return 0.5", "penalty of moment-match is float"),
     "loss": ("bigrams", LOSSES, "return mean", "loss of the task bigrams is not two numbers"),
     "batches": ("bigrams", FED, "return None", "in what uses this plug-in"),
-    "saved state": ("bigrams", FED, ODD_STATE, "state.loop.batches.draws is a Generator"),
+    "saved state": ("bigrams", FED, ODD_STATE, "state.trainer.batches.draws is a Generator"),
     "scores": ("bigrams", '"accuracy": float(right)', "", "gives no accuracy"),
 }
 

@@ -20,8 +20,8 @@ import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
-from embgeo.training.loop.checkpoint import run_folder  # noqa: E402
-from embgeo.training.loop.run import train_run, write_study_settings  # noqa: E402
+from embgeo.training.loop.checkpoint import run_folder, write_study_settings  # noqa: E402
+from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.methods.definitions import add_controls, choose_reference  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402

@@ -11,16 +11,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 
-from embgeo.training.loop.process import numerics  # noqa: E402
-from embgeo.training.loop.run import BIAS_DEVIATION, list_deviations  # noqa: E402
+from embgeo.training.loop.distributed import numerics  # noqa: E402
+from embgeo.training.loop.loop import BIAS_DEVIATION, list_deviations  # noqa: E402
 from embgeo.training.methods.catalog import METHODS, list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
-from tests.support.training_runs import CPU, PLAIN, corpus, loop_of, numbers, run, settings  # noqa: E402
+from tests.support.training_runs import CPU, PLAIN, corpus, numbers, run, settings, trainer_of  # noqa: E402
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_starts_from_the_same_weights_and_reads_the_same_windows(name: str) -> None:
-    baseline, loop = loop_of(settings(), "mle"), loop_of(settings(), name)
+    baseline, loop = trainer_of(settings(), "mle"), trainer_of(settings(), name)
     assert loop.initial_sha256 == baseline.initial_sha256
     W, other = loop.matrices()
     torch.testing.assert_close(W, baseline.matrices()[0])
@@ -33,7 +33,7 @@ def test_every_method_starts_from_the_same_weights_and_reads_the_same_windows(na
 @pytest.mark.parametrize("name", ["mle", "untied", "sc-exp"])
 def test_the_output_bias_starts_at_the_unigram_distribution(name: str) -> None:
     config = settings(model={"bias_init": "log-counts"})
-    loop, plain = loop_of(config, name), loop_of(settings(), name)
+    loop, plain = trainer_of(config, name), trainer_of(settings(), name)
     counts = np.maximum(corpus().vocabulary.counts.astype(np.float64), 1.0)
     expected = counts / counts.sum()
     found = loop.model.get_output_embeddings().bias
@@ -46,7 +46,7 @@ def test_the_output_bias_starts_at_the_unigram_distribution(name: str) -> None:
 
 
 def test_a_method_without_an_output_bias_starts_as_before() -> None:
-    loop = loop_of(settings(model={"bias_init": "log-counts"}), "re")
+    loop = trainer_of(settings(model={"bias_init": "log-counts"}), "re")
     assert loop.model.get_output_embeddings().bias is None
     assert BIAS_DEVIATION not in list_deviations(loop)
 
@@ -55,7 +55,7 @@ def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
     """The first loss depends on weights, windows and masks alone."""
     losses = {}
     for name in ("mle", "cosreg", "frage", "re", "sc-exp", "coupled-adam"):
-        losses[name] = float(loop_of(settings(), name).step().loss)
+        losses[name] = float(trainer_of(settings(), name).step().loss)
     assert len({round(loss, 5) for loss in losses.values()}) == 1
 
 
@@ -63,7 +63,7 @@ def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
 @pytest.mark.slow
 def test_every_method_learns(name: str) -> None:
     config = settings(training={"epochs": 12}, model=PLAIN)
-    loop = loop_of(config, name)
+    loop = trainer_of(config, name)
     losses = [float(loop.step().loss) for _ in range(60)]
     assert np.mean(losses[-9:]) < np.mean(losses[:9]) - 0.05
 
@@ -72,7 +72,7 @@ def test_every_method_learns(name: str) -> None:
 
 
 def gradients(config: StudySettings, name: str = "mle") -> dict[str, Any]:
-    loop = loop_of(config, name)
+    loop = trainer_of(config, name)
     loop.step()
     return {key: p.grad for key, p in loop.model.named_parameters()}
 
@@ -82,7 +82,7 @@ def test_accumulated_windows_are_one_batch(name: str) -> None:
     """Two windows after another, of 2 streams, are one of 4, if nothing is carried over."""
     transformer = {"name": "transformer", "d": 8, "layers": 1, "heads": 2, "dropout": 0.0}
     usual = settings(name, model=transformer)
-    one, two = loop_of(usual), loop_of(usual.updated({"training": {"accumulate": 2}}))
+    one, two = trainer_of(usual), trainer_of(usual.updated({"training": {"accumulate": 2}}))
     window = one.batches.take()
     halves = [
         window._replace(inputs=window.inputs[:, part], targets=window.targets[:, part])
@@ -114,7 +114,7 @@ def test_a_summed_loss_at_a_tenth_of_the_rate_is_the_same_training() -> None:
             optimizer={"kind": "sgd", "lr": lr, "weight_decay": 0.0},
             training={"sum_over_steps": summed},
         )
-        loop = loop_of(config)
+        loop = trainer_of(config)
         for _ in range(3):
             loop.step()
         found.append(loop.matrices()[0])
@@ -134,8 +134,8 @@ def test_the_rate_follows_the_schedule_and_the_length_of_windows() -> None:
         optimizer={"kind": "sgd", "lr": 2.0, "schedule": "epoch-decay", "after": 1, "rate": 0.5},
         training={"random_lengths": True, "epochs": 3},
     )
-    loop = loop_of(config)
-    twin = loop_of(config)
+    loop = trainer_of(config)
+    twin = trainer_of(config)
     while not loop.finished:
         epoch = loop.batches.epoch
         loop.step()
@@ -145,7 +145,7 @@ def test_the_rate_follows_the_schedule_and_the_length_of_windows() -> None:
 
 def test_one_cycle_ends_with_the_run() -> None:
     config = settings(optimizer={"schedule": "one-cycle", "warm_up": 0.5, "end": 0.001})
-    loop = loop_of(config)
+    loop = trainer_of(config)
     rates = []
     while not loop.finished:
         loop.step()
@@ -156,7 +156,7 @@ def test_one_cycle_ends_with_the_run() -> None:
 
 
 def test_what_is_evaluated_is_the_mean_of_the_last_weights() -> None:
-    loop = loop_of(settings(optimizer={"average": 0.25}))
+    loop = trainer_of(settings(optimizer={"average": 0.25}))
     kept = []
     while not loop.finished:
         loop.step()
@@ -197,7 +197,7 @@ def test_the_last_weights_may_be_the_best(tmp_path: Path) -> None:
 
 def test_bf16_trains_too() -> None:
     exact, short = (
-        loop_of(settings(model=PLAIN, training={"precision": precision}))
+        trainer_of(settings(model=PLAIN, training={"precision": precision}))
         for precision in ("float32", "bf16")
     )
     for _ in range(4):

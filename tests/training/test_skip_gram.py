@@ -28,9 +28,9 @@ from embgeo.training.data.neighbor_batches import (
     expect_pairs,
     keep_chances,
 )
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.loop import train_run
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task
@@ -156,7 +156,7 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
     """Three steps: autograd on whole matrices, FRAGE on the rows that it drew, plain SGD."""
     config = complete_settings(settings(place, compare=["frage"]))
     dataset = make_task(config).load(config)
-    loop, twin = (Loop(config, dataset, CPU, World()) for _ in range(2))
+    loop, twin = (Trainer(config, dataset, CPU, ProcessGroup()) for _ in range(2))
     W, V = (p.detach().clone().requires_grad_() for p in twin.parameters)
     twin.regularizer._source = (W,)
     for number in range(3):
@@ -175,7 +175,7 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
 
 def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
     config = complete_settings(settings(place, compare=["cosreg"]))
-    loop = Loop(config, make_task(config).load(config), CPU, World())
+    loop = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
     before = [p.detach().clone() for p in loop.parameters]
     loop.step()
     moved = [(p != old).any(dim=1).all() for p, old in zip(loop.parameters, before, strict=True)]
@@ -185,7 +185,7 @@ def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
 
 def test_words_that_are_not_seen_do_not_move(place: Path) -> None:
     config = complete_settings(settings(place))
-    loop = Loop(config, make_task(config).load(config), CPU, World())
+    loop = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
     before = loop.matrices()[0]
     batch = loop.batches.take()
     batch = batch._replace(
@@ -204,7 +204,7 @@ def test_processes_share_every_batch() -> None:
     counts = np.bincount(given.rows, minlength=9)
     usual = {"window": 2, "subsample": 0.0, "shared": 4, "power": 0.75, "batch": 64, "seed": 1}
     whole, *parts = (
-        NeighborBatches(given, counts, **usual, world=World(*part), device=CPU)
+        NeighborBatches(given, counts, **usual, group=ProcessGroup(*part), device=CPU)
         for part in ((0, 1), (0, 2), (1, 2))
     )
     for _ in range(2 * whole.steps_per_epoch):
@@ -270,7 +270,7 @@ def test_a_study_decides_the_claims_of_table_1(
 TWO = """
 import json, sys
 from pathlib import Path
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.loop import train_run
 from embgeo.training.complete import complete_settings
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks import make_task

@@ -18,12 +18,12 @@ from tests.support.training_runs import (  # noqa: E402
     LSTM,
     Stopped,
     corpus,
-    loop_of,
     numbers,
     run,
     run_all,
     settings,
     stopping,
+    trainer_of,
 )
 
 
@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def started(start: Path, method: str = "mle", **tables: Any) -> Any:
-    return loop_of(settings(method, training={"start": str(start)}, **tables))
+    return trainer_of(settings(method, training={"start": str(start)}, **tables))
 
 
 def saved(folder: Path) -> Any:

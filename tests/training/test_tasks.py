@@ -9,15 +9,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.training.data import Batches, columns  # noqa: E402
-from embgeo.training.loop.cross_entropy import cross_entropy  # noqa: E402
-from embgeo.training.loop.loop import _DROPOUT  # noqa: E402
-from embgeo.training.loop.process import numerics  # noqa: E402
+from embgeo.training.evaluation.cross_entropy import cross_entropy  # noqa: E402
+from embgeo.training.loop.distributed import numerics  # noqa: E402
+from embgeo.training.loop.trainer import _DROPOUT  # noqa: E402
 from embgeo.training.methods import Setup, Step  # noqa: E402
 from embgeo.training.methods.catalog import METHODS, list_embeddings  # noqa: E402
 from embgeo.training.models import build, detach  # noqa: E402
 from embgeo.training.optimization import build_optimizer, parameter_groups  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
-from tests.support.training_runs import CPU, LSTM, corpus, loop_of, settings  # noqa: E402
+from tests.support.training_runs import CPU, LSTM, corpus, settings, trainer_of  # noqa: E402
 
 STEPS = 11
 
@@ -63,7 +63,7 @@ def test_a_language_model_is_trained_to_the_bytes_of_a_loop_written_out(name: st
     config = settings(name)
     with numerics("float32", CPU, 1):
         expected = train_plainly(config, name)
-        loop = loop_of(config, name)
+        loop = trainer_of(config, name)
         for _ in range(STEPS):
             loop.step()
     found = loop.model.state_dict()

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.loop.scores import Scores  # noqa: E402
+from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.models import Transformer, TransformerXL, detach  # noqa: E402
 from embgeo.training.optimization import parameter_groups  # noqa: E402
 from embgeo.training.sections import EvaluationSettings  # noqa: E402

@@ -25,14 +25,14 @@ import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.report.text.study import table
 from embgeo.training.complete import complete_settings
-from embgeo.training.data.byte_pairs import END_ROW, BytePairs
 from embgeo.training.data.pair_batches import PairBatch, PairBatches
 from embgeo.training.data.parallel_corpus import ParallelSplit
 from embgeo.training.data.parallel_texts import cut_pairs, find_parallel, read_columns
 from embgeo.training.data.sequences import join_sequences
+from embgeo.training.data.tokenizer import END_ROW, BytePairs
 from embgeo.training.evaluation.beam_search import BeamSettings, search_beams, take_best
-from embgeo.training.loop.process import World
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import Regularizer
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
@@ -177,7 +177,7 @@ def test_the_network_is_that_of_its_equations(norm: str, tied: str) -> None:
         model = make_model(norm=norm, tied=tied, layers=1, n_source=14)
         rows = np.where(pairs.source.rows == END_ROW, END_ROW, pairs.source.rows + 5)
         pairs = replace(pairs, source=replace(pairs.source, rows=rows))
-    batch = PairBatches(pairs, batch=99, seed=0, world=World(), device=CPU).take()
+    batch = PairBatches(pairs, batch=99, seed=0, group=ProcessGroup(), device=CPU).take()
     hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
     targets = [[*row[1:].tolist(), 0] for row in batch.inputs]
     lengths = (batch.places // batch.inputs.shape[1]).bincount().tolist()
@@ -204,16 +204,16 @@ def test_the_loss_is_that_of_torch_over_all_targets_of_all_processes(smoothing: 
     task = TranslationTask(smoothing=smoothing)
     given: dict[str, Any] = {"batch": 20, "seed": 0, "device": CPU}
 
-    def losses(world: World) -> list[tuple[float, float]]:
-        feed = PairBatches(pairs, world=world, **given)
+    def losses(group: ProcessGroup) -> list[tuple[float, float]]:
+        feed = PairBatches(pairs, group=group, **given)
         batches = [feed.take() for _ in range(feed.steps_per_epoch)]
         found = [task.loss(model, one, None, Regularizer(), in_loss=False) for one in batches]
         return [(one.mean.item(), one.objective.item()) for one in found]
 
-    alone = losses(World())
-    parts = [losses(World(rank, 3)) for rank in range(3)]
+    alone = losses(ProcessGroup())
+    parts = [losses(ProcessGroup(rank, 3)) for rank in range(3)]
     np.testing.assert_allclose(np.mean(parts, axis=0), alone)
-    feed = PairBatches(pairs, world=World(), **given)
+    feed = PairBatches(pairs, group=ProcessGroup(), **given)
     for plain, smoothed in alone:
         batch = feed.take()
         hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
@@ -309,8 +309,8 @@ def test_of_equal_translations_the_first_is_taken() -> None:
 def test_every_pair_is_seen_once_and_processes_share_every_batch() -> None:
     pairs = draw_pairs(41)
     usual: dict[str, Any] = {"batch": 24, "seed": 1, "device": CPU}
-    whole = PairBatches(pairs, world=World(), **usual)
-    parts = [PairBatches(pairs, world=World(rank, 2), **usual) for rank in range(2)]
+    whole = PairBatches(pairs, group=ProcessGroup(), **usual)
+    parts = [PairBatches(pairs, group=ProcessGroup(rank, 2), **usual) for rank in range(2)]
     orders = []
     for _ in range(2):
         seen: list[tuple[int, ...]] = []
@@ -331,7 +331,7 @@ def test_every_pair_is_seen_once_and_processes_share_every_batch() -> None:
         assert sorted(seen) == sorted(expected)
         orders.append(seen)
     assert orders[0] != orders[1]
-    again = PairBatches(pairs, world=World(), **usual)
+    again = PairBatches(pairs, group=ProcessGroup(), **usual)
     again.load_state_dict(whole.state_dict())
     assert torch.equal(again.take().source, whole.take().source)
 
@@ -619,7 +619,7 @@ def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) 
 TWO = """
 import json, sys
 from pathlib import Path
-from embgeo.training.loop.run import train_run
+from embgeo.training.loop.loop import train_run
 from embgeo.training.complete import complete_settings
 from embgeo.training.settings import from_tables
 from embgeo.training.tasks import make_task

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, Diverged
 from embgeo.training.complete import complete_settings
-from embgeo.training.loop import run as runs
+from embgeo.training.loop import loop as runs
 from embgeo.training.settings import parse_settings
 from embgeo.training.study.assemble import describe_tried
 from embgeo.training.study.record import StudyMethod, TriedRate

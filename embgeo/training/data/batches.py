@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -12,12 +12,62 @@ from torch import Tensor
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import whole
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
 
 #: Merity et al. (2018): window lengths are drawn around bptt, one in twenty around half of it.
 _HALVED = 0.05
 _DEVIATION = 5.0
 _SHORTEST = 5
+
+
+class Batch(Protocol):
+    """The batch of a step.
+
+    Attributes
+    ----------
+    units : float
+        Number of targets, pairs or documents, over which the loss is a mean. Every process has the
+        same number in a step, so that means average to means; otherwise it is the mean over the
+        processes, and `Task.loss` divides by it.
+    length_ratio : float
+        Factor of the learning rate of the step; usually 1.
+    first : bool
+        Whether to start from an initial state instead of the state after the batch before.
+    """
+
+    @property
+    def units(self) -> float: ...
+    @property
+    def length_ratio(self) -> float: ...
+    @property
+    def first(self) -> bool: ...
+
+
+class BatchIterator(Protocol):
+    """A deterministic walk over the batches of a process, which can be resumed anywhere.
+
+    Attributes
+    ----------
+    epoch : int
+        Finished epochs.
+    offset, steps_per_epoch : int
+        Where in the epoch the next batch begins, and where the epoch ends.
+    windows_per_epoch : int
+        Batches of an epoch.
+    """
+
+    epoch: int
+    offset: int
+
+    @property
+    def steps_per_epoch(self) -> int: ...
+    @property
+    def windows_per_epoch(self) -> int: ...
+    def take(self) -> Any:
+        """The next batch; after the last one of an epoch comes the first of the next."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 class Window(NamedTuple):
@@ -245,7 +295,9 @@ class RandomWindows(DrawnBatches):
     targets of a window.
     """
 
-    def __init__(self, rows: Tensor, batch: int, bptt: int, *, world: World, seed: int) -> None:
+    def __init__(
+        self, rows: Tensor, batch: int, bptt: int, *, group: ProcessGroup, seed: int
+    ) -> None:
         # One window fewer than fit, so that all of them can be shifted.
         self.windows = max(0, len(rows) // bptt - 1)
         if self.windows < batch:
@@ -255,7 +307,7 @@ class RandomWindows(DrawnBatches):
                 way_out="give a smaller batch or more text",
             )
         self.rows, self.batch, self.bptt = rows, batch, bptt
-        self.world, self.seed = world, seed
+        self.group, self.seed = group, seed
         super().__init__(self.windows // batch)
 
     def draw_order(self) -> None:
@@ -265,22 +317,10 @@ class RandomWindows(DrawnBatches):
 
     def take(self) -> Window:
         chosen = self.starts[self.offset * self.batch : (self.offset + 1) * self.batch]
-        places = self.world.part(chosen + torch.arange(self.bptt + 1).unsqueeze(1))
+        places = self.group.part(chosen + torch.arange(self.bptt + 1).unsqueeze(1))
         found = self.rows[places.to(self.rows.device)]
         self.advance()
         return Window(found[:-1], found[1:], 1.0, first=True)
-
-
-def split_batch(batch: int, unit: str, world: World) -> slice:
-    """The part of a batch for this process; all processes get equal parts."""
-    if batch % world.size:
-        raise BadOption(
-            f"a batch of {batch:,} {unit} cannot be split over {world.size} processes",
-            where="batch",
-            way_out=f"give a multiple of {world.size}",
-        )
-    own = batch // world.size
-    return slice(world.rank * own, (world.rank + 1) * own)
 
 
 #: Target of positions that pad the last stream.

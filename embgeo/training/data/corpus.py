@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,10 +12,10 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.encoding import Ids, Words, cut_text, encode_files
+from embgeo.training.data.encoding import SHARE, Ids, Words, cut_text, encode_files
 from embgeo.training.data.layouts import SPLITS, KnownCorpus, find_layout
-from embgeo.training.data.text import hash_files, sha256
-from embgeo.training.data.tokenizer import ENDS, Tokenizer
+from embgeo.training.data.text import hash_files, read_lines, sha256
+from embgeo.training.data.tokenizer import ENDS, TOKENIZER_NAME, ByteLevel, Tokenizer
 from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, place_words, ranked
 
 UNITS = ("sentences", "stream")
@@ -171,6 +173,71 @@ def load_corpus(
         tuple(notes),
         files,
     )
+
+
+def load_byte_level(path: Path, size: int, *, tokens: int | None = None) -> Corpus:
+    """Read a text or a folder as rows of a tokenizer that is learned from the training split.
+
+    The text is a stream, line ends included. `SEPARATOR` precedes each article of WikiText and
+    follows each file. The last tenth of a text without splits is validation and test.
+
+    `path`: see `embgeo.training.data.load_corpus`. `size`: rows at most. `tokens`: tokens of the
+    training split to use, from its start; the tokenizer is learned from all of it.
+    """
+    layout = find_layout(path)
+    splits, notes = layout.splits, list(layout.notes)
+    whole = "all" not in splits
+    lines = read_training_lines(splits["train" if whole else "all"], whole=whole)
+    reader = ByteLevel(lines, size, path, titles=bool(layout.published and layout.published.titles))
+    lengths = reader.count_bytes()
+    ids = {
+        split: encode_files(files, reader.encode, end=None, separator=0).ids
+        for split, files in splits.items()
+    }
+    notes.append(f"a byte-level tokenizer of {reader.size:,} rows, learned from the training split")
+    if not whole:
+        ids = cut_bytes(ids["all"], lengths)
+        notes.append("the last tenth of the text is validation and test")
+    if tokens is not None:
+        ids["train"] = ids["train"][:tokens]
+        notes.append(f"the first {len(ids['train']):,} tokens of the training text")
+    check_splits(ids, path)
+    rows = {split: found.astype(np.int64) for split, found in ids.items()}
+    digest = hashlib.sha256(reader.text.encode()).hexdigest()
+    counts = np.bincount(rows["train"], minlength=reader.size)
+    return Corpus(
+        layout.name,
+        reader.vocabulary(counts),
+        rows["train"],
+        rows["valid"],
+        rows.get("test"),
+        "stream",
+        tuple(notes),
+        hash_files(path, layout.files) | {TOKENIZER_NAME: digest},
+        reader.text,
+        lengths,
+    )
+
+
+def read_training_lines(files: Sequence[Path], *, whole: bool) -> Iterator[str]:
+    """Yield the lines of a training split, or of the first nine tenths of a text without splits."""
+    left = float("inf")
+    if not whole:
+        sizes = (len(line.encode()) for file in files for line in read_lines(file))
+        left = (1.0 - 2.0 * SHARE) * sum(sizes)
+    for file in files:
+        for line in read_lines(file):
+            left -= len(line.encode())
+            if left < 0:
+                return
+            yield line
+
+
+def cut_bytes(ids: Ids, lengths: IntArray) -> dict[str, Ids]:
+    """Cut off the last tenth of the bytes of a text for validation and test."""
+    ends = np.cumsum(lengths[ids])
+    places = np.searchsorted(ends, [(1.0 - k * SHARE) * ends[-1] for k in (2, 1)])
+    return dict(zip(SPLITS, np.split(ids, places), strict=True))
 
 
 def _find_end(reader: Words | Tokenizer) -> int:

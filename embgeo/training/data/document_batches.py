@@ -10,9 +10,9 @@ from torch import Tensor
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
-from embgeo.training.data.batches import DrawnBatches, split_batch
+from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.labeled_corpus import LabeledDocuments
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
 
 
 class DocumentBatch(NamedTuple):
@@ -52,7 +52,7 @@ class DocumentBatches(DrawnBatches):
         *,
         batch: int,
         seed: int,
-        world: World,
+        group: ProcessGroup,
         device: torch.device,
     ) -> None:
         if batch > len(documents):
@@ -62,7 +62,7 @@ class DocumentBatches(DrawnBatches):
                 way_out="make batch of [training] smaller",
             )
         self.documents, self.batch, self.seed = documents, batch, seed
-        self.own, self.device = split_batch(batch, "documents", world), device
+        self.own, self.device = group.share(batch, "documents"), device
         super().__init__(len(documents) // batch)
 
     def draw_order(self) -> None:

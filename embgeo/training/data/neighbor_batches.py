@@ -11,9 +11,9 @@ from torch import Tensor
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption
-from embgeo.training.data.batches import DrawnBatches, split_batch
+from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.documents import TokenStream
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
 
 #: Tokens whose pairs are drawn and shuffled together.
 BLOCK = 200_000
@@ -128,12 +128,12 @@ class NeighborBatches(DrawnBatches):
         power: float,
         batch: int,
         seed: int,
-        world: World,
+        group: ProcessGroup,
         device: torch.device,
     ) -> None:
         self.stream, self.window, self.shared = stream, window, shared
         self.batch, self.seed, self.device = batch, seed, device
-        self.own = split_batch(batch, "pairs", world)
+        self.own = group.share(batch, "pairs")
         self.kept = keep_chances(counts, subsample)
         self.sampler = NegativeSampler(counts, power)
         self.blocks = max(1, round(len(stream.rows) / BLOCK))

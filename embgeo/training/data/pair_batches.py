@@ -11,9 +11,9 @@ from torch import Tensor
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.training.data.batches import DrawnBatches
-from embgeo.training.data.byte_pairs import END_ROW
 from embgeo.training.data.parallel_corpus import ParallelSplit
-from embgeo.training.loop.process import World
+from embgeo.training.data.tokenizer import END_ROW
+from embgeo.training.loop.distributed import ProcessGroup
 
 
 class PairBatch(NamedTuple):
@@ -57,9 +57,15 @@ class PairBatches(DrawnBatches):
     """
 
     def __init__(
-        self, pairs: ParallelSplit, *, batch: int, seed: int, world: World, device: torch.device
+        self,
+        pairs: ParallelSplit,
+        *,
+        batch: int,
+        seed: int,
+        group: ProcessGroup,
+        device: torch.device,
     ) -> None:
-        self.pairs, self.seed, self.world, self.device = pairs, seed, world, device
+        self.pairs, self.seed, self.group, self.device = pairs, seed, group, device
         source, target = pairs.source.lengths, pairs.target.lengths
         longer = np.maximum(source, target)
         if longer.max() > batch:
@@ -82,11 +88,11 @@ class PairBatches(DrawnBatches):
     def take(self) -> PairBatch:
         number = self.batches[self.offset]
         chosen = self.order[self.cuts[number] : self.cuts[number + 1]]
-        own = chosen[self.world.rank :: self.world.size]
+        own = chosen[self.group.rank :: self.group.size]
         units = int(self.pairs.target.lengths[chosen].sum())
         found = gather_pairs(self.pairs, own if len(own) else chosen[:1], self.device)
         self.advance()
-        return found._replace(units=units / self.world.size, counts=len(own) > 0)
+        return found._replace(units=units / self.group.size, counts=len(own) > 0)
 
 
 def cut_batches(lengths: IntArray, batch: int) -> IntArray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
-from embgeo.training.data.byte_pairs import END_ROW, BytePairs
 from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.parallel_texts import (
     Pair,
@@ -22,6 +21,7 @@ from embgeo.training.data.parallel_texts import (
 )
 from embgeo.training.data.sequences import RowSequences, join_sequences
 from embgeo.training.data.text import hash_files, is_folder
+from embgeo.training.data.tokenizer import END_ROW, BytePairs
 from embgeo.training.data.vocabulary import Vocabulary
 
 

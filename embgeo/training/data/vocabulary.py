@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,38 @@ class Vocabulary:
     def map_rows(self) -> dict[str, int]:
         """The row of each token."""
         return {token: row for row, token in enumerate(self.tokens)}
+
+
+class Dataset(Protocol):
+    """The data of a task.
+
+    Attributes
+    ----------
+    name : str
+    unit : str
+        What `sizes` counts, such as "documents".
+    vocabulary : Vocabulary
+        The tokens of the rows of the matrices, with the counts of the training split.
+    sizes : dict of str to int
+        The size of each split.
+    notes : tuple of str
+        What was decided about the data.
+    files : dict of str to str
+        SHA-256 of each file that was read; a run can only be resumed with the same files.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def sizes(self) -> Mapping[str, int]: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    @property
+    def files(self) -> Mapping[str, str]: ...
 
 
 def ranked(

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from embgeo.training.data.byte_pairs import END_ROW
+from embgeo.training.data.tokenizer import END_ROW
 
 Places = tuple[Tensor, Tensor]
 

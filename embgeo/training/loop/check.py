@@ -9,11 +9,10 @@ import torch
 
 from embgeo.core.errors import BadOption
 from embgeo.training.data import read_vocabulary
-from embgeo.training.loop.checkpoint import VOCABULARY_NAME, count_parameters
+from embgeo.training.loop.checkpoint import VOCABULARY_NAME, count_parameters, find_start
+from embgeo.training.loop.distributed import ProcessGroup, find_device
 from embgeo.training.loop.log import import_tensorboard
-from embgeo.training.loop.loop import Loop
-from embgeo.training.loop.process import World, find_device
-from embgeo.training.loop.start import find_start
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods import Factorization, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
 from embgeo.training.methods.catalog import Method, refuse_sgd
@@ -37,7 +36,7 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
     if config.training.tensorboard:
         import_tensorboard()
     task = make_task(config)
-    task.feed(config, dataset, World(), torch.device("cpu"))
+    task.feed(config, dataset, ProcessGroup(), torch.device("cpu"))
     task.check_data(config, dataset)
     _, *more = task.size_model(dataset)
     for name in config.compare:
@@ -108,8 +107,8 @@ def plan_runs(config: StudySettings, dataset: Dataset) -> list[RunPlan]:
     found = []
     for name in config.compare:
         one = config.one(name, config.seeds[0])
-        loop = Loop(one, dataset, find_device(config.training.device), World())
-        steps = loop.all_steps
-        make_plain(loop.model)
-        found.append(RunPlan(name, count_parameters(loop.model), steps))
+        trainer = Trainer(one, dataset, find_device(config.training.device), ProcessGroup())
+        steps = trainer.all_steps
+        make_plain(trainer.model)
+        found.append(RunPlan(name, count_parameters(trainer.model), steps))
     return found

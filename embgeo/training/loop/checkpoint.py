@@ -1,47 +1,50 @@
-"""Files of a run: the state to resume from (``state.pt``), and the model."""
+"""Files of a run: the model, the state to resume from (``state.pt``), and weights to start from."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import NoneType
 from typing import Any, BinaryIO
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from embgeo.core.errors import BadOption, UnreadableFile, writing
+from embgeo.core.errors import BadOption, UnreadableFile, argument, writing
+from embgeo.training.data.tokenizer import TOKENIZER_NAME
+from embgeo.training.data.vocabulary import Dataset, Vocabulary, read_vocabulary, write_vocabulary
+from embgeo.training.models import LanguageModel
+from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
+from embgeo.training.study.run_result import is_finished, load_result
 
+RUN_NAME = "run.toml"
 MODEL_NAME = "model.safetensors"
 VOCABULARY_NAME = "vocabulary.tsv"
 #: The vocabulary of the source language of translations, if it has its own.
 SOURCE_NAME = "vocabulary.source.tsv"
+STATE_NAME = "state.pt"
+FORMAT = 1
+_PLAIN = (bool, int, float, str, bytes, NoneType)
+
+#: Settings that may change when a run is resumed: on the same device they change no number.
+FREE = {
+    "data": ("path",),
+    "task": ("wordsim",),
+    "training": ("device", "save_seconds", "save_steps", "tensorboard"),
+}
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:
     """Folder of a run of a comparison."""
     return folder / method / f"seed-{seed}"
-
-
-def model_bytes(model: nn.Module) -> bytes:
-    """Save all weights in float32, each once; the metadata names the aliases of tied ones.
-
-    Call :func:`make_plain` first.
-    """
-    first: dict[int, str] = {}
-    tensors: dict[str, Tensor] = {}
-    tied = []
-    for name, tensor in model.state_dict().items():
-        known = first.setdefault(tensor.data_ptr(), name) if tensor.numel() else name
-        if known == name:
-            tensors[name] = tensor.detach().to("cpu", torch.float32).contiguous()
-        else:
-            tied.append(f"{name}={known}")
-    # One entry only: the order of several is not the same from process to process.
-    return to_bytes(tensors, metadata={"tied": ",".join(sorted(tied))} if tied else None)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -67,21 +70,104 @@ def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
             raise
 
 
+def begin_folder(config: StudySettings, dataset: Dataset, folder: Path) -> None:
+    """Write the files that are known before the first step."""
+    with prepare_folder(folder):
+        if (folder / STATE_NAME).exists():
+            return
+        write(folder / RUN_NAME, config.text().encode())
+        write_vocabulary(dataset.vocabulary, folder / VOCABULARY_NAME)
+        if (source := getattr(dataset, "source_vocabulary", None)) is not None:
+            write_vocabulary(source, folder / SOURCE_NAME)
+        if (tokenizer := getattr(dataset, "tokenizer", None)) is not None:
+            write(folder / TOKENIZER_NAME, tokenizer.encode())
+
+
+def write_study_settings(config: StudySettings, folder: Path) -> None:
+    """Write the settings of a study into its folder."""
+    with prepare_folder(folder):
+        write(folder / STUDY_SETTINGS_NAME, config.text().encode())
+
+
+@contextmanager
+def prepare_folder(folder: Path) -> Iterator[None]:
+    """Make a folder; `BadOption` if that, or writing to it inside the block, fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise BadOption(
+            f"cannot be written: {error.strerror or error}",
+            where=folder,
+            way_out="choose another folder with -o",
+        ) from error
+
+
+def describe_dataset(dataset: Dataset) -> dict[str, Any]:
+    """Description of the data for a result."""
+    return {
+        "name": dataset.name,
+        "unit": dataset.unit,
+        "rows": len(dataset.vocabulary),
+        "tokens": dict(dataset.sizes),
+        "files": dict(dataset.files),
+        "notes": list(dataset.notes),
+    }
+
+
+def list_versions() -> dict[str, str]:
+    """Versions of the packages that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("embgeo", "torch", "numpy", "safetensors"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+# --- The model ----------------------------------------------------------------------------------
+
+
+def model_bytes(model: nn.Module) -> bytes:
+    """Save all weights in float32, each once; the metadata names the aliases of tied ones.
+
+    Call :func:`make_plain` first.
+    """
+    first: dict[int, str] = {}
+    tensors: dict[str, Tensor] = {}
+    tied = []
+    for name, tensor in model.state_dict().items():
+        known = first.setdefault(tensor.data_ptr(), name) if tensor.numel() else name
+        if known == name:
+            tensors[name] = tensor.detach().to("cpu", torch.float32).contiguous()
+        else:
+            tied.append(f"{name}={known}")
+    # One entry only: the order of several is not the same from process to process.
+    return to_bytes(tensors, metadata={"tied": ",".join(sorted(tied))} if tied else None)
+
+
 def count_parameters(model: nn.Module) -> int:
     """Number of trained parameters; tied ones count once."""
     return sum(p.numel() for p in model.parameters())
 
 
-STATE_NAME = "state.pt"
-FORMAT = 1
-_PLAIN = (bool, int, float, str, bytes, NoneType)
+def fingerprint(model: Any) -> str:
+    """SHA-256 of all weights except those of an untied output layer and its bias.
 
-#: Settings that may change when a run is resumed: on the same device they change no number.
-FREE = {
-    "data": ("path",),
-    "task": ("wordsim",),
-    "training": ("device", "save_seconds", "save_steps", "tensorboard"),
-}
+    So tied and untied models, with or without a bias, have the same fingerprint.
+    """
+    output = {id(p) for p in model.get_output_embeddings().parameters()}
+    output -= {id(p) for p in model.get_input_embeddings().parameters()}
+    digest = hashlib.sha256()
+    for name, p in sorted(model.named_parameters()):
+        if id(p) not in output:
+            digest.update(f"{name} {tuple(p.shape)}\n".encode())
+            digest.update(p.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+# --- The state ----------------------------------------------------------------------------------
 
 
 def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
@@ -97,16 +183,13 @@ def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
     return {"settings": kept, "files": sorted(files.values())}
 
 
-def describe_difference(before: Any, now: Any, name: str = "") -> str:
-    """Name a setting in which two identities differ, with both values."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in sorted({*before, *now}):
-            if before.get(key) != now.get(key):
-                inner = f"{name}.{key}" if name else str(key)
-                return describe_difference(before.get(key), now.get(key), inner)
-    if name == "files":
-        return "the text is another one"
-    return f"{name.removeprefix('settings.')} was {before!r} and is {now!r}"
+def read_identity(folder: Path) -> dict[str, Any] | None:
+    """Saved settings and text of the run in a folder; None without any."""
+    if is_finished(folder):
+        result = load_result(folder)
+        return identity(dict(result.settings), dict(result.corpus["files"]))
+    state = load_state(folder)
+    return None if state is None else dict(state["identity"])
 
 
 def require_same(before: Any, now: Any, where: Path) -> None:
@@ -117,6 +200,18 @@ def require_same(before: Any, now: Any, where: Path) -> None:
             where=where,
             way_out="resume with the settings it began with, or choose another folder with -o",
         )
+
+
+def describe_difference(before: Any, now: Any, name: str = "") -> str:
+    """Name a setting in which two identities differ, with both values."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted({*before, *now}):
+            if before.get(key) != now.get(key):
+                inner = f"{name}.{key}" if name else str(key)
+                return describe_difference(before.get(key), now.get(key), inner)
+    if name == "files":
+        return "the text is another one"
+    return f"{name.removeprefix('settings.')} was {before!r} and is {now!r}"
 
 
 def save_state(state: dict[str, Any], folder: Path) -> None:
@@ -145,11 +240,90 @@ def load_state(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     way_out = "remove the file to start again"
-    cause = "no state of a run, or damaged"
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # the reader of zip files and pickles raises all kinds
+        cause = "no state of a run, or damaged"
         raise UnreadableFile(cause, where=path, way_out=way_out) from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise UnreadableFile(f"no state in format {FORMAT}", where=path, way_out=way_out)
     return state
+
+
+def move_to(device: torch.device | str, value: Any) -> Any:
+    """Move tensors in dicts, tuples and lists to a device."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {key: move_to(device, entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(move_to(device, entry) for entry in value)
+    return value
+
+
+# --- Initial weights from a finished run ----------------------------------------------------------
+
+
+def find_start(start: Path, method: str, seed: int) -> Path:
+    """Find the run to start from: `start` itself, or the run of method and seed in it."""
+    for folder in (start, run_folder(start, method, seed)):
+        if (folder / MODEL_NAME).is_file():
+            return folder
+    raise BadOption(
+        f"holds no finished run, nor one of {method} with seed {seed}",
+        where=start,
+        way_out=f"give the folder of a run or of runs with {argument('start')}",
+    )
+
+
+def read_start_vocabulary(start: Path, method: str, seed: int) -> Vocabulary:
+    """The vocabulary of the weights, which the text must use."""
+    return read_vocabulary(find_start(start, method, seed) / VOCABULARY_NAME)
+
+
+def start_from(model: LanguageModel, folder: Path) -> None:
+    """Load the weights of a finished run into a model.
+
+    An untied model starts its output matrix at the embedding of a tied run; a tied model omits the
+    output matrix of an untied run. A bias that only the model has keeps its initial value; one that
+    only the run has is omitted.
+    """
+    weights = read_weights(folder / MODEL_NAME)
+    before, output = names_of(model, "input"), names_of(model, "output")
+    own = model.state_dict()
+    tied = own[before].data_ptr() == own[output].data_ptr()
+    if before in weights and (tied or output not in weights):
+        weights[output] = weights[before]
+    bias = output.replace("weight", "bias")
+    for name in [before, *sorted({*own, *weights} - {before, bias})]:
+        found = weights.get(name)
+        if found is None or name not in own or found.shape != own[name].shape:
+            raise BadOption(
+                f"the weights are of another model: {name} is {shape_of(found)} there, and "
+                f"{shape_of(own.get(name))} here",
+                where=folder,
+                way_out="give the settings of [model] in its run.toml",
+            )
+    model.load_state_dict({**own, **{name: weights[name] for name in own if name in weights}})
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a model file."""
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise UnreadableFile(
+            "not a model that a run has written, or damaged",
+            where=path,
+            way_out="train it again",
+        ) from error
+
+
+def names_of(model: LanguageModel, role: str) -> str:
+    """The name of the weight of the input embedding or of the output layer."""
+    layer = getattr(model, f"get_{role}_embeddings")()
+    return next(f"{name}.weight" for name, module in model.named_modules() if module is layer)
+
+
+def shape_of(tensor: Tensor | None) -> str:
+    return "missing" if tensor is None else "×".join(map(str, tensor.shape))

@@ -1,370 +1,390 @@
-"""The training loop: one model, one method, step by step."""
+"""A run: from settings, data and a folder to its result, which can be stopped and resumed anywhere.
+
+Read it downwards: `train_run` prepares the process and the folder, `Run.train` is the loop,
+`Run.finish` evaluates the trained model. `Trainer` takes the steps.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
 
-from embgeo.core.errors import BadOption, EmbgeoError
-from embgeo.training.complete import set_fields
-from embgeo.training.loop.process import World, autocast, get_random_state, set_random_state
-from embgeo.training.loop.step_sizes import measure_step
-from embgeo.training.methods import Setup
-from embgeo.training.methods import catalog as methods
-from embgeo.training.methods.definitions import find_method
-from embgeo.training.optimization import (
-    NtAsgd,
-    WeightAverage,
-    apply_factor,
-    build_optimizer,
-    build_schedule,
-    parameter_groups,
-    split_rates,
+from embgeo.core.errors import BadOption, Diverged
+from embgeo.core.progress import Progress
+from embgeo.training.complete import complete_settings
+from embgeo.training.loop import checkpoint
+from embgeo.training.loop.checkpoint import write
+from embgeo.training.loop.distributed import (
+    Interrupt,
+    ProcessGroup,
+    find_device,
+    join_processes,
+    note_interrupts,
+    numerics,
 )
+from embgeo.training.loop.log import LossInterval, RunLog
+from embgeo.training.loop.trainer import StepReport, Trainer
+from embgeo.training.methods import make_plain
 from embgeo.training.registry import file_of
-from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
-from embgeo.training.tasks import Batch, Dataset, Losses, make_task
+from embgeo.training.settings import StudySettings
+from embgeo.training.study.log import LOG_NAME
+from embgeo.training.study.run_result import (
+    RESULT_NAME,
+    RUN_RESULT,
+    RunResult,
+    is_finished,
+    load_result,
+)
+from embgeo.training.study.samples import find_format
+from embgeo.training.tasks import Dataset, SplitScores
 
-#: Offsets of the seeds of dropout and of processes from the seed of the initialization.
-_DROPOUT = 1_000_003
-_RANK = 7_919
+#: Computes numbers of the embedding and, of an untied model, of the output matrix.
+Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
+
+#: The state is saved at the end of an epoch unless the last save took more than this share of the
+#: time since then.
+_SAVING = 0.1
+
+#: The settings of a folder cannot change.
+DIVERGED_WAY_OUT = "lower lr, or set clip in [training], and give another folder"
+
+#: No publication states how the output bias starts.
+BIAS_DEVIATION = (
+    "the output bias starts at the log frequencies of the training split; the papers start it "
+    "at zero or do not say"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class StepReport:
-    """Report of an optimizer step.
+def train_run(
+    config: StudySettings,
+    dataset: Dataset,
+    folder: Path,
+    *,
+    measure: Measure | None,
+    progress: Progress,
+    command: str,
+) -> RunResult:
+    """Train one method with one seed, or resume it; return the saved result of a finished run.
 
-    Attributes
-    ----------
-    loss : Tensor
-        Mean loss of a unit over all processes, without penalties; on the device.
-    tokens : int
-        Number of units of all processes: targets, pairs, documents.
-    flags : list of float
-        Sums of the flags over the processes.
+    Ctrl-C and SIGTERM save the state, then raise KeyboardInterrupt. `config` has one method and one
+    seed; see `StudySettings.one`. `measure` gives numbers of the embedding every `geometry.every`
+    steps and at the end. `command` is recorded in the result.
     """
+    config = complete_settings(config)
+    if len(config.compare) != 1 or len(config.seeds) != 1:
+        raise BadOption(
+            "a run has one method and one seed", way_out="take them by StudySettings.one()"
+        )
+    identity = checkpoint.identity(config.tables(), dict(dataset.files))
+    if is_finished(folder):
+        checkpoint.require_same(checkpoint.read_identity(folder), identity, folder)
+        # Left by a process that was killed after it wrote the result.
+        (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
+        return load_result(folder)
+    with ExitStack() as stack:
+        group = stack.enter_context(join_processes(config.training.device))
+        device = find_device(config.training.device)
+        stack.enter_context(numerics(config.training.precision, device, config.training.threads))
+        interrupt = stack.enter_context(note_interrupts())
+        if group.leads:
+            checkpoint.begin_folder(config, dataset, folder)
+        run = Run(config, dataset, folder, device, group, identity, measure)
+        stack.callback(run.log.close)
+        run.train(progress, interrupt)
+        result = run.finish(command)
+        if group.broadcast(interrupt.asked):
+            raise KeyboardInterrupt
+        return result
 
-    loss: Tensor
-    tokens: int
-    flags: list[float]
 
-
-class Loop:
-    """A run in progress.
-
-    The initial weights depend on the seed alone; dropout has its own seed, set after the method is
-    attached. So all methods start from the same weights and see the same windows, and the same
-    masks if they draw the same things.
-
-    `config` has one method and one seed.
+class Run:
+    """A run in one of its processes, from the beginning or its saved state.
 
     Attributes
     ----------
-    step_number : int
-        Number of optimizer steps so far.
-    tokens : int
-        Number of units of all processes so far.
-    step_sizes : dict of str to float
-        Sizes of the last step if it was measured; see :func:`measure_step`.
-    initial_sha256 : str
-        Hash of the weights before the method was attached; see :func:`fingerprint`.
+    notes : list of str
+        Notes for the result.
+    best : dict
+        The evaluation with the lowest validation loss, with its weights if they are kept.
     """
 
     def __init__(
-        self, config: StudySettings, dataset: Dataset, device: torch.device, world: World
+        self,
+        config: StudySettings,
+        dataset: Dataset,
+        folder: Path,
+        device: torch.device,
+        group: ProcessGroup,
+        identity: dict[str, Any],
+        measure: Measure | None,
     ) -> None:
-        self.config, self.device, self.world = config, device, world
-        self.method = find_method(config.compare[0], config.method)
-        seed = config.seeds[0]
-        self.task = make_task(config)
-        self.batches = self.task.feed(config, dataset, world, device)
-        self.model = self.task.build(config, self.method, dataset)
-        self.initial_sha256 = fingerprint(self.model)
-        self.model.to(device)
-        source = getattr(dataset, "source_vocabulary", None)
-        self.regularizer = self.method.attach(
-            self.model,
-            Setup(
-                counts=torch.from_numpy(dataset.vocabulary.counts),
-                sgd=config.optimizer.kind == "sgd",
-                seed=seed,
-                source_counts=None if source is None else torch.from_numpy(source.counts),
-            ),
-            config.method.get(self.method.name, {}),
-        ).to(device)
-        # A method that depends on weights alone can act once a step, unless these are products.
-        leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
-        self.in_loss = bool(self.regularizer.NEEDS) or not leaves
-        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
-        self.finetune_end: int | None = None
-        self._make_optimizer()
-        self.hidden: Any = None
-        self.step_number = 0
-        self.tokens = 0
-        self.step_sizes: dict[str, float] = {}
-        torch.manual_seed(seed + _DROPOUT + _RANK * world.rank)
-        self.model.train()
-
-    def _make_optimizer(self) -> None:
-        chosen = self.config.optimizer
-        coupled = methods.list_embeddings(self.model) if self.method.coupled else ()
-        if coupled and chosen.kind == "sgd":
-            raise methods.refuse_sgd(self.method)
-        self.optimizer = build_optimizer(
-            "coupled-adam" if coupled else chosen.kind,
-            self.parameter_groups(),
-            set_fields(chosen, OF_OPTIMIZER),
-            coupled=coupled,
-            sparse=self.task.SPARSE,
-        )
-        self.schedule = build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
-        self.average = WeightAverage(self.parameters)
-        self.asgd = None
-        if chosen.asgd:
-            again = self.finetune_end is not None
-            self.asgd = NtAsgd(self.average, window=chosen.window, finetune=again)
-
-    def begin_finetuning(self) -> None:
-        """Start the finetuning stage from the current weights, with a new optimizer."""
-        epochs = self.config.optimizer.finetune
-        assert epochs is not None
-        self.average.settle()
-        self.finetune_end = self.batches.epoch + epochs
-        self._make_optimizer()
-
-    def parameter_groups(self) -> list[dict[str, Any]]:
-        """Group trained parameters by weight decay, plain and factored embeddings alike."""
-        chosen, rows = self.config.optimizer, self.model.embedding_parameters()
-        groups: list[dict[str, Any]] = [{"params": self.parameters}]
-        if chosen.decay != "all":
-            special = self.regularizer.parameter_groups()
-            spared = rows if chosen.decay == "matrices" else ()
-            groups = parameter_groups(self.model, special, embeddings=spared)
-        if chosen.embedding_lr is None:
-            return groups
-        assert chosen.lr is not None
-        return split_rates(groups, rows, chosen.embedding_lr * chosen.lr)
-
-    # --- Where the run is ---------------------------------------------------------------------
+        self.config, self.dataset, self.folder = config, dataset, folder
+        self.group, self.identity = group, identity
+        state = checkpoint.load_state(folder)
+        if state is not None:
+            checkpoint.require_same(state["identity"], identity, folder)
+        self.trainer = Trainer(config, dataset, device, group)
+        self.evaluator = self.trainer.task.evaluator(config, dataset, device)
+        self.measure = measure if config.geometry.every else None
+        self.notes: list[str] = []
+        self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "later": 0, "model": None}
+        self.interval = LossInterval()
+        self.seconds_before = 0.0
+        length = 0
+        if state is not None:
+            self.trainer.load_state_dict(state["trainer"])
+            self.notes, self.best = list(state["notes"]), state["best"]
+            self.interval = LossInterval(**state["interval"])
+            self.seconds_before, length = state["seconds"], state["log"]
+        path = folder / LOG_NAME if group.leads else None
+        self.log = RunLog(path, length, tensorboard=config.training.tensorboard)
+        self.started = self.saved = time.perf_counter()
+        self.saving = 0.0
 
     @property
-    def steps(self) -> int:
-        """Number of steps of the first stage; an estimate if lengths of windows are random."""
-        training = self.config.training
-        windows = training.epochs * self.batches.windows_per_epoch
-        found = -(-windows // training.accumulate)
-        return found if training.steps is None else min(found, training.steps)
+    def seconds(self) -> float:
+        """Seconds of the run, with those before it was resumed."""
+        return self.seconds_before + time.perf_counter() - self.started
 
     @property
-    def all_steps(self) -> int:
-        """Number of steps, including those of finetuning, which may end earlier."""
-        training, epochs = self.config.training, self.config.optimizer.finetune or 0
-        return self.steps + -(-epochs * self.batches.windows_per_epoch // training.accumulate)
+    def stopped(self) -> bool:
+        """Whether early stopping ends the run: its last evaluations did not improve."""
+        patience = self.config.training.patience
+        return patience is not None and self.best["later"] >= patience
 
-    @property
-    def epochs(self) -> float:
-        """Number of epochs so far."""
-        return self.batches.epoch + self.batches.offset / self.batches.steps_per_epoch
-
-    @property
-    def way(self) -> float:
-        """Progress of the run, 0 to 1."""
-        training = self.config.training
-        found = self.epochs / training.epochs
-        if training.steps is not None:
-            found = max(found, self.step_number / training.steps)
-        return min(found, 1.0)
-
-    @property
-    def finished(self) -> bool:
-        """Whether no step is left, including finetuning."""
-        if self.finetune_end is None:
-            return self.stage_ended and not self.config.optimizer.finetune
-        return self.stage_ended
-
-    @property
-    def stage_ended(self) -> bool:
-        """Whether the current stage has no step left."""
-        if self.finetune_end is not None:
-            over = self.asgd is not None and self.asgd.finished
-            return over or self.batches.epoch >= self.finetune_end
-        training = self.config.training
-        enough = training.steps is not None and self.step_number >= training.steps
-        return enough or self.batches.epoch >= training.epochs
-
-    # --- A step -------------------------------------------------------------------------------
-
-    def step(self, flags: Sequence[float] = ()) -> StepReport:
-        """Take one optimizer step; `flags` are summed over the processes."""
-        factor = 1.0
-        if self.finetune_end is None:
-            factor = self.schedule(self.place(), self.steps, self.batches.epoch)
-        self.optimizer.zero_grad(set_to_none=True)
-        accumulate = self.config.training.accumulate
-        losses: list[Tensor] = []
-        ratios: list[float] = []
-        weights: list[float] = []
-        units = 0.0
-        while len(losses) < accumulate and not (losses and self.stage_ended):
-            batch = self.batches.take()
-            loss, objective = self.loss(batch)
-            (objective / accumulate).backward()  # type: ignore[no-untyped-call]
-            losses.append(loss)
-            ratios.append(batch.length_ratio)
-            weights.append(self.task.weigh(self.config, batch))
-            units += batch.units
-        mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
-        mean, flag_sums = self.world.average(self.parameters, mean, flags)
-        self.update(
-            factor * sum(ratios) / len(ratios),
-            accumulate / len(losses),
-            sum(weights) / len(weights),
-        )
-        tokens = round(units * self.world.size)
-        self.tokens += tokens
-        return StepReport(mean, tokens, flag_sums)
-
-    def place(self) -> int:
-        """Step number for schedules, from 0."""
-        if not self.config.training.random_lengths:
-            return self.step_number
-        return round(self.way * max(self.steps - 1, 0))
-
-    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Compute the loss of a batch, detached, and the value to differentiate."""
-        carry = None if batch.first else self.hidden
-        with autocast(self.config.training.precision, self.device):
-            found = self.task.loss(self.model, batch, carry, self.regularizer, in_loss=self.in_loss)
-        if not isinstance(found, Losses) or found.mean.ndim or found.objective.ndim:
-            raise BadOption(
-                f"the loss of the task {self.task.NAME} is not two numbers",
-                where=file_of(self.task),
-                way_out="give Losses(mean, objective), each a tensor without dimensions",
+    def train(self, progress: Progress, interrupt: Interrupt) -> None:
+        """Take all remaining steps."""
+        trainer = self.trainer
+        progress.start(f"{trainer.method.name}, seed {self.config.seeds[0]}", trainer.all_steps)
+        progress.advance(trainer.step_number)
+        if not trainer.step_number:
+            self.measure_geometry()
+        while not (trainer.finished or self.stopped):
+            if trainer.stage_ended:
+                self.restore_best()
+                self.notes.append(f"finetuning begins at step {trainer.step_number:,}")
+                trainer.begin_finetuning()
+            epoch, began = trainer.batches.epoch, time.perf_counter()
+            stepped = trainer.step((float(interrupt.asked), float(self.save_is_due())))
+            self.log_step(stepped, time.perf_counter() - began)
+            epoch_ended = trainer.batches.epoch > epoch
+            self.evaluate(epoch_ended)
+            if trainer.step_number % (self.config.geometry.every or math.inf) == 0:
+                self.measure_geometry()
+            progress.advance(1)
+            asked, due = stepped.flags
+            if asked:
+                self.save()
+                raise KeyboardInterrupt
+            if due or self.group.broadcast(epoch_ended and self.saving_is_cheap()):
+                self.save()
+        if self.stopped and not trainer.finished:
+            self.notes.append(
+                f"stopped at step {trainer.step_number:,} of {trainer.all_steps:,}: "
+                f"{self.config.training.patience} evaluations in a row without a lower validation "
+                "loss"
             )
-        self.hidden = found.carry
-        return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
+        if self.group.broadcast(interrupt.asked):
+            self.save()
+            raise KeyboardInterrupt
 
-    def update(self, factor: float, scale: float, weight: float) -> None:
-        """Apply the optimizer to the gradients of all processes.
+    # --- Numbers on the way -------------------------------------------------------------------
 
-        A method that depends on weights alone adds its gradient here, once for all windows and
-        processes. The `weight` of a batch applies to it as to every other penalty, and scales the
-        steps that a method takes itself.
-        """
-        if scale != 1.0:
-            for p in self.parameters:
-                if p.grad is not None:
-                    p.grad.mul_(scale)
-        if not self.in_loss:
-            self.regularizer.add_gradient(weight)
-        training, chosen = self.config.training, self.config.optimizer
-        self.step_sizes = {}
-        due = training.log_updates and (self.step_number + 1) % training.log_every == 0
-        with measure_step(self.model, self.step_sizes) if due else nullcontext():
-            if training.clip:
-                torch.nn.utils.clip_grad_norm_(self.parameters, training.clip)
-            lr = apply_factor(self.optimizer, factor)
-            if chosen.embedding_lr is not None and chosen.lr is not None:
-                lr = chosen.lr * chosen.embedding_lr * factor  # methods step on embeddings
-            self.regularizer.before_step(lr * weight)
-            self.optimizer.step()
-            self.regularizer.after_step(lr * weight)
-        self.step_number += 1
-        if self.asgd is not None:
-            self.asgd.after_step()
-        elif self.config.optimizer.average and self.way > 1.0 - self.config.optimizer.average:
-            self.average.update()
+    def write_log(self, values: dict[str, float]) -> None:
+        """Write a line of the log."""
+        self.log.write(self.trainer.step_number, values)
 
-    # --- The weights that count ---------------------------------------------------------------
+    def log_step(self, stepped: StepReport, seconds: float) -> None:
+        """Add a step to the next line of the log, and write the line if it is due."""
+        self.interval.add(stepped.loss, stepped.tokens, seconds)
+        trainer = self.trainer
+        if trainer.step_number % self.config.training.log_every and not trainer.finished:
+            return
+        values, self.interval = self.interval.describe(), LossInterval()
+        if not math.isfinite(values["train.loss"]):
+            raise self.diverged("the loss became NaN or infinite")
+        values |= self.penalties() | trainer.regularizer.numbers() | trainer.step_sizes
+        self.write_log({**values, "train.seconds": round(self.seconds, 3)})
 
-    @contextmanager
-    def evaluated(self) -> Iterator[Any]:
-        """The model in evaluation mode, with averaged weights if there are any."""
-        self.model.eval()
-        try:
-            with self.average.applied():
-                yield self.model
-        finally:
-            self.model.train()
+    def penalties(self) -> dict[str, float]:
+        """Last value of every penalty; means over all processes for penalties of positions."""
+        own = {name: float(value) for name, value in self.trainer.regularizer.terms.items()}
+        found = self.group.gather(own)
+        return {f"penalty.{name}": fmean(one[name] for one in found) for name in own}
 
-    def matrices(self) -> tuple[Tensor, Tensor | None]:
-        """Copies of the embedding, and of the output matrix of an untied model."""
-        found = methods.list_embeddings(self.model)
-        weights = [w.detach().to("cpu", torch.float32, copy=True) for w in found]
-        return weights[0], weights[1] if len(weights) > 1 else None
+    def evaluate(self, epoch_ended: bool) -> None:
+        """Evaluate on the validation split if it is due."""
+        trainer, every = self.trainer, self.config.evaluation.every
+        keeps = self.config.training.keep == "best"
+        due = epoch_ended if every is None else trainer.step_number % every == 0
+        if not (keeps if trainer.finished else due):
+            return  # without best weights the last evaluation is that of the end
+        with trainer.evaluated() as model:
+            scores = self.evaluator.valid(model) if self.group.leads else None
+            scores = self.group.broadcast(scores)
+            loss = float(scores["loss"])
+            better = loss < self.best["loss"]
+            self.best["later"] = 0 if better else self.best["later"] + 1
+            if keeps and better:
+                weights = {name: value.clone() for name, value in model.state_dict().items()}
+                weights, step = checkpoint.move_to("cpu", weights), trainer.step_number
+                self.best = {"loss": loss, "step": step, "later": 0, "model": weights}
+        self.write_log(self.name_scores("valid", scores))
+        if trainer.asgd is not None and trainer.asgd.checked(loss):
+            what = "averaging begins" if trainer.finetune_end is None else "finetuning ends"
+            self.notes.append(f"{what} at step {trainer.step_number:,} (NT-ASGD)")
 
-    # --- To go on later -----------------------------------------------------------------------
+    def measure_geometry(self) -> None:
+        """Log the geometry of the weights that an evaluation would use."""
+        if self.measure is None:
+            return
+        with self.trainer.evaluated():
+            W, output = self.trainer.matrices()
+        if not bool(torch.isfinite(W).all()):  # in all processes, which hold the same
+            raise self.diverged("the embedding holds numbers that are not finite")
+        if self.group.leads:
+            self.write_log(self.measure(W.numpy(), None if output is None else output.numpy()))
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state on which the next steps depend; all processes must call it."""
-        own = {"hidden": self.hidden, "random": get_random_state(self.device)}
-        return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "regularizer": self.regularizer.state_dict(),
-            "average": (self.asgd or self.average).state_dict(),
-            "batches": self.batches.state_dict(),
-            "step": self.step_number,
-            "finetune_end": self.finetune_end,
-            "tokens": self.tokens,
-            "processes": self.world.gather(move_to("cpu", own)),
+    def name_scores(self, split: str, found: SplitScores) -> dict[str, float]:
+        """Scores under the names of the log."""
+        names = self.trainer.task.SCORES
+        return {f"{split}.{name}": v for name in names if (v := found.get(name)) is not None}
+
+    def diverged(self, what: str) -> Diverged:
+        """The error of a diverged training."""
+        where = f"{self.trainer.method.name}, step {self.trainer.step_number:,}"
+        cause = f"the training diverged: {what} ({where})"
+        return Diverged(cause, where=self.folder, way_out=DIVERGED_WAY_OUT)
+
+    # --- States -------------------------------------------------------------------------------
+
+    def save_is_due(self) -> bool:
+        """Whether this process leads and the state is to be saved after the next step."""
+        training = self.config.training
+        late = time.perf_counter() - self.saved > training.save_seconds
+        if training.save_steps and (self.trainer.step_number + 1) % training.save_steps == 0:
+            late = True
+        return self.group.leads and late
+
+    def saving_is_cheap(self) -> bool:
+        """Whether saving takes little of the time since the last save."""
+        return self.saving < _SAVING * (time.perf_counter() - self.saved)
+
+    def save(self) -> None:
+        """Write the state; all processes must call it."""
+        began = time.perf_counter()
+        state = {
+            "identity": self.identity,
+            "trainer": self.trainer.state_dict(),
+            "notes": self.notes,
+            "best": self.best,
+            "interval": self.interval.state_dict(),
+            "seconds": self.seconds,
+            "log": self.log.length,
         }
+        if self.group.leads:
+            checkpoint.save_state(state, self.folder)
+        self.saved = time.perf_counter()
+        self.saving = self.saved - began
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume from `state`.
+    def restore_best(self) -> None:
+        """Restore the weights with the lowest validation loss, if they are kept."""
+        if self.best["model"] is not None:
+            self.trainer.model.load_state_dict(self.best["model"])
+            self.trainer.average.restart()
 
-        Raises
-        ------
-        EmbgeoError
-            If the state is of another number of processes.
-        """
-        if len(state["processes"]) != self.world.size:
-            raise EmbgeoError(
-                f"the run was begun by {len(state['processes'])} processes, these are "
-                f"{self.world.size}",
-                way_out="resume it with as many as it began with",
+    # --- The end ------------------------------------------------------------------------------
+
+    def finish(self, command: str) -> RunResult:
+        """Evaluate and write the final model as plain layers, then the result; remove the state."""
+        trainer, folder = self.trainer, self.folder
+        if self.best["model"] is not None:
+            step = self.best["step"]
+            self.notes.append(
+                f"the weights are those of step {step:,}, with the lowest validation loss"
             )
-        self.model.load_state_dict(state["model"])
-        self.finetune_end = state.get("finetune_end")
-        if self.finetune_end is not None:
-            self._make_optimizer()
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.regularizer.load_state_dict(state["regularizer"])
-        (self.asgd or self.average).load_state_dict(state["average"])
-        self.batches.load_state_dict(state["batches"])
-        self.step_number, self.tokens = state["step"], state["tokens"]
-        own = state["processes"][self.world.rank]
-        self.hidden = move_to(self.device, own["hidden"])
-        set_random_state(own["random"], self.device)
+            self.restore_best()
+        with trainer.evaluated() as model:
+            make_plain(model)
+            valid, test, samples = self.final_scores()
+            parameters = checkpoint.count_parameters(model)
+            content = checkpoint.model_bytes(model) if self.group.leads else b""
+        result = RunResult(
+            method=trainer.method.name,
+            seed=self.config.seeds[0],
+            steps=trainer.step_number,
+            epochs=round(trainer.epochs, 6),
+            tokens=trainer.tokens,
+            seconds=round(self.seconds, 3),
+            parameters=parameters,
+            valid=valid,
+            test=test,
+            settings=self.config.tables(),
+            source=trainer.method.publication,
+            deviations=list_deviations(trainer),
+            notes=tuple(self.notes),
+            versions=checkpoint.list_versions(),
+            command=command,
+            corpus=checkpoint.describe_dataset(self.dataset),
+            initial_sha256=trainer.initial_sha256,
+            stopped_early=self.stopped,
+            task=trainer.task.NAME,
+            quality=trainer.task.quality(self.config),
+            quantities=trainer.task.QUANTITIES,
+        )
+        if self.group.leads:
+            write(folder / checkpoint.MODEL_NAME, content)
+            if samples is not None:
+                saved = find_format(samples)
+                write(folder / saved.file, saved.text(samples).encode())
+            write(folder / RESULT_NAME, RUN_RESULT.text(result).encode())
+            (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
+        return result
+
+    def final_scores(self) -> tuple[SplitScores, SplitScores | None, Any]:
+        """Evaluate both splits, with samples for bootstraps, and log the final numbers."""
+        task = self.trainer.task
+        found = self.evaluator.final(self.trainer.model) if self.group.leads else None
+        self.notes += self.evaluator.describe_parts()
+        valid, test, samples = self.group.broadcast(found)
+        quality = task.quality(self.config)
+        if test is not None and quality not in valid | test:
+            raise BadOption(
+                f"the evaluator of the task {task.NAME} gives no {quality}",
+                where=file_of(task),
+                way_out="give the score that QUALITY names, by this name",
+            )
+        valid, test = self.finite("validation", valid), test and self.finite("test", test)
+        values = self.name_scores("valid", valid)
+        self.write_log(values | (self.name_scores("test", test) if test else {}))
+        if self.measure is not None and self.group.leads:
+            W, output = self.trainer.matrices()
+            self.write_log(self.measure(W.numpy(), None if output is None else output.numpy()))
+        return valid, test, samples
+
+    def finite(self, split: str, found: SplitScores) -> SplitScores:
+        """The scores; infinite values and NaN, which JSON lacks, become None."""
+        known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
+        quality = self.trainer.task.quality(self.config)
+        if quality in found and known[quality] is None:
+            raise self.diverged(f"there is no finite {quality} on the {split} split")
+        return known
 
 
-def fingerprint(model: Any) -> str:
-    """SHA-256 of all weights except those of an untied output layer and its bias.
-
-    So tied and untied models, with or without a bias, have the same fingerprint.
-    """
-    output = {id(p) for p in model.get_output_embeddings().parameters()}
-    output -= {id(p) for p in model.get_input_embeddings().parameters()}
-    digest = hashlib.sha256()
-    for name, p in sorted(model.named_parameters()):
-        if id(p) not in output:
-            digest.update(f"{name} {tuple(p.shape)}\n".encode())
-            digest.update(p.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()
-
-
-def move_to(device: torch.device | str, value: Any) -> Any:
-    """Move tensors in dicts, tuples and lists to a device."""
-    if isinstance(value, Tensor):
-        return value.to(device)
-    if isinstance(value, Mapping):
-        return {key: move_to(device, entry) for key, entry in value.items()}
-    if isinstance(value, tuple | list):
-        return type(value)(move_to(device, entry) for entry in value)
-    return value
+def list_deviations(trainer: Trainer) -> tuple[str, ...]:
+    """Deviations of a run from the publications: method, model, initialization."""
+    has_bias = getattr(trainer.model.get_output_embeddings(), "bias", None) is not None
+    started = has_bias and trainer.config.model.bias_init == "log-counts"
+    parts = [getattr(type(part), "DEVIATIONS", ()) for part in trainer.model.modules()]
+    found = dict.fromkeys((*trainer.method.deviations, *chain(*parts)))
+    return (*found, BIAS_DEVIATION) if started else tuple(found)

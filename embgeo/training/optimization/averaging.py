@@ -45,7 +45,7 @@ class WeightAverage:
             mean.lerp_(p.detach(), 1.0 / self.count)
 
     @torch.no_grad()
-    def settle(self) -> None:
+    def adopt(self) -> None:
         """Replace the weights of the model by the mean, if any, and reset the mean."""
         if self.count:
             for mean, p in zip(self.mean, self.parameters, strict=True):

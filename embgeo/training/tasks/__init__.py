@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.training.data.batches import Batch, BatchIterator
+from embgeo.training.data.vocabulary import Dataset
 from embgeo.training.registry import Registry, check_defaults, check_name
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
@@ -10,10 +12,7 @@ from embgeo.training.tasks.classification import ClassificationTask
 from embgeo.training.tasks.language_model import LanguageModeling
 from embgeo.training.tasks.skip_gram import SkipGramTask
 from embgeo.training.tasks.task import (
-    Batch,
-    Dataset,
     Evaluator,
-    Feed,
     Losses,
     SplitEvaluator,
     SplitScores,
@@ -24,10 +23,10 @@ from embgeo.training.tasks.translation import TranslationTask
 __all__ = [
     "TASKS",
     "Batch",
+    "BatchIterator",
     "ClassificationTask",
     "Dataset",
     "Evaluator",
-    "Feed",
     "LanguageModeling",
     "Losses",
     "SkipGramTask",

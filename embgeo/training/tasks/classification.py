@@ -19,7 +19,7 @@ from embgeo.training.data.labeled_corpus import (
     LabeledDocuments,
     load_labeled,
 )
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
@@ -92,13 +92,17 @@ class ClassificationTask(Task):
         return len(dataset.vocabulary), len(dataset.classes)
 
     def feed(
-        self, config: StudySettings, dataset: LabeledCorpus, world: World, device: torch.device
+        self,
+        config: StudySettings,
+        dataset: LabeledCorpus,
+        group: ProcessGroup,
+        device: torch.device,
     ) -> DocumentBatches:
         return DocumentBatches(
             dataset.train,
             batch=config.training.batch,
             seed=config.seeds[0],
-            world=world,
+            group=group,
             device=device,
         )
 

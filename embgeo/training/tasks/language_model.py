@@ -18,20 +18,20 @@ from embgeo.training.data import (
     load_corpus,
     log_unigram,
 )
-from embgeo.training.data.batches import RandomWindows
-from embgeo.training.data.byte_level import load_byte_level
+from embgeo.training.data.batches import BatchIterator, RandomWindows
+from embgeo.training.data.corpus import load_byte_level
+from embgeo.training.evaluation.cross_entropy import AT_ONCE, cross_entropy, cross_entropy_in_parts
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
-from embgeo.training.loop.cross_entropy import AT_ONCE, cross_entropy, cross_entropy_in_parts
-from embgeo.training.loop.process import World
-from embgeo.training.loop.scores import Scores
-from embgeo.training.loop.start import find_start, read_start_vocabulary, start_from
+from embgeo.training.evaluation.scores import Scores
+from embgeo.training.loop.checkpoint import find_start, read_start_vocabulary, start_from
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import Method
 from embgeo.training.models import LanguageModel, detach, model_class
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
-from embgeo.training.tasks.task import Feed, Losses, Task
+from embgeo.training.tasks.task import Losses, Task
 
 #: Fewest tokens of a split to evaluate, with an error of ln perplexity of about 0.02.
 FEWEST_EVALUATED = 20_000
@@ -108,15 +108,15 @@ class LanguageModeling(Task):
         return model
 
     def feed(
-        self, config: StudySettings, dataset: Corpus, world: World, device: torch.device
-    ) -> Feed:
+        self, config: StudySettings, dataset: Corpus, group: ProcessGroup, device: torch.device
+    ) -> BatchIterator:
         chosen, seed = config.training, config.seeds[0]
         if chosen.windows == "random":
             rows = torch.from_numpy(dataset.train).to(device)
-            return RandomWindows(rows, chosen.batch, chosen.bptt, world=world, seed=seed)
+            return RandomWindows(rows, chosen.batch, chosen.bptt, group=group, seed=seed)
         streams = columns(dataset.train, chosen.batch)
         return Batches(
-            world.part(streams).to(device),
+            group.part(streams).to(device),
             chosen.bptt,
             random_lengths=chosen.random_lengths,
             seed=seed,

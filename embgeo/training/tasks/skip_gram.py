@@ -26,7 +26,7 @@ from embgeo.training.evaluation.word_similarity import (
     describe_intervals,
     measure_similarity,
 )
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import list_embeddings
 from embgeo.training.models import EmbeddingModel
@@ -117,7 +117,11 @@ class SkipGramTask(Task):
         return corpus
 
     def feed(
-        self, config: StudySettings, dataset: DocumentCorpus, world: World, device: torch.device
+        self,
+        config: StudySettings,
+        dataset: DocumentCorpus,
+        group: ProcessGroup,
+        device: torch.device,
     ) -> NeighborBatches:
         return NeighborBatches(
             dataset.train,
@@ -128,7 +132,7 @@ class SkipGramTask(Task):
             power=self.power,
             batch=config.training.batch,
             seed=config.seeds[0],
-            world=world,
+            group=group,
             device=device,
         )
 

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.data.vocabulary import Vocabulary
-from embgeo.training.loop.process import World
+from embgeo.training.data.batches import BatchIterator
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer
 from embgeo.training.methods.catalog import Method
 from embgeo.training.methods.definitions import find_method
@@ -22,88 +22,6 @@ from embgeo.training.study.samples import Samples
 
 #: Scores of one split by name; None for an unknown one.
 SplitScores = dict[str, float | None]
-
-
-class Dataset(Protocol):
-    """The data of a task.
-
-    Attributes
-    ----------
-    name : str
-    unit : str
-        What `sizes` counts, such as "documents".
-    vocabulary : Vocabulary
-        The tokens of the rows of the matrices, with the counts of the training split.
-    sizes : dict of str to int
-        The size of each split.
-    notes : tuple of str
-        What was decided about the data.
-    files : dict of str to str
-        SHA-256 of each file that was read; a run can only be resumed with the same files.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def vocabulary(self) -> Vocabulary: ...
-    @property
-    def sizes(self) -> Mapping[str, int]: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    @property
-    def files(self) -> Mapping[str, str]: ...
-
-
-class Batch(Protocol):
-    """The batch of a step.
-
-    Attributes
-    ----------
-    units : float
-        Number of targets, pairs or documents, over which the loss is a mean. Every process has the
-        same number in a step, so that means average to means; otherwise it is the mean over the
-        processes, and `Task.loss` divides by it.
-    length_ratio : float
-        Factor of the learning rate of the step; usually 1.
-    first : bool
-        Whether to start from an initial state instead of the state after the batch before.
-    """
-
-    @property
-    def units(self) -> float: ...
-    @property
-    def length_ratio(self) -> float: ...
-    @property
-    def first(self) -> bool: ...
-
-
-class Feed(Protocol):
-    """A deterministic walk over the batches of a process, which can be resumed anywhere.
-
-    Attributes
-    ----------
-    epoch : int
-        Finished epochs.
-    offset, steps_per_epoch : int
-        Where in the epoch the next batch begins, and where the epoch ends.
-    windows_per_epoch : int
-        Batches of an epoch.
-    """
-
-    epoch: int
-    offset: int
-
-    @property
-    def steps_per_epoch(self) -> int: ...
-    @property
-    def windows_per_epoch(self) -> int: ...
-    def take(self) -> Any:
-        """The next batch; after the last one of an epoch comes the first of the next."""
-
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 @dataclass(slots=True)
@@ -229,7 +147,9 @@ class Task:
         """Positional arguments of a model, which depend on the data: its number of rows first."""
         return (len(dataset.vocabulary),)
 
-    def feed(self, config: StudySettings, dataset: Any, world: World, device: torch.device) -> Feed:
+    def feed(
+        self, config: StudySettings, dataset: Any, group: ProcessGroup, device: torch.device
+    ) -> BatchIterator:
         """The batches of a process."""
         raise NotImplementedError
 

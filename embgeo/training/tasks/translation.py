@@ -25,7 +25,7 @@ from embgeo.training.evaluation.translation_scores import (
     describe_metrics,
     score_translations,
 )
-from embgeo.training.loop.process import World
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
@@ -144,13 +144,17 @@ class TranslationTask(Task):
         return (len(dataset.vocabulary), *([] if own is None else [len(own)]))
 
     def feed(
-        self, config: StudySettings, dataset: ParallelCorpus, world: World, device: torch.device
+        self,
+        config: StudySettings,
+        dataset: ParallelCorpus,
+        group: ProcessGroup,
+        device: torch.device,
     ) -> PairBatches:
         return PairBatches(
             dataset.train,
             batch=config.training.batch,
             seed=config.seeds[0],
-            world=world,
+            group=group,
             device=device,
         )
 

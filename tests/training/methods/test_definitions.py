@@ -24,12 +24,12 @@ from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     Stopped,
     corpus,
-    loop_of,
     numbers,
     run,
     run_all,
     settings,
     stopping,
+    trainer_of,
 )
 
 TABLES: dict[str, Any] = {
@@ -54,7 +54,7 @@ def test_a_second_one_has_settings_of_its_own() -> None:
     found = find_method("cosreg-10", config.method)
     assert (found.name, found.title) == ("cosreg-10", "CosReg (cosreg-10)")
     assert found.reference == "mle"
-    first, second = (loop_of(config, name) for name in ("cosreg", "cosreg-10"))
+    first, second = (trainer_of(config, name) for name in ("cosreg", "cosreg-10"))
     assert second.initial_sha256 == first.initial_sha256
     assert second.regularizer().item() == pytest.approx(5.0 * first.regularizer().item())
     # What a run records makes the same run again.
@@ -71,8 +71,8 @@ def test_a_method_on_another_model() -> None:
     one = config.one("untied-cosreg", 0)
     assert one.method["untied-cosreg"]["model"] == {"tied": False}
     assert complete_settings(one) == one
-    assert loop_of(config, "cosreg").matrices()[1] is None
-    assert loop_of(config, "untied-cosreg").matrices()[1] is not None
+    assert trainer_of(config, "cosreg").matrices()[1] is None
+    assert trainer_of(config, "untied-cosreg").matrices()[1] is not None
 
 
 def test_several_at_once_do_all_of_it() -> None:
@@ -80,8 +80,8 @@ def test_several_at_once_do_all_of_it() -> None:
     table = config.method["both"]
     assert table["parts"] == ["adversarial", "sc-exp"]
     assert (table["sc-exp"]["strength"], table["adversarial"]["epsilon"]) == (10.0, 0.005)
-    both: Any = loop_of(config, "both")
-    alone = loop_of(settings("sc-exp"))
+    both: Any = trainer_of(config, "both")
+    alone = trainer_of(settings("sc-exp"))
     names = [type(part).__name__ for part in both.regularizer]
     assert names == ["SpectrumControl", "AdversarialSoftmax"]
     assert both.initial_sha256 == alone.initial_sha256
@@ -104,7 +104,7 @@ def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, ot
     except BadOption as error:
         assert "parts of [method.pair] are" in str(error)  # noqa: PT017
         return
-    loop = loop_of(config)
+    loop = trainer_of(config)
     before = loop.matrices()[0]
     losses = [float(loop.step().loss) for _ in range(2)]
     assert all(0.0 < loss < 9.0 for loss in losses)

@@ -21,9 +21,8 @@ from embgeo.core.errors import BadOption
 def find_device(name: str) -> torch.device:
     """Resolve the device of a setting; ``auto`` takes a GPU if there is one."""
     if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "mps"
+        name = name if name == "cuda" or torch.backends.mps.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -35,9 +34,11 @@ def find_device(name: str) -> torch.device:
     }
     if not there.get(device.type, False):
         raise BadOption(f"there is no {name} here", way_out="give auto or cpu")
-    if name == "cuda":
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    return device
+    return torch.device("cuda", _local_rank()) if name == "cuda" else device
+
+
+def _local_rank() -> int:
+    return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
@@ -94,7 +95,7 @@ def set_random_state(state: dict[str, Any], device: torch.device) -> None:
 
 
 @dataclass(slots=True)
-class World:
+class ProcessGroup:
     """The processes of a run: one, or those of torchrun.
 
     Gradients are averaged here rather than by `DistributedDataParallel`: tied, factored and
@@ -116,17 +117,20 @@ class World:
         """Whether this process writes the files."""
         return self.rank == 0
 
-    def part(self, columns: Tensor) -> Tensor:
-        """The streams of this process; all have the same number, so that means average to means."""
-        batch = columns.shape[1]
+    def share(self, batch: int, unit: str = "streams") -> slice:
+        """This process's share of a batch; all have the same size, so means average to means."""
         if batch % self.size:
             raise BadOption(
-                f"a batch of {batch:,} streams cannot be split over {self.size} processes",
+                f"a batch of {batch:,} {unit} cannot be split over {self.size} processes",
                 where="batch",
                 way_out=f"give a multiple of {self.size}",
             )
         own = batch // self.size
-        return columns[:, self.rank * own : (self.rank + 1) * own].contiguous()
+        return slice(self.rank * own, (self.rank + 1) * own)
+
+    def part(self, columns: Tensor) -> Tensor:
+        """The streams of this process, shape (T, B / size)."""
+        return columns[:, self.share(columns.shape[1])].contiguous()
 
     @torch.no_grad()
     def average(
@@ -166,59 +170,57 @@ class World:
 
 
 @contextmanager
-def join_processes(device: str) -> Iterator[World]:
+def join_processes(device: str) -> Iterator[ProcessGroup]:
     """Join the processes of torchrun; the `device` setting decides between NCCL and Gloo."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1 and not dist.is_initialized():
-        yield World()
-        return
     started = not dist.is_initialized()
+    if started and int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield ProcessGroup()
+        return
     if started:
         # Imported later, as by optimizers, its functions would keep the default group alive as a
         # default value, and the group's threads would abort the process at its end.
         import_module("torch.distributed.nn")
         on_gpu = device != "cpu" and torch.cuda.is_available()
         if on_gpu:
-            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+            torch.cuda.set_device(_local_rank())
         dist.init_process_group("nccl" if on_gpu else "gloo")
     # None is the default group.
     talk = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
-    world = World(dist.get_rank(), dist.get_world_size(), talk)
+    group = ProcessGroup(dist.get_rank(), dist.get_world_size(), talk)
     try:
-        yield world
+        yield group
     finally:
-        world.talk = talk = None
+        group.talk = talk = None
         if started:
             dist.destroy_process_group()
 
 
-class Interrupts:
+@dataclass(slots=True)
+class Interrupt:
     """Whether a signal asked to stop."""
 
-    def __init__(self) -> None:
-        self.asked = False
-
-    def note(self, _number: int, _frame: Any) -> None:
-        """Record the first signal; stop at once at the second."""
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
+    asked: bool = False
 
 
 @contextmanager
-def note_interrupts() -> Iterator[Interrupts]:
-    """Record signals inside the block, and restore the earlier handlers afterwards.
+def note_interrupts() -> Iterator[Interrupt]:
+    """Record the first SIGINT or SIGTERM inside the block; stop at once at the second.
 
     Python allows handlers in the main thread only; in others, nothing is recorded.
     """
-    interrupts = Interrupts()
-    before = {}
+    interrupt, before = Interrupt(), {}
+
+    def note(_number: int, _frame: Any) -> None:
+        if interrupt.asked:
+            raise KeyboardInterrupt
+        interrupt.asked = True
+
     if threading.current_thread() is threading.main_thread():
         for name in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, OSError):
-                before[name] = signal.signal(name, interrupts.note)
+                before[name] = signal.signal(name, note)
     try:
-        yield interrupts
+        yield interrupt
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
