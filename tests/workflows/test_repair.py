@@ -20,7 +20,7 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 from embgeo.io.bounded.saved import PREFIX
-from embgeo.workflows import repaired_folder
+from embgeo.workflows import repair as repairing
 from tests.support.chat_model import DEAD as CHAT_DEAD
 from tests.support.chat_model import write_chat_model
 from tests.support.safetensors_model import (
@@ -291,7 +291,7 @@ def test_without_links_files_are_copied(
 
 def test_no_room(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = SimpleNamespace(free=10)
-    monkeypatch.setattr(repaired_folder.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(repairing.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(EmbgeoError, match=r"needs 0\.\d+ MB, and 0\.\d+ MB are free"):
         embgeo.repair(model, tmp_path / "new")
     assert {path.name for path in tmp_path.iterdir()} == {"old"}
@@ -322,7 +322,6 @@ CRASH = """
 import os, shutil, signal, sys
 from pathlib import Path
 import embgeo.workflows.repair as workflow
-from embgeo.workflows import repaired_folder as target
 from embgeo.io.bounded import saved
 
 calls = 0
@@ -336,7 +335,7 @@ def counted(plain):
     return call
 
 for home, name in ((os, "link"), (os, "fsync"), (shutil, "copymode"), (Path, "chmod"),
-                   (Path, "replace"), (Path, "mkdir"), (target, "read_edited"),
+                   (Path, "replace"), (Path, "mkdir"), (workflow, "read_edited"),
                    (saved, "write_text")):
     setattr(home, name, counted(getattr(home, name)))
 workflow.repair(Path(sys.argv[1]), Path(sys.argv[2]), diff=False)
@@ -376,10 +375,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
 
     for home, name in (
         (os, "fsync"),
-        (repaired_folder.shutil, "copymode"),
-        (repaired_folder, "link_or_copy"),
-        (repaired_folder, "write_edited"),
-        (repaired_folder, "read_edited"),
+        (repairing.shutil, "copymode"),
+        (repairing, "link_or_copy"),
+        (repairing, "write_edited"),
+        (repairing, "read_edited"),
         (Path, "mkdir"),
         (Path, "chmod"),
         (Path, "replace"),
@@ -473,12 +472,10 @@ def test_room_is_needed_for_copies_and_not_for_links(
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "tokenizer.json").write_bytes(bytes(1000))
     usage = SimpleNamespace(free=999)
-    monkeypatch.setattr(repaired_folder.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(repairing.shutil, "disk_usage", lambda _: usage)
 
     def copy() -> None:
-        repaired_folder.write_copy(
-            tmp_path / "model", tmp_path / "new", {}, lambda *_: None, link=link
-        )
+        repairing.write_copy(tmp_path / "model", tmp_path / "new", {}, lambda *_: None, link=link)
 
     if link:
         copy()
