@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from embgeo.core.errors import on_command_line
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS, model_folder
-from embgeo.io.formats.format import GROUP, Described
+from embgeo.io.foreign import FOLDERS as FOREIGN_FOLDERS
+from embgeo.io.foreign import FOREIGN, GLOVE
+from embgeo.io.formats import FORMATS, model_folder
+from embgeo.io.formats.format import GROUP
 from embgeo.io.formats.torch import distributed_checkpoint
-from embgeo.io.opening import DEEPEST
-from embgeo.io.unknown import FOLDERS as FOREIGN
-from embgeo.io.unknown import NAMES, OTHER_SIGNS, WELL_KNOWN
 
 TARGET = Path(__file__).with_name("formats.md")
 
@@ -44,7 +44,7 @@ AROUND = """
   than {free} MiB and {ratio} times its size, or to more than {most} GiB, is refused.
 - In a **zip** or **tar** archive: the only member that can be read, or the one that is named behind
   two colons, as in `vectors.zip::glove.50d.txt`. No name from an archive is ever used as a path.
-- One in the other, at most {deepest} deep: `.tar.gz`, or a zip with a `.txt.gz` inside.
+- A tar archive may be compressed as a whole (`.tar.gz`). Others inside one another are refused.
 - Through a pipe: `embgeo analyze -` reads stdin.
 """
 
@@ -82,7 +82,7 @@ def extra(name: str) -> str:
     return f"`pip install 'embgeo[{name}]'`" if name else ""
 
 
-def make_row(module: Described) -> str:
+def make_row(module: Any) -> str:
     cells = (module.NAME, prose(module.RECOGNIZED), prose(module.READ), extra(module.EXTRA))
     return f"| {' | '.join(cells)} |\n"
 
@@ -95,26 +95,22 @@ def codecs() -> str:
 
 
 def list_refused() -> str:
-    pairs = dict.fromkeys(
-        [(cause, way) for _, cause, way in WELL_KNOWN]
-        + [(cause, way) for _, cause, way in NAMES]
-        + [*OTHER_SIGNS]
-        + [(f"the folder is {cause}", way) for _, cause, way in FOREIGN]
+    kinds = [(kind.what, kind.way_out) for kind in (*FOREIGN, GLOVE)]
+    kinds += [(f"the folder is {kind.what}", kind.way_out) for kind in FOREIGN_FOLDERS]
+    return "".join(
+        f"| {prose(what)} | {prose(way.replace('{', '').replace('}', ''))} |\n"
+        for what, way in dict.fromkeys(kinds)
     )
-    return "".join(f"| {prose(cause)} | {prose(way)} |\n" for cause, way in pairs)
 
 
 def document() -> str:
     folders = (distributed_checkpoint, model_folder)
-    files = [
-        module for module in dict.fromkeys((*FORMATS, *NEIGHBOR_FORMATS)) if module not in folders
-    ]
+    files = [module for module in FORMATS if module not in folders]
     around = AROUND.format(
         codecs=codecs(),
         free=RATIO_FREE_BYTES // 2**20,
         ratio=MAX_RATIO,
         most=MAX_BYTES // 2**30,
-        deepest=DEEPEST,
     )
     return (
         OPENING

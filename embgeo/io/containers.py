@@ -1,25 +1,27 @@
-"""Containers: compressed files, and zip and tar archives.
+"""Compressed files, and zip and tar archives of which one member is read.
 
-Only one member is unpacked, into a scratch file; no name from an archive becomes a path.
+The content is unpacked into a scratch file; no name from an archive becomes a path.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from zipfile import BadZipFile
 
-from embgeo.io.bounded import scratch, tar_members, zip_members
+from embgeo.io.bounded import tar_members, zip_members
 from embgeo.io.bounded.compressed import MAX_BYTES, BoundedStream, Codec, codec_of
-from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, list_short, reading, short
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, list_short, reading, refuse, short
 from embgeo.io.bounded.maps import Bytes, map_file
+from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import HEAD_BYTES
-from embgeo.io.formats import is_known_head
+from embgeo.io.foreign import is_torch_tar
+from embgeo.io.formats import find_format
 from embgeo.io.formats.model_folder import NOT_WEIGHTS, WEIGHTS
-from embgeo.io.formats.torch import tar_checkpoint, zip_checkpoint
+from embgeo.io.formats.torch import zip_checkpoint
 
 #: Separates the path of an archive from the name of a member.
 MEMBER_SIGN = "::"
@@ -32,24 +34,26 @@ _LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Unfolded:
-    """The content of a container in a scratch file, whether it is a member, and notes."""
+class Unpacked:
+    """What was in a container.
 
-    content: scratch.ScratchFile
-    is_member: bool = False
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A kind of container: its name, and how to unpack one file of it.
-
-    ``unfold(path, member, packed)`` puts the content, or the named member, into a scratch file.
-    Without a name it takes the only member with tensors. `packed` bounds the decompressed size.
+    Attributes
+    ----------
+    content : ScratchFile
+    head : bytes
+        Its first bytes.
+    layers : tuple of str
+        The kinds of containers around it, the innermost one first.
+    is_member : bool
+        Whether it is one file of an archive.
+    notes : tuple of str
     """
 
-    name: str
-    unfold: Callable[[Path, str, int], Unfolded]
+    content: ScratchFile
+    head: bytes
+    layers: tuple[str, ...]
+    is_member: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,39 +76,68 @@ def split_member(name: str) -> tuple[str, str]:
     return (archive, member) if archive and sign and member else (name, "")
 
 
-def find_container(path: Path, head: bytes) -> Container | None:
-    """The kind of container that a file is; None for other files."""
-    if tar_checkpoint.sniff(head):
+def is_container(path: Path, head: bytes) -> bool:
+    return codec_of(head) is not None or _kind_of_archive(path, head) != ""
+
+
+def unpack(path: Path, head: bytes, member: str) -> Unpacked | None:
+    """The content of a compressed file, or one file of an archive, which may be compressed.
+
+    Returns None for other files. Without the name of a `member` it is the only one with tensors.
+    """
+    codec, kind = codec_of(head), _kind_of_archive(path, head)
+    if codec is not None:
+        found = _decompress(path, codec)
+        if tar_members.is_tar(found.head) and not is_torch_tar(found.head):
+            whole = found
+            try:
+                found = _extract(path, "tar", partial(_tar_entries, whole.content.path), member)
+            finally:
+                whole.content.remove()
+            found = replace(found, layers=("tar", codec.name))
+    elif kind:
+        list_entries = partial(_tar_entries if kind == "tar" else _zip_entries, path)
+        found = _extract(path, kind, list_entries, member)
+    else:
         return None
-    if (codec := codec_of(head)) is not None:
-        return Container(codec.name, partial(_decompress, codec))
-    if tar_members.is_tar(head):
-        return Container("tar", partial(_extract, "tar", _tar_entries))
-    if _is_plain_zip(path, head):
-        return Container("zip", partial(_extract, "zip", _zip_entries))
-    return None
+    if is_container(found.content.path, found.head):
+        found.content.remove()
+        layers = " in ".join(found.layers)
+        raise refuse(
+            path,
+            f"holds a compressed file or archive inside ({layers}), which is not read",
+            "unpack it and name the file inside",
+        )
+    return found
 
 
-def _decompress(codec: Codec, path: Path, _member: str, packed: int) -> Unfolded:
-    stream = BoundedStream(path, codec, packed)
-    with reading(path, f"{codec.name} file"), stream as source:
-        pieces = iter(lambda: source.read(_COPY_BYTES), b"")
-        return Unfolded(scratch.write_scratch(pieces, "its decompressed content"))
+def _decompress(path: Path, codec: Codec) -> Unpacked:
+    with reading(path, f"{codec.name} file"), BoundedStream(path, codec) as source:
+        head = source.read(HEAD_BYTES)
+        if not head:
+            raise Damaged("the file is empty", "write or download it again")
+        pieces = itertools.chain([head], iter(lambda: source.read(_COPY_BYTES), b""))
+        return Unpacked(write_scratch(pieces, "its decompressed content"), head, (codec.name,))
 
 
 def _extract(
-    kind: str,
-    list_entries: Callable[[Path], list[_ArchivedFile]],
-    path: Path,
-    member: str,
-    _packed: int,
-) -> Unfolded:
+    path: Path, kind: str, list_entries: Callable[[], list[_ArchivedFile]], member: str
+) -> Unpacked:
     with reading(path, f"{kind} archive"):
-        entry, notes = _choose_entry(list_entries(path), member, path, kind)
+        entry, notes = _choose_entry(list_entries(), member, path, kind)
         if entry.size > MAX_BYTES:
-            raise Damaged(f"{short(entry.name)} is {entry.size:,} bytes long, too much to unfold")
-        content = scratch.write_scratch(entry.pieces(), f"the content of {short(entry.name)}")
-    return Unfolded(content, True, notes)
+            raise Damaged(f"{short(entry.name)} is {entry.size:,} bytes long, too much to unpack")
+        if not entry.size:
+            raise Damaged(f"{short(entry.name)} is empty", RIGHT_FILE)
+        content = write_scratch(entry.pieces(), f"the content of {short(entry.name)}")
+        return Unpacked(content, entry.head().tobytes(), (kind,), True, notes)
+
+
+def _kind_of_archive(path: Path, head: bytes) -> str:
+    """``"tar"`` or ``"zip"``, or empty for other files and the archives of torch and numpy."""
+    if tar_members.is_tar(head) and not is_torch_tar(head):
+        return "tar"
+    return "zip" if _is_plain_zip(path, head) else ""
 
 
 def _is_plain_zip(path: Path, head: bytes) -> bool:
@@ -191,7 +224,7 @@ def _with_tensors(entries: list[_ArchivedFile]) -> list[_ArchivedFile]:
     known = []
     for entry in itertools.islice(candidates, _EXAMINED):
         head = entry.head().tobytes()
-        if is_known_head(head) or codec_of(head) is not None:
+        if find_format(head) is not None:
             known.append(entry)
     return known
 

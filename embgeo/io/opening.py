@@ -21,20 +21,17 @@ from embgeo.io.bounded.maps import Array
 from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.containers import MEMBER_SIGN, find_container, split_member
-from embgeo.io.formats import find_format, model_folder, tensorflow
+from embgeo.io.containers import MEMBER_SIGN, is_container, split_member, unpack
+from embgeo.io.foreign import refuse_unknown
+from embgeo.io.formats import find_format, model_folder
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.mlx import read_quantized
 from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here, find_place
-from embgeo.io.unknown import unknown_format
 
 #: Standard input on the command line, and in messages.
 STDIN = "-"
 _CALLED = Path("stdin")
-#: Most layers of containers: a .tar.gz has two, and a .zip with a .txt.gz inside.
-DEEPEST = 2
-
 #: Llama's ``consolidated.01.pth``, DeepSpeed's ``mp_rank_01_model_states.pt``, Megatron's folders.
 _SLICE = re.compile(r"(consolidated\.|mp_rank_)(\d{2,})")
 
@@ -69,7 +66,6 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
         place = find_place(Source(path))
     path = place.path
     try:
-        path = tensorflow.with_ending(path)
         is_folder = path.is_dir()
         archive, member = ("", "") if path.exists() else split_member(str(path))
     except OSError as error:  # a name that is too long, for instance
@@ -99,57 +95,45 @@ def _refuse_slice(path: Path) -> None:
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:
     """Open a plain file or the content of a container; `member` is a file of an archive."""
-    held: ScratchFile | None = None
-    layers: list[str] = []
-    notes: tuple[str, ...] = ()
-    inner, head = path, read_head(path)
-    packed = path.stat().st_size
+    head = read_head(path)
+    unpacked = unpack(path, head, member)
+    if member and (unpacked is None or not unpacked.is_member):
+        raise refuse(
+            path,
+            f"is not an archive, it has no member {short(member)}",
+            f"leave {MEMBER_SIGN} and what follows out",
+        )
+    if unpacked is None:
+        return _open_plain(path, head)
+    held = unpacked.content
     try:
-        while container := find_container(inner, head):
-            if len(layers) == DEEPEST:
-                raise refuse(
-                    path,
-                    f"is wrapped more than twice ({' in '.join(reversed(layers))} and more)",
-                    "unpack it once and try again",
-                )
-            found = container.unfold(inner, member, packed)
-            if held is not None:
-                held.remove()
-            held = found.content
-            if found.is_member:
-                member = ""
-            layers.insert(0, container.name)
-            notes += found.notes
-            inner, head = held.path, read_head(held.path)
-        if member:
-            raise refuse(
-                path,
-                f"is not an archive, it has no member {short(member)}",
-                f"leave {MEMBER_SIGN} and what follows out",
-            )
-        known = find_format(inner, head)
-        if known is None:
-            raise unknown_format(inner, head)
-        checkpoint = open_with(known, inner)
+        checkpoint = _open_plain(held.path, unpacked.head)
     except EmbgeoError as error:
-        if held is None:
-            raise
         held.remove()
-        raise _explain(path, error, held, layers) from error
-    if held is None:
-        return checkpoint
+        named = _rename_error(path, error, held)
+        if isinstance(error, MissingPiece) and unpacked.is_member:
+            way_out = "only one file of an archive is read: unpack it and name the file inside"
+            named = refuse(path, error.cause, way_out)
+        raise named from error
     named = _rename_checkpoint(path, checkpoint, held)
     return replace(
         named,
         files=(path,),
-        format=", ".join((checkpoint.format, *layers)),
-        notes=(*notes, *named.notes),
+        format=", ".join((checkpoint.format, *unpacked.layers)),
+        notes=(*unpacked.notes, *named.notes),
     )
+
+
+def _open_plain(path: Path, head: bytes) -> Checkpoint:
+    known = find_format(head)
+    if known is None:
+        raise refuse_unknown(path, head)
+    return open_with(known, path)
 
 
 def _is_known(path: Path) -> bool:
     head = read_head(path)
-    return find_container(path, head) is not None or find_format(path, head) is not None
+    return is_container(path, head) or find_format(head) is not None
 
 
 def _open_stdin() -> Checkpoint:
@@ -173,17 +157,6 @@ def _receive() -> Iterator[bytes]:
         if total > MAX_BYTES:
             raise Damaged(f"gives more than {MAX_BYTES // 2**30} GiB", "save it as a file first")
         yield piece
-
-
-def _explain(
-    path: Path, error: EmbgeoError, held: ScratchFile, layers: list[str]
-) -> UnreadableFile:
-    """Make the error about the named file; further files may be in the same archive."""
-    named = _rename_error(path, error, held)
-    if isinstance(error, MissingPiece) and {"zip", "tar"} & set(layers):
-        way_out = "only one file of an archive is read: unpack it and name the file inside"
-        return UnreadableFile(error.cause, where=path, way_out=way_out)
-    return named
 
 
 def _rename_checkpoint(path: Path, checkpoint: Checkpoint, held: ScratchFile) -> Checkpoint:

@@ -78,7 +78,7 @@ def label_rows(selection: Selection) -> Labeling:
         _from_named_file(selection)
         or _from_word_list(selection)
         or _from_checkpoint(selection)
-        or _from_dictionary_beside(selection)
+        or _from_run_folder(selection)
     )
 
 
@@ -113,7 +113,7 @@ def _from_checkpoint(selection: Selection) -> Labeling | None:
     return Labeling(labels, vocabulary, labels.notes)
 
 
-def _from_dictionary_beside(selection: Selection) -> Labeling:
+def _from_run_folder(selection: Selection) -> Labeling:
     path, cut = selection.checkpoint.path, selection.cut
     vocabulary, notes = run_folder.find_beside(path, cut)
     if vocabulary is None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import hashlib
 import io
 import json
-import lzma
 import struct
 import tarfile
 import tracemalloc
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,12 +41,7 @@ def zstd(data: bytes) -> bytes:
     return packed
 
 
-COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
-    "zstd": zstd,
-}
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "zstd": zstd}
 each_codec = pytest.mark.parametrize("codec", list(COMPRESSORS))
 
 
@@ -134,9 +126,6 @@ def test_streams_one_after_the_other_are_one_file(tmp_path: Path, codec: str) ->
     middle = len(GLOVE) // 2
     content = pack(GLOVE[:middle]) + pack(GLOVE[middle:])
     np.testing.assert_array_equal(embgeo.load(written(tmp_path, content)).data, W)
-    if codec == "xz":
-        padded = pack(GLOVE[:middle]) + bytes(8) + pack(GLOVE[middle:]) + bytes(4)
-        np.testing.assert_array_equal(embgeo.load(written(tmp_path, padded)).data, W)
 
 
 @each_codec
@@ -155,32 +144,13 @@ def test_bombs(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**20)
     path = written(tmp_path, COMPRESSORS[codec](bytes(20_000_000)))
     assert "decompression bomb" in refused(path)
-    twice = written(tmp_path, gzip.compress(path.read_bytes()))
-    assert "decompression bomb" in refused(twice)
     assert list(scratch.iterdir()) == []
-
-
-def test_the_budget_of_the_second_layer_is_counted_from_the_file_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**10)
-    content = b"".join(bytes(20) + bytes([k % 7]) for k in range(4000))
-    inner = gzip.compress(content, compresslevel=1)
-    outer = gzip.compress(inner)
-    most = compressed.MAX_RATIO
-    assert len(inner) < len(outer) * most < len(content) < len(inner) * most
-    assert "decompression bomb" in refused(written(tmp_path, outer))
 
 
 def test_windows_beyond_the_memory_bound_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("zstandard", reason="zstandard is not installed")
     huge = b"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"  # a window of 2 GiB, then an empty block
     assert "zstd data are damaged" in refused(written(tmp_path, huge))
-    small = lzma.compress(GLOVE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 4096}])
-    header = bytearray(small[12:24])
-    header[4] = 40  # a dictionary of 4 GiB
-    header[8:12] = struct.pack("<I", zlib.crc32(header[:8]))
-    assert "Memory usage limit" in refused(written(tmp_path, small[:12] + header + small[24:]))
 
 
 def test_zstd_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,8 +162,9 @@ def test_zstd_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # Archives
 
 
-@each_archive
-@pytest.mark.parametrize("codec", ["", *COMPRESSORS])
+@pytest.mark.parametrize(
+    ("kind", "codec"), [("zip", ""), ("tar", ""), *(("tar", codec) for codec in COMPRESSORS)]
+)
 def test_the_only_file_of_an_archive(tmp_path: Path, scratch: Path, kind: str, codec: str) -> None:
     content = ARCHIVERS[kind]({"folder/vectors.txt": GLOVE})
     path = written(tmp_path, COMPRESSORS[codec](content) if codec else content)
@@ -290,22 +261,20 @@ def test_names_that_lead_out_of_the_folder_lead_nowhere(
     assert list(scratch.iterdir()) == []
 
 
-def test_depth(tmp_path: Path, scratch: Path) -> None:
-    inner = gzip.compress(GLOVE)
-    for content, layers in (
-        (zipped(**{"v.txt": inner}), "gzip, zip"),
-        (tar_of({"v.txt": inner}), "gzip, tar"),
-        (gzip.compress(tar_of({"v.txt": GLOVE})), "tar, gzip"),
-        (zipped(**{"v.tar": tar_of({"v.txt": GLOVE})}), "tar, zip"),
-        (gzip.compress(inner), "gzip, gzip"),
-    ):
-        assert embgeo.load(written(tmp_path, content)).origin.format == f"GloVe text, {layers}"
-    for content in (
-        gzip.compress(tar_of({"v.txt": inner})),
-        zipped(**{"v.tar": tar_of({"v.txt": inner})}),
-        gzip.compress(gzip.compress(inner)),
-    ):
-        assert "wrapped more than twice" in refused(written(tmp_path, content))
+@pytest.mark.parametrize(
+    ("content", "layers"),
+    [
+        (zipped(**{"v.txt": gzip.compress(GLOVE)}), "zip"),
+        (tar_of({"v.txt": gzip.compress(GLOVE)}), "tar"),
+        (zipped(**{"v.tar": tar_of({"v.txt": GLOVE})}), "zip"),
+        (gzip.compress(gzip.compress(GLOVE)), "gzip"),
+        (gzip.compress(tar_of({"v.txt": gzip.compress(GLOVE)})), "tar in gzip"),
+        (gzip.compress(zipped(**{"v.txt": GLOVE})), "gzip"),
+    ],
+)
+def test_one_layer_is_unpacked(tmp_path: Path, scratch: Path, content: bytes, layers: str) -> None:
+    said = refused(written(tmp_path, content))
+    assert f"holds a compressed file or archive inside ({layers}), which is not read" in said
     assert list(scratch.iterdir()) == []
 
 

@@ -178,7 +178,6 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: str, expected: str) -> 
         b"3 2\nthe 0.1 0.2\nof 0.3 0.4\n",
         b", 0.1 0.2\n. 0.3 0.4\n",
         b"the\t0.1\t0.2\n",
-        b"0.1\t0.2\n0.3\t0.4\n",
         b"1 2 3\n4 5 6\n",
         b"word\tcount\nthe\t12\n",
         b"the,12\nof,9\n",

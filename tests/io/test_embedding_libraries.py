@@ -206,33 +206,6 @@ def test_counts_of_the_file_yield_to_those_that_are_given(tmp_path: Path) -> Non
     assert other.counts.tolist() == [1, 2]
 
 
-# GloVe
-
-
-def glove_files(folder: Path, table: np.ndarray, words: tuple[str, ...] = WORDS) -> Path:
-    path = folder / "vectors.bin"
-    path.write_bytes(table.astype("<f8").tobytes())
-    lines = [f"{word} {90 - 10 * row}\n" for row, word in enumerate(words)]
-    (folder / "vocab.txt").write_text("".join(lines))
-    return path
-
-
-def test_glove_binary(tmp_path: Path) -> None:
-    table = np.random.default_rng(2).normal(size=(2, 4, 6)) * 0.3
-    path = glove_files(tmp_path, table)
-    matrix = embgeo.load(path)
-    np.testing.assert_allclose(matrix.data, table[0, :, :5] + table[1, :, :5], rtol=1e-6)
-    assert matrix.tokens == WORDS
-    assert matrix.frequency is not None
-    assert matrix.frequency.counts.tolist() == [90, 80, 70, 60]
-    found = arrays(open_checkpoint(path))
-    np.testing.assert_array_equal(found["word"], table[0, :, :5])
-    np.testing.assert_array_equal(found["context_bias"], table[1, :, 5])
-    assert is_mapped(found["context"])
-    folder = embgeo.load(tmp_path)
-    assert folder.tokens == WORDS
-
-
 # word2vec
 
 
@@ -251,84 +224,34 @@ def test_word2vec_format_with_a_vocabulary_file(tmp_path: Path, binary: bool) ->
     np.testing.assert_array_equal(matrix.frequency.counts, model.wv.expandos["count"])
 
 
-# TensorBoard's projector
+# Numbers between tabs, as TensorBoard's projector takes them
 
 TSV = "0.5\t-1\t2e-3\n1\t0.25\t3\n0\t0\t-7.5\n4\t5\t6\n"
 NUMBERS = np.array([[0.5, -1, 2e-3], [1, 0.25, 3], [0, 0, -7.5], [4, 5, 6]], dtype="f4")
 
 
 @pytest.mark.parametrize(
-    ("tensors", "metadata", "text"),
+    "metadata",
     [
-        ("tensors.tsv", "metadata.tsv", "alpha\nbeta\ngamma\ndelta\n"),
-        ("x_tensor.tsv", "x_metadata.tsv", "id\tWord\tCount\n" + "".join(
-            f"{row}\t{word}\t{9 - row}\n" for row, word in enumerate(WORDS))),
+        "alpha\nbeta\ngamma\ndelta\n",
+        "id\tWord\tCount\n" + "".join(f"{r}\t{w}\t{9 - r}\n" for r, w in enumerate(WORDS)),
+        "count\tlemma\n" + "".join(f"{9 - r}\t{w}\n" for r, w in enumerate(WORDS)),
     ],
-)  # fmt: skip
-def test_projector_tsv(tmp_path: Path, tensors: str, metadata: str, text: str) -> None:
-    path = tmp_path / tensors
-    path.write_text(TSV)
-    (tmp_path / metadata).write_text(text)
-    matrix = embgeo.load(path)
+)
+def test_numbers_between_tabs_and_labels_in_another_table(tmp_path: Path, metadata: str) -> None:
+    (tmp_path / "tensors.tsv").write_text(TSV)
+    (tmp_path / "metadata.tsv").write_text(metadata)
+    alone = embgeo.load(tmp_path / "tensors.tsv")
+    np.testing.assert_array_equal(alone.data, NUMBERS)
+    assert alone.tokens is None
+    matrix = embgeo.load(tmp_path / "tensors.tsv", tokens=tmp_path / "metadata.tsv")
     np.testing.assert_array_equal(matrix.data, NUMBERS)
     assert matrix.tokens == WORDS
     counts = None if matrix.frequency is None else matrix.frequency.counts.tolist()
-    assert counts == ([9, 8, 7, 6] if "Count" in text else None)
+    assert counts == ([9, 8, 7, 6] if "ount" in metadata else None)
 
 
-def test_projector_metadata_with_counts_in_the_first_column(tmp_path: Path) -> None:
-    (tmp_path / "tensors.tsv").write_text(TSV)
-    lines = "".join(f"{9 - row}\t{word}\n" for row, word in enumerate(WORDS))
-    (tmp_path / "metadata.tsv").write_text(f"count\tlemma\n{lines}")
-    matrix = embgeo.load(tmp_path / "tensors.tsv")
-    assert matrix.tokens == WORDS
-    assert matrix.frequency is not None
-    assert matrix.frequency.counts.tolist() == [9, 8, 7, 6]
-
-
-def test_projector_metadata_of_pandas_have_no_quotation_marks(tmp_path: Path) -> None:
-    (tmp_path / "tensors.tsv").write_text(TSV)
-    lines = 'word\tcount\nthe\t9\n""""\t8\n"say ""so"""\t7\nof\t6\n'
-    (tmp_path / "metadata.tsv").write_text(lines)
-    assert embgeo.load(tmp_path / "tensors.tsv").tokens == ("the", '"', 'say "so"', "of")
-
-
-def test_projector_metadata_that_does_not_fit_is_named(tmp_path: Path) -> None:
-    (tmp_path / "tensors.tsv").write_text(TSV)
-    (tmp_path / "metadata.tsv").write_text("alpha\nbeta\n")
-    checkpoint = open_checkpoint(tmp_path / "tensors.tsv")
-    assert checkpoint.tokens is None
-    assert "labels 2 rows, not 4" in checkpoint.notes[0]
-
-
-def test_rows_with_numbers_for_words_are_no_projector_file(tmp_path: Path) -> None:
+def test_whole_numbers_before_measured_ones_are_words(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("1990\t0.5\t1.5\n1991\t0.25\t2.5\n")
     assert embgeo.load(path).tokens == ("1990", "1991")
-
-
-@pytest.mark.parametrize(
-    ("name", "configuration"),
-    [
-        (
-            "projector_config.pbtxt",
-            'model_checkpoint_path: "m.ckpt"\nembeddings {\n  tensor_name: "e"\n'
-            '  metadata_path: "runs/labels.tsv"\n  sprite { image_path: "s.png" }\n'
-            '  tensor_path: "runs/a.bytes"\n  tensor_shape: 4\n  tensor_shape: 3\n}\n',
-        ),
-        (
-            "oss_projector_config.json",
-            '{"embeddings": [{"tensorName": "e", "tensorShape": [4, 3], '
-            '"tensorPath": "https://a.b/c/a.bytes", "metadataPath": "labels.tsv"}]}',
-        ),
-    ],
-)
-def test_projector_bytes(tmp_path: Path, name: str, configuration: str) -> None:
-    path = tmp_path / "a.bytes"
-    path.write_bytes(NUMBERS.astype("<f4").tobytes())
-    (tmp_path / "labels.tsv").write_text("\n".join(WORDS) + "\n")
-    (tmp_path / name).write_text(configuration)
-    matrix = embgeo.load(path)
-    np.testing.assert_array_equal(matrix.data, NUMBERS)
-    assert is_mapped(matrix.data)
-    assert matrix.tokens == WORDS

@@ -1,21 +1,19 @@
-"""fastText, GloVe and projector files whose numbers lie: refused in one line, at once."""
+"""fastText files and tables whose numbers lie: refused in one line, at once."""
 
 from __future__ import annotations
 
 import random
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.formats import fasttext as model
 from embgeo.io.formats import fasttext_dictionary
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.text import glove_binary, projector
+from embgeo.io.formats.text import table
 from tests.support.binary_files import check_refused, head, open_all, quick
 from tests.support.embedding_files import fasttext_bytes, matrix_bytes
 
@@ -197,107 +195,13 @@ def test_other_files_are_no_old_fasttext() -> None:
     assert not any(model.sniff(start) for start in heads)
 
 
-# GloVe
-
-
-def glove(folder: Path, table: np.ndarray, vocabulary: str | bytes) -> Path:
-    path = folder / "vectors.bin"
-    path.write_bytes(table.astype("<f8").tobytes())
-    data = vocabulary if isinstance(vocabulary, bytes) else vocabulary.encode()
-    (folder / "vocab.txt").write_bytes(data)
-    return path
-
-
-NUMBERS = np.random.default_rng(5).normal(size=(2, 3, 4))
-
-
-@pytest.mark.parametrize(
-    "vocabulary",
-    ["", "a 3\nb 2\n", "a 3\nb 2\nc\n", "a 3\nb 2\nc -1\n", "a 3\nb 2\nc 1e3\n", "a 3\n\nb 2\n"],
-)
-def test_numbers_that_no_vocabulary_explains(tmp_path: Path, vocabulary: str) -> None:
-    path = glove(tmp_path, np.random.default_rng(5).normal(size=(7, 11)), vocabulary)
-    assert not glove_binary.belongs(path)
-    with pytest.raises(UnreadableFile, match=r"looks like bare numbers.*vocab\.txt"):
-        open_checkpoint(path)
-    with pytest.raises(UnreadableFile, match=r"vocab\.txt"):
-        open_with(glove_binary, path)
-
-
-def test_glove_numbers_have_to_be_numbers(tmp_path: Path) -> None:
-    vocabulary = "a 3\nb 2\nc 1\n"
-    assert glove_binary.belongs(glove(tmp_path, NUMBERS, vocabulary))
-    noise = np.frombuffer(random.Random(1).randbytes(NUMBERS.nbytes), dtype="<f8")
-    assert not glove_binary.belongs(glove(tmp_path, noise, vocabulary))
-    path = glove(tmp_path, np.abs(NUMBERS) + 1, vocabulary)
-    check_refused(glove_binary, path, "squared gradients")
-
-
-# The projector
-
-
-@pytest.mark.parametrize(
-    ("configuration", "match"),
-    [
-        ("", "looks like bare numbers"),
-        ('embeddings { tensor_path: "b.bytes" tensor_shape: 4 tensor_shape: 6 }', "bare numbers"),
-        ('embeddings { tensor_path: "a.bytes" }', "bare numbers"),
-        ('embeddings { tensor_path: "a.bytes" tensor_shape: 24 }', "bare numbers"),
-        (
-            'embeddings { tensor_path: "a.bytes" tensor_shape: 4 tensor_shape: 7 }',
-            "shape 4×7 does not fit",
-        ),
-        (
-            'embeddings { tensor_path: "a.bytes" tensor_shape: 999999999999 tensor_shape: 9 }',
-            "does not fit",
-        ),
-        ('"' * 250_000, "bare numbers"),
-        ('"' + "\\" * 250_000, "bare numbers"),
-        ("{" * 250_000, "bare numbers"),
-        ("x" * 300_000, "bare numbers"),
-    ],
-)
-def test_hostile_configurations(tmp_path: Path, configuration: str, match: str) -> None:
-    path = tmp_path / "a.bytes"
-    path.write_bytes(np.random.default_rng(1).normal(size=24).astype("<f4").tobytes())
-    (tmp_path / "projector_config.pbtxt").write_text(configuration)
-    with quick(), pytest.raises(UnreadableFile, match=match):
-        open_checkpoint(path)
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["[" * 100_000, "3", '{"embeddings": 3}', '{"embeddings": [3, {"tensorShape": {"a": 1}}]}'],
-    ids=lambda value: value[:12],
-)
-def test_hostile_json_configurations(tmp_path: Path, value: str) -> None:
-    path = tmp_path / "a.bytes"
-    path.write_bytes(bytes(96))
-    (tmp_path / "projector_config.json").write_text(value)
-    assert not projector.belongs(path)
-
-
-def test_metadata_are_looked_for_in_the_folder_only(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (tmp_path / "secret.tsv").write_text("a\nb\nc\nd\n")
-    (folder / "metadata.tsv").symlink_to(tmp_path / "secret.tsv")
-    path = folder / "a.bytes"
-    path.write_bytes(bytes(48))
-    (folder / "projector_config.pbtxt").write_text(
-        'embeddings { tensor_path: "a.bytes" metadata_path: "../secret.tsv" '
-        "tensor_shape: 4 tensor_shape: 3 }"
-    )
-    assert open_checkpoint(path).tokens is None
-    (folder / "projector_config.pbtxt").unlink()
-    (folder / "tensors.tsv").write_text("0.5\t1\n1\t2\n3\t4\n5\t6\n")
-    assert open_checkpoint(folder / "tensors.tsv").tokens is None
+# Numbers between tabs
 
 
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("0.5\t1\n1\t2\t3\n", "line 2 has 3 cells where 2"),
+        ("0.5\t1\n1\t2\n" * 9 + "1\t2\t3\n", "line 19 has 3 cells where 2"),
         ("0.5\t1\n" * 3000 + "x\t2\n", "not a number"),
         ("0.5\t1\n" * 3000 + "2\n", r"line 3,001 has 1 cells where 2"),
         ("0.5" + "\t1" * 1_000_001 + "\n", "more than 1,000,000 numbers"),
@@ -307,19 +211,11 @@ def test_metadata_are_looked_for_in_the_folder_only(tmp_path: Path) -> None:
 def test_hostile_tsv(tmp_path: Path, text: str, match: str) -> None:
     path = tmp_path / "tensors.tsv"
     path.write_text(text)
-    check_refused(projector, path, match)
+    check_refused(table, path, match)
 
 
-def test_what_is_no_tsv_of_numbers() -> None:
-    texts: list[Any] = [b"", b"0.5", b"0.5 1\n", b"a\t1\n", b"1\t0.5\n2\t0.25\n", b"0.5\t\n", b"\n"]
-    assert not any(projector.sniff(text) for text in texts)
-    assert projector.sniff(b"0.5\t1\r\n2\t3\r\n")
-    assert projector.sniff(b"\t".join([b"0.125"] * 700)[:4096])
-
-
-@pytest.mark.parametrize("piece", ['"', '"\\', "'\\", '"a', "{'"])
-def test_a_projector_configuration_of_open_strings_is_read_in_one_go(piece: str) -> None:
-    """Every quote was once the start of a search for its end."""
-    text = (piece * 2**18)[: 2**18]
-    with quick():
-        assert list(projector._from_text(text)) == []
+def test_what_is_no_table_of_numbers_between_tabs() -> None:
+    texts = [b"", b"0.5", b"a\t1\n", b"1\t0.5\n2\t0.25\n", b"0.5\t\n", b"\n"]
+    assert not any(table.sniff(text) for text in texts)
+    assert table.sniff(b"0.5\t1\r\n2\t3\r\n")
+    assert table.sniff(b"\t".join([b"0.125"] * 700)[:4096])

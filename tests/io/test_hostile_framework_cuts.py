@@ -1,4 +1,4 @@
-"""GGUF, ONNX, Flax and TensorFlow files cut short; files of other tools, refused by name."""
+"""GGUF and ONNX files cut short; files of other tools, refused by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.framework_files import needs
 from tests.support.fuzz_seeds import SEEDS
 
 
-@pytest.mark.parametrize("name", ["gguf", "onnx", "tensorflow", "flax"])
+@pytest.mark.parametrize("name", ["gguf", "onnx"])
 @pytest.mark.slow
 def test_cuts(name: str, tmp_path: Path) -> None:
     seed = SEEDS[name]
@@ -29,13 +29,13 @@ def test_cuts(name: str, tmp_path: Path) -> None:
     ("content", "expected"),
     [
         (b"lmgg\x01\0\0\0", "old ggml model"),
-        (b"tjgg\x03\0\0\0", "GGJT"),
-        (b"fmgg\x01\0\0\0", "GGMF"),
+        (b"tjgg\x03\0\0\0", "old ggml model"),
+        (b"fmgg\x01\0\0\0", "old ggml model"),
         (b"algg\x01\0\0\0", "GGLA"),
         (b"Rar!\x1a\x07\x01\0", "RAR"),
         (b"7z\xbc\xaf\x27\x1c", "7-zip"),
         (b"%PDF-1.7", "PDF"),
-        (b"\x89PNG\r\n\x1a\n", "PNG"),
+        (b"\x89PNG\r\n\x1a\n", "picture"),
         (b"\x08\x01\x12\xff\x01\n\x05", "SavedModel"),
         (b"\x1c\0\0\0TFL3", "TensorFlow Lite"),
         (b"MATLAB 5.0 MAT-file, Platform", "MATLAB file .version 5."),

@@ -10,7 +10,6 @@ import pytest
 
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.torch import legacy_checkpoint as torch_legacy
-from embgeo.io.formats.torch import tar_checkpoint as torch_tar
 from embgeo.io.formats.torch import zip_checkpoint as torch_zip
 from tests.support.binary_files import archive_of, check_refused, tensor_program
 from tests.support.torch_files import (
@@ -22,9 +21,6 @@ from tests.support.torch_files import (
     legacy,
     pickle_value,
     storage,
-    tar,
-    tar_storage,
-    tar_tensor,
     tensor,
 )
 
@@ -134,83 +130,6 @@ def test_commands_beside_a_sound_tensor_stay_text(
     (found,) = open_with(torch_legacy, tmp_path / "a.pt").tensors
     assert found.open().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert os.listdir(tmp_path) == ["a.pt"]
-
-
-# The tar format
-
-PARTS = {
-    "pickle": pickle_value({"w": Stored(1)}),
-    "tensors": pickle_value(1) + tar_tensor(1, 9, (2, 3), (3, 1)),
-    "storages": pickle_value(1) + tar_storage(9, *range(6)) + pickle_value([]),
-}
-
-
-def views(*entries: object) -> bytes:
-    return pickle_value(1) + tar_storage(9, *range(6)) + pickle_value(list(entries))
-
-
-TAR: dict[str, tuple[dict[str, bytes], str]] = {
-    "no tensors": ({"tensors": b""}, "ends early"),
-    "absurd number of tensors": ({"tensors": pickle_value(10**9)}, "number of its storages"),
-    "number of text": ({"tensors": pickle_value("1")}, "number of its storages"),
-    "cut tensor": ({"tensors": PARTS["tensors"][:-4]}, "longer than the archive"),
-    "absurd dimensions": (
-        {"tensors": pickle_value(1) + tar_tensor(1, 9, (2, 3), (3, 1), dimensions=2**30)},
-        "dimensions",
-    ),
-    "negative shape": (
-        {"tensors": pickle_value(1) + tar_tensor(1, 9, (-2, 3), (3, 1))},
-        "negative",
-    ),
-    "shape outside": (
-        {"tensors": pickle_value(1) + tar_tensor(1, 9, (3, 3), (3, 1))},
-        "beyond its",
-    ),
-    "offset outside": (
-        {"tensors": pickle_value(1) + tar_tensor(1, 9, (2, 3), (3, 1), 1)},
-        "beyond its",
-    ),
-    "of no storage": (
-        {"tensors": pickle_value(1) + tar_tensor(1, 8, (2, 3), (3, 1))},
-        "is missing",
-    ),
-    "tensor of text": (
-        {"tensors": pickle_value(1) + pickle_value("tensor")},
-        "damaged description",
-    ),
-    "absurd storage": (
-        {"storages": pickle_value(1) + tar_storage(9, 1, count=BOMB) + pickle_value([])},
-        "longer than the archive",
-    ),
-    "negative storage": (
-        {"storages": pickle_value(1) + tar_storage(9, 1, count=-3) + pickle_value([])},
-        "longer than the archive",
-    ),
-    "no list of parts": ({"storages": views()[:-3] + pickle_value(7)[2:]}, "list of parts"),
-    "part outside": ({"storages": views((8, 9, 3, 4))}, "reaches beyond it"),
-    "part before": ({"storages": views((8, 9, -1, 4))}, "reaches beyond it"),
-    "part of nothing": ({"storages": views((8, 7, 0, 1))}, "is missing"),
-    "part of three": ({"storages": views((8, 9, 0))}, "damaged description"),
-    "no such tensor": ({"pickle": pickle_value({"w": Stored(2)})}, "is missing"),
-    "key of a list": ({"pickle": pickle_value({"w": Stored([1])})}, "damaged key"),
-    "command": ({"pickle": pickle_value(Called("os.system", "touch CANARY"))}, "no tensor"),
-}
-
-
-@pytest.mark.parametrize("case", list(TAR))
-def test_tar(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed, match = TAR[case]
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.pt").write_bytes(tar({**PARTS, **changed}))
-    check_refused(torch_tar, tmp_path / "a.pt", match)
-    assert os.listdir(tmp_path) == ["a.pt"]
-
-
-@pytest.mark.parametrize("name", list(PARTS))
-def test_tar_without_a_member(tmp_path: Path, name: str) -> None:
-    left = {"sys_info": b"", **{part: data for part, data in PARTS.items() if part != name}}
-    (tmp_path / "a.pt").write_bytes(tar(left))
-    check_refused(torch_tar, tmp_path / "a.pt", f"has no member {name}")
 
 
 # TorchScript

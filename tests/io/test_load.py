@@ -130,7 +130,10 @@ def test_gzip_bombs_are_refused_early(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (gzip.compress(gzip.compress(gzip.compress(b"the 1.5 2\n"))), "wrapped more than twice"),
+        (
+            gzip.compress(gzip.compress(gzip.compress(b"the 1.5 2\n"))),
+            "compressed file or archive inside",
+        ),
         (gzip.compress(b"the 1.5 2.5\n" * 500)[:-9], "damaged or cut off"),
         (gzip.compress(b"the 1.5 2.5\nof 1.5\n"), "line 2 has 1 numbers"),
         (gzip.compress(b"the 1.5 2.5\nof 1.5 x\n"), "line 2, number 2"),

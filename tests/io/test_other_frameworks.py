@@ -1,16 +1,10 @@
-"""HDF5, ONNX, Flax and TensorFlow: the numbers that each format's own library reads.
-
-Flax's files are written with msgpack by the rules of ``flax.serialization``, TensorFlow's by hand.
-Both libraries are too large to be installed for this: test_large_frameworks.py compares with what
-they write themselves, where they are there.
-"""
+"""HDF5 and ONNX: the numbers that each format's own library reads."""
 
 from __future__ import annotations
 
 import importlib.util
 import io
 import zipfile
-from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,23 +16,13 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats import flax as flax_msgpack
-from embgeo.io.formats.tensorflow import name_and_start
 from tests.support.framework_files import (
     D,
     N,
     W,
-    bundle_header,
-    field,
-    flax_array,
-    flax_bytes,
-    flax_chunks,
     is_mapped,
     needs,
-    slice_name,
-    table_of,
     values,
-    variable,
 )
 from tests.support.sampling import sample_cases
 
@@ -221,174 +205,3 @@ def test_onnx(tmp_path: Path, external: bool) -> None:
     matrix = embgeo.load(path)
     assert matrix.origin.tensor == "model.embed_tokens.weight"
     assert matrix.output is not None
-
-
-# Flax
-
-
-def test_flax(tmp_path: Path) -> None:
-    needs("msgpack")
-    path = tmp_path / "flax_model.msgpack"
-    tree = {
-        "transformer": {
-            "wte": {"embedding": flax_array(W)},
-            "wpe": {"embedding": flax_array(W[:5])},
-            "h": {"0": {"kernel": flax_array(W[:8].astype(ml_dtypes.bfloat16))}},
-        },
-        "lm_head": {"kernel": flax_array(np.ascontiguousarray(2 * W.T))},
-        "step": 3,
-        "rate": 0.5,
-        "names": ["a", None, True, -1, 2**40, b"bytes"],
-    }
-    path.write_bytes(flax_bytes({"params": tree}))
-    found = values(open_checkpoint(path))
-    assert {name: array.dtype.name for name, array in found.items()} == {
-        "params.transformer.wte.embedding": "float32",
-        "params.transformer.wpe.embedding": "float32",
-        "params.transformer.h.0.kernel": "bfloat16",
-        "params.lm_head.kernel": "float32",
-    }
-    assert all(map(is_mapped, found.values()))
-    matrix = embgeo.load(path)
-    np.testing.assert_array_equal(matrix.data, W)
-    assert matrix.output is not None
-    np.testing.assert_array_equal(matrix.output.data, 2 * W)
-
-
-@pytest.mark.parametrize("step", [3, 2.5, None, True, "text", b"bytes", [1, 2], {}])
-def test_what_comes_before_the_first_array(tmp_path: Path, step: object) -> None:
-    """A TrainState begins with the number of its step."""
-    needs("msgpack")
-    path = tmp_path / "state"
-    tree = {"step": step, "params": {"embed": {"embedding": flax_array(W)}, "b": 1}}
-    path.write_bytes(flax_bytes(tree))
-    np.testing.assert_array_equal(embgeo.load(path).data, W)
-    assert not flax_msgpack.sniff(flax_bytes({"step": step, "params": {"a": 1}}))
-
-
-@pytest.mark.parametrize("size", [1, 7, N * D, 10**6])
-def test_flax_chunks(tmp_path: Path, size: int) -> None:
-    needs("msgpack")
-    path = tmp_path / "chunked"
-    path.write_bytes(flax_bytes({"a": {"b": flax_array(W[0])}, "c": flax_chunks(W, size)}))
-    np.testing.assert_array_equal(values(open_checkpoint(path))["c"], W)
-
-
-# TensorFlow
-
-
-def bundle(
-    folder: Path,
-    variables: Mapping[str | bytes, np.ndarray],
-    *,
-    big: bool = False,
-    more: Mapping[bytes, bytes] | None = None,
-) -> Path:
-    """A checkpoint of one data file; `more` are entries without numbers."""
-    entries = [(b"", bundle_header(big_endian=big))]
-    data = b""
-    kinds = {"float32": 1, "float64": 2, "int64": 9, "bfloat16": 14, "float16": 19}
-    arrays = {k.encode() if isinstance(k, str) else k: array for k, array in variables.items()}
-    for name, array in arrays.items():
-        kind = kinds[array.dtype.name]
-        entry = variable(array.shape, len(data), array.nbytes, kind=kind)
-        entries.append((name, entry))
-        data += array.astype(array.dtype.newbyteorder(">")).tobytes() if big else array.tobytes()
-    (folder / "model.ckpt.data-00000-of-00001").write_bytes(data)
-    path = folder / "model.ckpt.index"
-    path.write_bytes(table_of(sorted([*entries, *(more or {}).items()])))
-    return path
-
-
-def test_tensorflow_1(tmp_path: Path) -> None:
-    path = bundle(
-        tmp_path,
-        {
-            "bert/embeddings/position_embeddings": W[:9],
-            "bert/embeddings/word_embeddings": W,
-            "bert/embeddings/word_embeddings/adam_m": W,
-            "bert/encoder/layer_0/kernel": W[:8].astype("f8"),
-            "global_step": np.array(7),
-            "half": W.astype("f2"),
-            "brain": W.astype(ml_dtypes.bfloat16),
-        },
-    )
-    checkpoint = open_checkpoint(path)
-    found = values(checkpoint)
-    assert len(found) == 7
-    np.testing.assert_array_equal(found["bert/encoder/layer_0/kernel"], W[:8].astype("f8"))
-    np.testing.assert_array_equal(found["brain"], W.astype(ml_dtypes.bfloat16))
-    assert int(found["global_step"]) == 7
-    assert all(map(is_mapped, found.values()))
-    assert [file.suffix for file in checkpoint.files] == [".index", ".data-00000-of-00001"]
-    assert embgeo.load(path).origin.tensor == "bert/embeddings/word_embeddings"
-    assert embgeo.load(tmp_path).origin.tensor == "bert/embeddings/word_embeddings"
-    with pytest.raises(UnreadableFile, match="numbers of a TensorFlow checkpoint; name the file"):
-        embgeo.load(tmp_path / "model.ckpt.data-00000-of-00001")
-
-
-def test_tensorflow_2(tmp_path: Path) -> None:
-    ending = "/.ATTRIBUTES/VARIABLE_VALUE"
-    slot = f"layer-0/embeddings/.OPTIMIZER_SLOT/optimizer/m{ending}"
-    path = bundle(tmp_path, {f"layer-0/embeddings{ending}": W, slot: W, f"d/kernel{ending}": W.T})
-    matrix = embgeo.load(path)
-    assert matrix.origin.tensor == "layer-0/embeddings"
-    np.testing.assert_array_equal(matrix.data, W)
-
-
-@pytest.mark.parametrize("big", [False, True])
-def test_variables_in_slices_are_put_together(tmp_path: Path, big: bool) -> None:
-    wide = np.hstack([W, 2 * W])
-    rows, columns = [(0, 7), (7, N - 7)], [(0, D), (D, D)]
-    parts = {
-        slice_name("embedding/part", row, column): wide[row[0] : sum(row), column[0] : sum(column)]
-        for row in rows
-        for column in columns
-    }
-    data = {name: np.ascontiguousarray(part) for name, part in parts.items()}
-    whole = variable(wide.shape, 0, 0, more=field(7, b""))
-    path = bundle(tmp_path, {b"plain": W, **data}, big=big, more={b"embedding/part": whole})
-    found = values(open_checkpoint(path))
-    assert list(found) == ["embedding/part", "plain"]
-    np.testing.assert_array_equal(found["embedding/part"], wide)
-    assert not found["embedding/part"].flags.writeable
-
-
-def test_a_slice_over_all_there_is() -> None:
-    # As TensorFlow 2.21 writes them.
-    key = b"\0part\0\1\1\2\xc0\xc9\xc0d\x80\x90"
-    assert name_and_start(key) == (b"part", (201, 0))
-    assert key == slice_name("part", (201, 100), (0, 16))
-    assert name_and_start(slice_name("w", (0, -1), (2**40, 2**50))) == (b"w", (0, 2**40))
-
-
-def test_tensorflow_checkpoints_are_named_without_an_ending(tmp_path: Path) -> None:
-    bundle(tmp_path, {"w": W})
-    matrix = embgeo.load(tmp_path / "model.ckpt")
-    assert matrix.origin.format == "TensorFlow checkpoint"
-    np.testing.assert_array_equal(matrix.data, W)
-
-
-def test_saved_models_and_foreign_folders(tmp_path: Path) -> None:
-    (tmp_path / "saved_model.pb").write_bytes(b"\x08\x01\x12\x00")
-    with pytest.raises(UnreadableFile, match="no model weights"):
-        embgeo.load(tmp_path)
-    (tmp_path / "variables").mkdir()
-    made = bundle(tmp_path / "variables", {"w": W})
-    made.rename(made.with_name("variables.index"))
-    data = made.with_name("model.ckpt.data-00000-of-00001")
-    data.rename(data.with_name("variables.data-00000-of-00001"))
-    np.testing.assert_array_equal(embgeo.load(tmp_path).data, W)
-    with pytest.raises(UnreadableFile, match=r"SavedModel.*name the folder"):
-        embgeo.load(tmp_path / "saved_model.pb")
-    orbax = tmp_path / "checkpoint_0"
-    orbax.mkdir()
-    (orbax / "manifest.ocdbt").write_bytes(b"\x0c\xdb:*s\0")
-    with pytest.raises(UnreadableFile, match=r"Orbax checkpoint of JAX.*flax.serialization"):
-        embgeo.load(orbax)
-
-
-def test_tensorflow_of_the_other_byte_order(tmp_path: Path) -> None:
-    found = values(open_checkpoint(bundle(tmp_path, {"w": W, "x": W.astype("f8")}, big=True)))
-    np.testing.assert_array_equal(found["w"], W)
-    np.testing.assert_array_equal(found["x"], W.astype("f8"))

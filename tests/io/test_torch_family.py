@@ -25,14 +25,9 @@ from tests.support.binary_files import (
 from tests.support.sampling import sample_cases
 from tests.support.torch_files import (
     SYSTEM,
-    Stored,
     legacy,
     module_of,
-    pickle_value,
     storage,
-    tar,
-    tar_storage,
-    tar_tensor,
     tensor,
 )
 
@@ -154,34 +149,6 @@ def test_legacy_bytes_behind_the_last_storage_are_mentioned(tmp_path: Path) -> N
     path = tmp_path / "a.pt"
     path.write_bytes(legacy({"w": tensor()}) + b"more")
     assert open_checkpoint(path).notes == ("4 bytes after the last storage were not read",)
-
-
-# The tar format
-
-TAR = {
-    "sys_info": pickle_value(SYSTEM),
-    "pickle": pickle_value({"a": Stored(1), "b": [Stored("2"), Stored(3)], "c": Stored(1)}),
-    "tensors": pickle_value(3)
-    + tar_tensor(1, 100, (2, 3), (3, 1))
-    + tar_tensor(2, 100, (3, 2), (1, 3))
-    + tar_tensor(3, 101, (2,), (2,), 1),
-    "storages": pickle_value(1) + tar_storage(100, *range(6)) + pickle_value([(101, 100, 2, 4)]),
-}
-
-
-def test_tar_checkpoint(torch: Any, tmp_path: Path) -> None:
-    path = tmp_path / "a.pt"
-    path.write_bytes(tar(TAR))
-    checkpoint = open_checkpoint(path)
-    assert checkpoint.format == "torch tar checkpoint"
-    made = arrays(checkpoint)
-    loaded = torch.load(path, weights_only=False)
-    expected = {"a": loaded["a"], "b.0": loaded["b"][0], "b.1": loaded["b"][1], "c": loaded["c"]}
-    assert list(made) == list(expected)
-    for name, value in expected.items():
-        assert same_bits(made[name], value.numpy()), name
-        assert is_mapped(made[name])
-    assert {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of} == {"c": "a"}
 
 
 # TorchScript

@@ -84,7 +84,6 @@ LISTS = {
     "publish.latex.TABLES": r"^TABLE = ",
     "publish.export.TARGETS": r"^TARGET = ",
     "io.formats.FORMATS": r"^def sniff\(",
-    "io.formats.NEIGHBOR_FORMATS": r"^def belongs\(",
     "io.memory.KINDS": r"^def find_in_\w+\(",
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
     "training.tasks.TASKS": r"^class \w+\((?:Classification)?Task\):",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from embgeo.io.bounded.compressed import CODECS
-from embgeo.io.formats import FORMATS, NEIGHBOR_FORMATS, model_folder
+from embgeo.io.formats import FORMATS, model_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,13 +31,13 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_format_has_one_row() -> None:
     page = (ROOT / "docs/formats.md").read_text("utf-8")
-    for known in (*FORMATS, *NEIGHBOR_FORMATS, model_folder):
+    for known in (*FORMATS, model_folder):
         assert page.count(f"\n| {known.NAME} | ") == 1, known.NAME
     rows = [line for line in page.splitlines() if line.startswith("|")]
     assert {line.count("|") - line.count("\\|") for line in rows} == {3, 5}
 
 
-@pytest.mark.parametrize("known", [*FORMATS, *NEIGHBOR_FORMATS, model_folder], ids=lambda m: m.NAME)
+@pytest.mark.parametrize("known", [*FORMATS, model_folder], ids=lambda m: m.NAME)
 def test_every_format_describes_itself(known: Any) -> None:
     for text in (known.RECOGNIZED, known.READ):
         assert 0 < len(text) < 250

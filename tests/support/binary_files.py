@@ -28,13 +28,11 @@ from embgeo.io.formats import sharded as safetensors_index
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.torch import distributed_checkpoint as torch_distributed
 from embgeo.io.formats.torch import legacy_checkpoint as torch_legacy
-from embgeo.io.formats.torch import tar_checkpoint as torch_tar
 from embgeo.io.formats.torch import zip_checkpoint as torch_zip
 
 FORMATS = (
     torch_zip,
     torch_legacy,
-    torch_tar,
     torch_distributed,
     fasttext_binary,
     numpy_npy,

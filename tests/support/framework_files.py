@@ -91,35 +91,6 @@ def gguf_bytes(
     return head + bytes(-len(head) % 32) + data
 
 
-# Flax
-
-
-def flax_array(array: np.ndarray) -> Any:
-    """An array as ``flax.serialization`` writes it."""
-    import msgpack
-
-    description = (array.shape, array.dtype.name, array.tobytes())
-    return msgpack.ExtType(1, msgpack.packb(description, use_bin_type=True))
-
-
-def flax_chunks(array: np.ndarray, size: int) -> dict[str, Any]:
-    """An array in chunks of `size` numbers."""
-    flat = array.reshape(-1)
-    pieces = [flat[start : start + size] for start in range(0, len(flat), size)]
-    return {
-        "__msgpack_chunked_array__": True,
-        "shape": {str(place): length for place, length in enumerate(array.shape)},
-        "chunks": {str(place): flax_array(piece) for place, piece in enumerate(pieces)},
-    }
-
-
-def flax_bytes(tree: dict[str, Any]) -> bytes:
-    import msgpack
-
-    packed: bytes = msgpack.packb(tree, strict_types=True)
-    return packed
-
-
 # Protocol buffers
 
 
@@ -154,69 +125,6 @@ def onnx_tensor(
 def onnx_bytes(tensors: Iterable[bytes]) -> bytes:
     graph = b"".join(field(5, tensor) for tensor in tensors)
     return field(1, 8) + field(2, "pytorch") + field(7, graph)
-
-
-# TensorFlow
-
-
-def table_block(entries: Iterable[tuple[bytes, bytes]], compression: int = 0) -> bytes:
-    """A block of LevelDB's table format, names sharing their beginnings; no checksum is kept."""
-    out, before = bytearray(), b""
-    for key, value in entries:
-        shared = 0
-        while shared < min(len(key), len(before)) and key[shared] == before[shared]:
-            shared += 1
-        out += varint(shared) + varint(len(key) - shared) + varint(len(value))
-        out += key[shared:] + value
-        before = key
-    out += struct.pack("<II", 0, 1)
-    return bytes(out) + bytes([compression]) + bytes(4)
-
-
-def table_of(entries: list[tuple[bytes, bytes]], *, each: int = 3, compression: int = 0) -> bytes:
-    """A table with `each` entries in a block."""
-    out, index = b"", []
-    for start in range(0, len(entries), each):
-        block = table_block(entries[start : start + each], compression)
-        place = varint(len(out)) + varint(len(block) - 5)
-        index.append((entries[min(start + each, len(entries)) - 1][0], place))
-        out += block
-    empty = table_block([])
-    at = len(out)
-    last = table_block(index)
-    footer = varint(at) + varint(len(empty) - 5)
-    footer += varint(at + len(empty)) + varint(len(last) - 5)
-    magic = (0xDB4775248B80FB57).to_bytes(8, "little")
-    return out + empty + last + footer + bytes(40 - len(footer)) + magic
-
-
-def variable(
-    dims: Iterable[int], offset: int, size: int, *, kind: int = 1, shard: int = 0, more: bytes = b""
-) -> bytes:
-    """Where a tensor of a TensorFlow checkpoint lies."""
-    shape = b"".join(field(2, field(1, length)) for length in dims)
-    made = field(1, kind) + field(2, shape) + field(3, shard) + field(4, offset)
-    return made + field(5, size) + more
-
-
-def slice_name(name: str, *extents: tuple[int, int]) -> bytes:
-    """The name of a slice, with its start and length on each axis, in order-preserving code."""
-    dimensions = b"\1" + bytes([len(extents)])
-    numbers = b"".join(in_order(number) for extent in extents for number in extent)
-    return b"\0" + name.encode() + b"\0\1" + dimensions + numbers
-
-
-def in_order(number: int) -> bytes:
-    """As many bytes as leading ones, all of them flipped for negative numbers."""
-    value = ~number if number < 0 else number
-    size = value.bit_length() // 7 + 1
-    code = ((2**size - 1) << 7 * size | value).to_bytes(size, "big")
-    return bytes(255 - byte for byte in code) if number < 0 else code
-
-
-def bundle_header(shards: int = 1, *, big_endian: bool = False) -> bytes:
-    order = field(2, 1) if big_endian else b""
-    return field(1, shards) + order + field(3, field(1, 1))
 
 
 # HDF5

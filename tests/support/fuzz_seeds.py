@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import bz2
 import gzip
 import io
 import json
-import lzma
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -20,22 +18,13 @@ from safetensors.numpy import save as safetensors_bytes
 
 from tests.io.test_embedding_libraries_hostile import SOUND as FASTTEXT
 from tests.io.test_hostile_mutations import SMALL
-from tests.io.test_hostile_torch import PARTS
 from tests.support.binary_files import archive_of, checkpoint, tensor_program
 from tests.support.embedding_files import fasttext_bytes
 from tests.support.framework_files import (
-    bundle_header,
-    field,
-    flax_array,
-    flax_bytes,
-    flax_chunks,
     gguf_bytes,
     gguf_tensor,
     onnx_bytes,
     onnx_tensor,
-    slice_name,
-    table_of,
-    variable,
 )
 from tests.support.hostile_folders import piece
 from tests.support.torch_files import Built, Named, legacy, pickle_value, tar, tensor
@@ -204,15 +193,6 @@ PICKLES = [
             legacy({"a": tensor(), "b": tensor(part=("1", 2, 4), shape=(2, 2), strides=(2, 1))})
         ),
     ),
-    Seed("torch tar", keep_content(tar(PARTS))),
-    *(
-        Seed(
-            f"torch tar {part}",
-            keep_content(PARTS[part]),
-            lambda p, part=part: tar({**PARTS, part: p}),
-        )
-        for part in PARTS
-    ),
     Seed("torch distributed", write_distributed, file=".metadata", open="."),
     Seed("gensim", gensim),
     Seed("gensim 3", vocab_objects),
@@ -237,39 +217,11 @@ def gguf() -> bytes:
     return gguf_bytes({**data, **more}, blocks, RAW + bytes(16) + bytes(range(36)))
 
 
-def flax() -> bytes:
-    tree = {"p": {"w": flax_array(W), "c": flax_chunks(W, 5)}, "n": [1, 2.5, None, "x", -3]}
-    return flax_bytes(tree)
-
-
-ENTRIES = [(b"", bundle_header())] + [
-    (f"w{k}".encode(), variable([4, 3], 48 * k, 48)) for k in range(3)
-]
 OUTER = onnx_tensor("v", [4, 3], None, location="data", offset="0", length="48")
-
-STATE = {"step": 3, "params": {"w": flax_array(W)}, "opt_state": {"0": {"count": 1}}}
-SLICED = [
-    (b"", bundle_header()),
-    (slice_name("w", (0, 2), (0, -1)), variable([2, 3], 0, 24)),
-    (slice_name("w", (2, 2), (0, -1)), variable([2, 3], 24, 24)),
-    (b"w", variable([4, 3], 0, 0, more=field(7, b""))),
-]
 
 FRAMEWORKS = [
     Seed("gguf", lambda _: gguf(), needs="gguf"),
     Seed("onnx", beside(onnx_bytes([onnx_tensor("w", [4, 3], RAW), OUTER]), data=RAW)),
-    Seed(
-        "tensorflow",
-        lambda folder: beside(table_of(ENTRIES), **{"a__data-00000-of-00001": RAW * 3})(folder),
-        file="a.index",
-    ),
-    Seed(
-        "tensorflow slices",
-        beside(table_of(SLICED), **{"a__data-00000-of-00001": RAW}),
-        file="a.index",
-    ),
-    Seed("flax", lambda _: flax(), needs="msgpack"),
-    Seed("flax state", lambda _: flax_bytes(STATE), needs="msgpack"),
     *(Seed(f"fastText {name}", keep_content(content)) for name, content in FASTTEXT.items()),
     Seed("fastText in gzip", keep_content(fasttext_bytes()), gzip.compress),
 ]
@@ -286,12 +238,6 @@ QUOTED = b'"","count","token","x y","z"\n' + b"".join(
     b'%d,%d,"%b, ""a""",%g,%g\n' % (k, 9 - k, w.encode(), *row[:2])
     for k, (w, row) in enumerate(zip(WORDS, W.tolist(), strict=True))
 )
-CONFIGURATION = (
-    b'embeddings { tensor_name: "w" tensor_path: "a.bytes" metadata_path: "meta.tsv" '
-    b"tensor_shape: 4 tensor_shape: 3 }"
-)
-META = "".join(f"{w}\t{9 - k}\n" for k, w in enumerate(["word", *WORDS])).encode()
-
 JSON_VECTORS = dict(zip(WORDS, [[*row, 0.25] for row in W.tolist()], strict=True))
 JSON_RECORDS = [{"word": word, "vector": row} for word, row in JSON_VECTORS.items()]
 VECTOR_COLUMN = "word,vector\n" + "".join(f'{w},"{r}"\n' for w, r in JSON_VECTORS.items())
@@ -305,28 +251,7 @@ TEXTS = [
     Seed("text table", keep_content(COMMAS)),
     Seed("text table with quotes", keep_content(QUOTED)),
     Seed("text table of numbers", keep_content(TSV.replace(b"\t", b" "))),
-    Seed("projector tsv", beside(TSV, metadata__tsv=META), file="tensors.tsv"),
-    Seed(
-        "projector configuration",
-        beside(CONFIGURATION, a__bytes=RAW, meta__tsv=META),
-        file="projector_config.pbtxt",
-        open="a.bytes",
-    ),
-    Seed(
-        "projector metadata",
-        beside(META, a__bytes=RAW, projector_config__pbtxt=CONFIGURATION),
-        file="meta.tsv",
-        open="a.bytes",
-    ),
-    Seed(
-        "glove binary's vocabulary",
-        beside(
-            "".join(f"{w} {9 - k}\n" for k, w in enumerate(WORDS)).encode(),
-            vectors__bin=np.random.default_rng(0).normal(size=(2, 4, 4)).tobytes(),
-        ),
-        file="vocab.txt",
-        open="vectors.bin",
-    ),
+    Seed("text table of tabs", keep_content(TSV)),
 ]
 
 
@@ -334,8 +259,6 @@ TEXTS = [
 
 WRAPPINGS = [
     Seed("gzip", keep_content(GLOVE.encode()), gzip.compress),
-    Seed("bzip2", keep_content(GLOVE.encode()), bz2.compress),
-    Seed("xz", keep_content(GLOVE.encode()), lzma.compress),
     Seed("zstd", keep_content(GLOVE.encode()), zstd, needs="zstandard"),
     Seed("zip", keep_content(GLOVE.encode()), zip_as("v.txt")),
     Seed("zip of npy", keep_content(SMALL["npy"][1]), zip_as("v.bin")),
@@ -385,7 +308,6 @@ FOLDERS = [
     in_folder("vocab.txt", "\n".join(WORDS).encode()),
     in_folder("tokenizer.model", SCORED),
     in_folder("tokenizer_config.json", CONFIG, tokenizer__json=TOKENIZER),
-    in_folder("dict.txt", COUNTS.replace(b"\t", b" ")),
     *(
         Seed(f"tokens {name}", keep_content(content), side="tokens")
         for name, content in {

@@ -18,7 +18,7 @@ from tests.io.test_hostile_frameworks import RAW
 from tests.support.binary_files import checkpoint, tensor_program
 from tests.support.framework_files import field, onnx_bytes, onnx_tensor, varint
 from tests.support.hostile_cases import CANARY, Build, Case, hold_content
-from tests.support.hostile_formats import DEEP, JSON_DEEP, OBJECTS_DEEP
+from tests.support.hostile_formats import JSON_DEEP, OBJECTS_DEEP
 from tests.support.torch_files import Called, Named, pickle_value
 
 W = np.arange(12, dtype="<f4").reshape(4, 3)
@@ -105,16 +105,6 @@ def gensim(sidecars: object, link: bool = False) -> Build:
         if link:
             os.symlink(folder / "secret", model / "a.vectors.npy")
         return model / "a"
-
-    return build
-
-
-def projector(text: str) -> Build:
-    def build(folder: Path) -> Path:
-        model = around(folder)
-        (model / "a.bytes").write_bytes(np.random.default_rng(1).normal(size=12).astype("<f4"))
-        (model / "projector_config.pbtxt").write_text(text)
-        return model / "a.bytes"
 
     return build
 
@@ -243,25 +233,6 @@ def cases() -> list[Case]:
         for place in OUTSIDE
         if "\0" not in place
     ]
-    for name, text in {
-        "tensors outside": 'embeddings { tensor_path: "../secret" tensor_shape: 4 }',
-        "nested braces": "{" * DEEP,
-        "quotes": '"' + "\\" * 200_000,
-        "a shape of 2^63": 'embeddings { tensor_path: "a.bytes" tensor_shape: 9223372036854775807'
-        " tensor_shape: 9223372036854775807 }",
-    }.items():
-        made.append(Case(name, "projector", projector(text)))
-    made.append(
-        Case(
-            "metadata outside",
-            "projector",
-            projector(
-                'embeddings { tensor_path: "a.bytes" tensor_shape: 4 tensor_shape: 3 '
-                'metadata_path: "../secret" }'
-            ),
-            opens=True,
-        )
-    )
     code = f"import pathlib; pathlib.Path({CANARY!r}).touch()\n".encode()
     made.append(
         Case(

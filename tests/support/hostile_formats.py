@@ -11,13 +11,9 @@ import numpy as np
 from tests.io.test_embedding_libraries_hostile import HOSTILE as FASTTEXT
 from tests.io.test_hostile_binary import NPY, SAFETENSORS
 from tests.io.test_hostile_frameworks import (
-    FLAX,
     GGUF,
     ONNX,
     RAW,
-    SLICES,
-    TENSORFLOW,
-    flax_case,
     list_of,
     nested_messages,
 )
@@ -139,13 +135,6 @@ HEADERS: dict[str, dict[str, Callable[[], bytes]]] = {
             [b"\x08\x01" * 3_000_000 + onnx_tensor("w", [], RAW)]
         ),
     },
-    "msgpack": {
-        "maps nested 100,000 deep": lambda: b"\x81\xa1w" * DEEP,
-        "lists nested 100,000 deep": lambda: b"\x81\xa1w" + b"\x91" * DEEP,
-        "a map of 2^32 entries": lambda: b"\xdf\xff\xff\xff\xff" + b"\xa1w\x81" * 1000,
-        "bytes beyond the file": lambda: b"\x81\xa1w\xc6\xff\xff\xff\xff",
-        "an extension beyond the file": lambda: b"\x81\xa1w\xc9\xff\xff\xff\xff\x01",
-    },
     "fastText": {
         "rows near 2^63": lambda: fasttext_bytes(inputs=struct.pack("<qq", 2**63 - 1, 3)),
         "rows and columns near 2^63": lambda: fasttext_bytes(
@@ -172,14 +161,6 @@ HEADERS: dict[str, dict[str, Callable[[], bytes]]] = {
 }  # fmt: skip
 
 
-def bundle(index: bytes) -> Build:
-    def build(folder: Path) -> Path:
-        (folder / "a.data-00000-of-00001").write_bytes(RAW)
-        return hold_content(index, "a.index")(folder)
-
-    return build
-
-
 def cases() -> list[Case]:
     made = [
         Case(path.name, "fixture", fixture(path), opens=path.name in _SOUND)
@@ -191,11 +172,6 @@ def cases() -> list[Case]:
     made += from_table("fastText", FASTTEXT, bytes)
     made += number_cases("gguf", GGUF, bytes)
     made += number_cases("onnx", ONNX, bytes)
-    made += number_cases("msgpack", FLAX, flax_case, needs="msgpack")
-    made += [
-        Case(f"{said} ({number})", "tensorflow", bundle(index))
-        for number, (index, said) in enumerate([*TENSORFLOW, *SLICES])
-    ]
     for kind, table in (("text", TEXT), ("odd bytes", ODD), *HEADERS.items()):
         made += [
             Case(name, kind, hold_content(make), name in SOUND_TEXT, dense=name in DENSE_TEXT)

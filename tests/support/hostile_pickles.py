@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.io.test_hostile_binary import TORCH
-from tests.io.test_hostile_torch import LEGACY, PARTS, TAR
+from tests.io.test_hostile_torch import LEGACY
 from tests.io.test_safe_pickle import BOMBS, hostile_programs, repeat_module
 from tests.support.binary_files import archive_of, checkpoint, header_of, npy
 from tests.support.hostile_cases import CANARY, Build, Case, from_table, hold_content
@@ -50,7 +50,6 @@ PLACES: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
         lambda program: b"".join(map(pickle_value, (MAGIC, 1001, SYSTEM))) + program,
         False,
     ),
-    "torch tar": (lambda program: tar({**PARTS, "pickle": program}), False),
     "npy": (lambda program: npy(header_of("'|O'", "(1,)"), program), False),
     "npz": (lambda program: archive_of({"w.npy": npy(header_of("'|O'", "(1,)"), program)}), False),
     "gzip of a pickle": (gzip.compress, False),
@@ -188,10 +187,6 @@ FOUND: dict[str, tuple[str, Callable[[], bytes]]] = {
         "torch legacy",
         lambda: b"".join(map(pickle_value, (MAGIC, 1001))) + repeat_piece(b"\x8f")(),
     ),
-    "a storage count of many instructions": (
-        "torch tar",
-        lambda: tar({**PARTS, "storages": repeat_piece(b"]")()}),
-    ),
     "two billion entries by stride 0": (
         "torch zip",
         lambda: checkpoint(
@@ -214,7 +209,6 @@ def cases() -> list[Case]:
     ]
     made += from_table("torch zip", TORCH, checkpoint)
     made += from_table("torch legacy", LEGACY, bytes)
-    made += from_table("torch tar", TAR, lambda changed: tar({**PARTS, **changed}))
     made += [Case(name, "pickle", hold_content(make), dense=True) for name, make in DENSE.items()]
     made += [Case(name, kind, hold_content(make)) for name, (kind, make) in FOUND.items()]
     sound = legacy({"w": tensor(), "evil": pickle.PROTO})

@@ -122,24 +122,6 @@ def tar(members: dict[str, bytes]) -> bytes:
     return target.getvalue()
 
 
-def tar_storage(key: int, *values: float, count: int | None = None) -> bytes:
-    entry = pickle_value((key, "cpu", Named("torch.FloatStorage")))
-    return entry + storage(*values, count=count)
-
-
-def tar_tensor(
-    key: int,
-    of: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    offset: int = 0,
-    dimensions: int | None = None,
-) -> bytes:
-    entry = pickle_value((key, of, Named("torch.FloatTensor")))
-    count = len(shape) if dimensions is None else dimensions
-    return entry + struct.pack(f"<ii{2 * len(shape) + 1}q", count, 0, *shape, *strides, offset)
-
-
 @contextmanager
 def module_of(*classes: type, name: str = "embgeo_test_gone") -> Iterator[ModuleType]:
     """A module with these classes that is gone afterwards, as a research project's usually is."""

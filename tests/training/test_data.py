@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import hashlib
-import lzma
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -297,11 +295,8 @@ def test_pieces_of_long_texts_are_joined_without_a_seam(
     assert len(load_corpus(one_line, unit="stream", min_count=1).train) == 1000
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
-def test_compressed_texts_are_known_by_their_bytes(
-    tmp_path: Path, pack: Callable[[bytes], bytes]
-) -> None:
-    (tmp_path / "t.txt").write_bytes(pack((SENTENCES * 40).encode()))
+def test_compressed_texts_are_known_by_their_bytes(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes(gzip.compress((SENTENCES * 40).encode()))
     plain = load_corpus(write(tmp_path / "plain.txt", SENTENCES * 40))
     assert np.array_equal(load_corpus(tmp_path / "t.txt").train, plain.train)
 

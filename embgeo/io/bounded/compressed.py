@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import lzma
 import re
 import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +19,7 @@ MAX_BYTES = 64 * 2**30
 MAX_RATIO = 100
 RATIO_FREE_BYTES = 64 * 2**20
 
-#: Memory of a decompressor: xz -9 takes 65 MiB, and zstd refuses larger windows by default, too.
+#: Memory of a decompressor; zstd refuses larger windows by default, too.
 _MEMORY = 128 * 2**20
 _PIECE = 256 * 2**10
 # A zstd block of 4 bytes may hold 128 KiB, and zstandard's output per call has no limit: 1 KiB of
@@ -56,15 +53,14 @@ def codec_of(head: bytes) -> Codec | None:
 class BoundedStream:
     """The content of a compressed file as a stream with a budget.
 
-    `packed` is the compressed size for the budget; the file may be the content of a smaller one.
     `read` raises UnreadableFile for a damaged or truncated file, or one beyond the budget; the
     constructor for a missing package.
     """
 
-    def __init__(self, path: Path, codec: Codec, packed: int | None = None) -> None:
+    def __init__(self, path: Path, codec: Codec) -> None:
         self._path = path
         self._codec = codec
-        self._packed = path.stat().st_size if packed is None else packed
+        self._packed = path.stat().st_size
         self._budget = min(MAX_BYTES, max(RATIO_FREE_BYTES, self._packed * MAX_RATIO))
         self._given = 0
         self._left = b""
@@ -108,9 +104,9 @@ class BoundedStream:
 
 
 class _Frames:
-    """Consecutive streams of compressed data, as in files of bzip2, xz and zstd.
+    """Consecutive frames of zstd.
 
-    `fresh` makes a decompressor with the interface of ``bz2.BZ2Decompressor``, which raises `error`
+    `fresh` makes a decompressor with the interface of the standard library's, which raises `error`
     for bad data and gets `piece` bytes per call.
     """
 
@@ -131,10 +127,7 @@ class _Frames:
     def read(self, size: int) -> bytes:
         while True:
             if self._machine.eof:
-                # xz pads its streams with zeros.
-                rest = self._machine.unused_data.lstrip(b"\0")
-                while not rest and (more := self._file.read(self._piece)):
-                    rest = more.lstrip(b"\0")
+                rest = self._machine.unused_data or self._file.read(self._piece)
                 if not rest:
                     return b""
                 self._machine, self._pending = self._fresh(), rest
@@ -175,16 +168,6 @@ class _Zstandard:
         return bytes(self._machine.decompress(data))
 
 
-def _open_bzip2(path: Path) -> ByteStream:
-    # It reports bad data as OSError, as if the disk had failed.
-    return _Frames(path, bz2.BZ2Decompressor, OSError)
-
-
-def _open_xz(path: Path) -> ByteStream:
-    fresh = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_MEMORY)
-    return _Frames(path, fresh, lzma.LZMAError)
-
-
 def _open_zstd(path: Path) -> ByteStream:
     if sys.version_info >= (3, 14):
         from compression import zstd
@@ -208,7 +191,5 @@ def _open_zstd(path: Path) -> ByteStream:
 
 CODECS = (
     Codec("gzip", re.compile(rb"\x1f\x8b"), gzip.GzipFile),
-    Codec("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), _open_bzip2),
-    Codec("xz", re.compile(rb"\xfd7zXZ\0"), _open_xz),
     Codec("zstd", re.compile(rb"\x28\xb5\x2f\xfd"), _open_zstd, "zstd"),
 )

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-class Described(Protocol):
-    """The attributes of every format.
+@runtime_checkable
+class Format(Protocol):
+    """A format that is recognized by the first bytes of its files.
 
     Attributes
     ----------
@@ -41,6 +42,9 @@ class Described(Protocol):
     @property
     def EXTRA(self) -> str: ...
 
+    def sniff(self, head: bytes, /) -> bool:
+        """Whether a file that begins with `head` (at most 4,096 bytes) has this format."""
+
     def open_checkpoint(self, path: Path, /) -> Checkpoint:
         """The tensors of a file, not yet read, with its labels and counts.
 
@@ -54,22 +58,7 @@ class Described(Protocol):
         """
 
 
-@runtime_checkable
-class Format(Described, Protocol):
-    """A format that is recognized by the first bytes of its files."""
-
-    def sniff(self, head: bytes, /) -> bool:
-        """Whether a file that begins with `head` (at most 4,096 bytes) has this format."""
-
-
-class NeighborFormat(Described, Protocol):
-    """A format without a header, recognized by the files next to its files."""
-
-    def belongs(self, path: Path, /) -> bool:
-        """Whether the files next to `path` show that it has this format."""
-
-
-def open_with(known: Described, path: Path) -> Checkpoint:
+def open_with(known: Format, path: Path) -> Checkpoint:
     """Open a file of this format.
 
     Errors of a bad file, now or when a tensor of it is opened, become one line that names it.

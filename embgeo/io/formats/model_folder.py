@@ -13,13 +13,13 @@ from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_
 from embgeo.io.bounded.guard import cannot_read, list_short, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.foreign import refuse_folder
 from embgeo.io.formats.mlx import read_quantized
 from embgeo.io.formats.table_parts import is_dataset, join_tables
 from embgeo.io.formats.torch.distributed_checkpoint import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.remote.source_record import read_source
-from embgeo.io.unknown import unknown_folder
 
 NAME = "model folder"
 RECOGNIZED = (
@@ -87,7 +87,6 @@ def open_folder(
     weights = opened[0] if len(opened) == 1 else join_tables(folder, opened)
     configuration = read_configuration(folder)
     weights = read_quantized(weights, configuration.quantization)
-    # Vectors with counts have words: the vocab.txt of GloVe is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
     if weights.counts is None:
         vocabulary, left_out = vocabulary_of(folder, configuration.model_type)
@@ -132,9 +131,6 @@ def _weights_files(
     metadata = by_name.get(METADATA)
     if metadata is not None and metadata.stat().st_size and is_known(metadata):
         return [metadata]
-    saved_model = folder / "variables" / "variables.index"
-    if "saved_model.pb" in by_name and saved_model.is_file():
-        return [saved_model]
     known = [
         file
         for file in files
@@ -151,9 +147,9 @@ def _weights_files(
             f"the folder holds several files that may hold the matrix: {listing}",
             "name one of them",
         )
-    other = unknown_folder(entry.name for entry in entries)
-    if other is not None:
-        raise refuse(folder, f"the folder is {other[0]}", other[1])
+    foreign = refuse_folder(folder, (entry.name for entry in entries))
+    if foreign is not None:
+        raise foreign
     listing = list_short(list(by_name), _LISTED) or "no files"
     raise refuse(
         folder,

@@ -14,11 +14,11 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import parse_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.foreign import find_foreign, way_out_of
 from embgeo.io.formats import safetensors
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.parts import find_shard
 from embgeo.io.formats.torch import legacy_checkpoint, zip_checkpoint
-from embgeo.io.unknown import find_well_known
 
 NAME = "sharded checkpoint"
 RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie next to it"
@@ -78,6 +78,7 @@ def _open_shard(folder: Path, name: str) -> Checkpoint:
     for known in _SHARDS:
         if known.sniff(head):
             return open_with(known, shard)
-    if (other := find_well_known(head)) is not None:
-        raise Damaged(f"the shard {name} {other[0]}", other[1])
+    other = find_foreign(shard, head)
+    if other is not None and isinstance(other.sign, bytes):
+        raise Damaged(f"the shard {name} {other.what}", way_out_of(other, shard, folder))
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")

@@ -87,7 +87,7 @@ def load_corpus(
     Parameters
     ----------
     path : Path
-        UTF-8 text, plain or compressed (.gz, .xz, .bz2), or a folder.
+        UTF-8 text, plain or compressed (.gz, .zst), or a folder.
     unit : str, optional
         "sentences": each line ends in an end-of-sentence token, the default if there is such a
         token. "stream": words ignore line ends, and a tokenizer encodes them.

@@ -119,7 +119,7 @@ def list_texts(path: Path) -> list[Path]:
     found = [file for file in list_folder(path) if find_ending(file) in _ENDINGS]
     if not found:
         raise UnreadableFile(
-            f"the folder holds no text ({', '.join(_ENDINGS)}; plain, .gz, .xz or .bz2)",
+            f"the folder holds no text ({', '.join(_ENDINGS)}; plain, .gz or .zst)",
             where=path,
             way_out="give a text, or a folder of texts",
         )

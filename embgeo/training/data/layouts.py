@@ -16,7 +16,7 @@ from embgeo.training.data.text import is_folder
 SPLIT_NAMES = {"train": ("train",), "valid": ("valid", "val", "dev"), "test": ("test",)}
 SPLITS = tuple(SPLIT_NAMES)
 _MOST_FILES = 100_000
-_TEXT = re.compile(r"\.(txt|text|tokens|raw)(\.(gz|xz|bz2))?\Z", re.IGNORECASE)
+_TEXT = re.compile(r"\.(txt|text|tokens|raw)(\.(gz|zst))?\Z", re.IGNORECASE)
 _ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)\b", re.IGNORECASE)
 _WORDS = {name: split for split, names in SPLIT_NAMES.items() for name in names}
 _WORDS |= {"training": "train", "validation": "valid"}
@@ -160,7 +160,7 @@ def _texts(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
             texts.append(file)
     if not texts:
         raise UnreadableFile(
-            "the folder holds no text (.txt, .tokens, .raw; plain, .gz, .xz or .bz2)",
+            "the folder holds no text (.txt, .tokens, .raw; plain, .gz or .zst)",
             where=folder,
             way_out="give a text, or a folder of texts",
         )

@@ -14,7 +14,7 @@ from embgeo.io.bounded.records import digest_of
 from embgeo.io.bounded.small_files import read_head
 
 #: Endings of compressed files.
-COMPRESSED = (".gz", ".xz", ".bz2")
+COMPRESSED = (".gz", ".zst")
 #: A tag in angle brackets, such as ``<br />`` and ``<unk>``.
 TAG = re.compile(r"<[^>]{0,40}>")
 _BLOCK = 2**20
@@ -25,7 +25,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def pieces(path: Path) -> Iterator[str]:
     """Yield the text of a file in pieces that end after a line or, within a long line, at a space.
 
-    `path`: UTF-8, plain or compressed by gzip, xz, bzip2 or zstd, as its first bytes tell.
+    `path`: UTF-8, plain or compressed by gzip or zstd, as its first bytes tell.
     """
     line = 1
     for block in _whole_lines(path):

@@ -39,6 +39,7 @@ _SEPARATORS = (b",", b";", b"\t")
 _NUMBER = re.compile(rb" *" + NUMBER + rb" *", re.IGNORECASE)
 _DECIMAL = re.compile(rb" *[+-]?(\d*\.\d+([eE][+-]?\d+)?|\d+\.?[eE][+-]?\d+) *")
 _WHOLE = re.compile(rb" *\d+ *")
+_SIGNED = re.compile(rb"[+-]?\d+")
 
 #: Largest number of columns before the numbers, least number of numbers.
 _MOST_BEFORE = 8
@@ -122,7 +123,7 @@ def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | N
     if headings is not None:
         data = rows[1:] or rows
     elif separator == b"\t":
-        return None  # without headings these are text vectors or those of the projector
+        return _between_tabs(rows)
     is_text = [_is_text([row[k] for row in data]) for k in range(len(data[0]))]
     if headings is not None and data is rows:
         is_text = [k < len(is_text) - _count_numbered(headings) for k in range(len(is_text))]
@@ -210,6 +211,16 @@ def _are_row_numbers(data: list[list[bytes]]) -> bool:
     return counted and any(_DECIMAL.fullmatch(cell) for row in data for cell in row[1:])
 
 
+def _between_tabs(rows: list[list[bytes]]) -> TableLayout | None:
+    """Numbers between tabs; whole numbers before measured ones are words of text vectors."""
+    if len(rows[0]) < _FEWEST or not all(is_number(cell) for row in rows for cell in row):
+        return None
+    are_words = all(_SIGNED.fullmatch(row[0]) for row in rows) and not all(
+        _SIGNED.fullmatch(cell) for row in rows for cell in row
+    )
+    return None if are_words else TableLayout(b"\t", False, 0, len(rows[0]))
+
+
 def _bare(lines: Sequence[bytes]) -> TableLayout | None:
     """Numbers between blanks; the first number of a line must not look like a word."""
     rows = _alike([line.split() for line in lines])
@@ -223,8 +234,8 @@ def _bare(lines: Sequence[bytes]) -> TableLayout | None:
 
 NAME = "text table"
 RECOGNIZED = (
-    "numbers between commas, semicolons or blanks, or between tabs below headings; words, row "
-    "numbers and counts in the first columns"
+    "numbers between commas, semicolons, tabs or blanks; words, row numbers and counts in the "
+    "first columns"
 )
 READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
