@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.workflows.gate_start import start_gate
+from embgeo.workflows.gate_outputs import start_gate
 from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
