@@ -51,8 +51,6 @@ class Options:
         Share of popular tokens, by falling frequency ([FRAGE] §3: 20 %).
     isotropy_rows, isotropy_runs
         Rows in a sample and number of samples of Wang's protocol, which needs `isotropy_rows`.
-    sphere : bool or None
-        Whether to search the whole sphere for the extremes of Z; by default for small matrices.
     random : bool
         Whether to measure Z over random directions.
     row_errors : bool
@@ -93,11 +91,6 @@ class Options:
         None, "Also compute I1/I2 on random samples of this many rows.", ("isotropy",), least=1
     )
     isotropy_runs: int = declare(10, "Number of these samples.", ("isotropy",), least=1)
-    sphere: bool | None = declare(
-        None,
-        "Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
-        ("isotropy",),
-    )
     random: bool = True
     row_errors: bool = True
     neighbors: int = field(default=10, metadata={"least": 1})

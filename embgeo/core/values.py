@@ -18,6 +18,8 @@ Cell = str | int | float | None
 
 #: Metadata of a field whose value is a dataclass: the fields of that are saved in its place.
 INLINE = {"inline": True}
+#: Metadata of a field that is not saved.
+UNSAVED = {"saved": False}
 #: Metadata of an array with an entry for each row, which is saved next to the JSON file.
 IN_ARCHIVE = {"archive": "", "key": "array"}
 
@@ -76,6 +78,8 @@ class Quantity:
         ``""`` for pure numbers.
     better : {"higher", "lower"} or None
         None if neither direction is better.
+    why : str
+        Of a scalar: who reads it, or which question of its own it answers.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Quantity:
     source: str = ""
     unit: str = ""
     better: Literal["higher", "lower"] | None = None
+    why: str = field(default="", compare=False, metadata=UNSAVED)
 
     @property
     def family(self) -> str:

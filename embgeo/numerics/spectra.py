@@ -44,31 +44,3 @@ def compute_isoscore(variances: FloatArray) -> float:
     defect = np.linalg.norm(scaled - 1.0) / np.sqrt(2.0 * (d - np.sqrt(d)))
     phi = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
     return float(np.clip((d * phi - 1.0) / (d - 1.0), 0.0, 1.0))
-
-
-def compute_symmetry(
-    mean: FloatArray, mean_norm: float, variances: FloatArray
-) -> tuple[float, float | None]:
-    """First and second moment of symmetry (Yokoi et al. 2024: degrees of centrality and isotropy).
-
-    Parameters
-    ----------
-    mean : float64 array, shape (d,)
-        E w of the rows.
-    mean_norm : float
-        E ‖w‖.
-    variances : float64 array, shape (d,)
-        Eigenvalues of the covariance of the rows.
-
-    Returns
-    -------
-    first : float
-        1 − ‖E w‖/E ‖w‖: 1 if the rows are centered, 0 if they are equal.
-    second : float or None
-        Entropy of the eigenvalues' shares over ln d: 1 if all are equal; None for one dimension or
-        without variance.
-    """
-    first = 1.0 - float(np.linalg.norm(mean)) / mean_norm
-    if len(variances) < 2 or not variances.sum() > 0:
-        return max(first, 0.0), None
-    return max(first, 0.0), compute_entropy(variances) / float(np.log(len(variances)))

@@ -20,7 +20,6 @@ from embgeo.io import open_checkpoint
 from embgeo.io.bounded.saved import begins_as
 from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import is_remote
-from embgeo.metrics.skipping import skip_sphere
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
 from embgeo.rules import baseline_file
@@ -287,7 +286,7 @@ class Gate:
                 judged = families.pop(VERDICT, 0) is None
                 analysis = measure(
                     matrix,
-                    skip_sphere(fit_options(self.options, matrix), {rule.name for rule in about}),
+                    fit_options(self.options, matrix),
                     sections=tuple(families | dict.fromkeys(OF_VERDICT if judged else ())),
                     # The verdict compares with isotropic rows.
                     reference=judged,

@@ -57,11 +57,11 @@ def geometry_measure(
     split.
     """
     from embgeo.core.options import Options
-    from embgeo.metrics.skipping import skip_unneeded
+    from embgeo.metrics.pairs import skip_pairs
     from embgeo.workflows.analyze import analyze
 
     counted = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
-    options = skip_unneeded(Options(), (*MEASURED, OF_TWO))
+    options = skip_pairs(Options(), (*MEASURED, OF_TWO))
     families = tuple(dict.fromkeys(name.partition(".")[0] for name in (*MEASURED, OF_TWO)))
 
     def of_matrix(matrix: Matrix) -> dict[str, float]:
