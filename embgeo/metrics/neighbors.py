@@ -74,7 +74,11 @@ def rows_read(m: Measurement) -> IntArray:
 
 def find_asked_pairs(facts: Facts) -> tuple[IntArray, IntArray]:
     row = map_tokens_to_rows(facts) if facts.options.show_neighbors else {}
-    pairs = [(row[token], row[other]) for token, others in facts.options.show_neighbors for other in others]
+    pairs = [
+        (row[token], row[other])
+        for token, others in facts.options.show_neighbors
+        for other in others
+    ]
     flat = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return flat[:, 0], flat[:, 1]
 
