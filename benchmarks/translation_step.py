@@ -34,8 +34,8 @@ from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.trainer import Trainer
+from embgeo.training.models.encoder_decoder import Attention, EncoderDecoder, encode_places
 from embgeo.training.settings import from_tables
-from embgeo.training.tasks.encoder_decoder import Attention, EncoderDecoder, encode_places
 from embgeo.training.tasks.translation import PairBatch, PairBatches
 
 PEER = "torch.nn.Transformer"

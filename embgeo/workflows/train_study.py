@@ -94,8 +94,8 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     """
     from embgeo.stats.resources import Resources
     from embgeo.training.loop.checkpoint import MODEL_NAME, SOURCE_NAME, VOCABULARY_NAME
+    from embgeo.training.models.encoder_decoder import SOURCE_TENSOR
     from embgeo.training.study.run_result import OUTPUT_FOLDER, SOURCE_FOLDER
-    from embgeo.training.tasks.encoder_decoder import SOURCE_TENSOR
     from embgeo.workflows.analyze import analyze
 
     model = folder / MODEL_NAME

@@ -37,6 +37,12 @@ from embgeo.training.evaluation.translation import BeamSettings, search_beams, t
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import Regularizer
+from embgeo.training.models.encoder_decoder import (
+    Attention,
+    AttentionBlock,
+    EncoderDecoder,
+    mask_ends,
+)
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
 from embgeo.training.study.samples import bootstrap_samples
@@ -46,12 +52,6 @@ from embgeo.training.study.translation_outcomes import (
     compute_bleu,
 )
 from embgeo.training.tasks import make_task
-from embgeo.training.tasks.encoder_decoder import (
-    Attention,
-    AttentionBlock,
-    EncoderDecoder,
-    mask_ends,
-)
 from embgeo.training.tasks.translation import PairBatch, PairBatches, TranslationTask
 from embgeo.workflows.train_study import analyze_embedding
 from tests.support.processes import in_two_processes

@@ -5,26 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
 from embgeo.training.data.tokenizer import END_ROW
+from embgeo.training.models.encoder_decoder import EncoderDecoder, Places
 from embgeo.training.study.translation_outcomes import BLEU, CHRF, TranslationOutcomes
-
-Places = tuple[Tensor, Tensor]
-
-
-class Translator(Protocol):
-    """The interface that beam search needs, such as that of `EncoderDecoder`."""
-
-    def read(self, source: Tensor, seen: Tensor) -> list[Places]: ...
-    def write(
-        self, inputs: Tensor, sources: list[Places], seen: Tensor, before: list[Places] | None = ...
-    ) -> tuple[Tensor, list[Places]]: ...
-    def head(self, hidden: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +59,7 @@ class Beams:
 
 @torch.no_grad()
 def search_beams(
-    model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings
+    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> list[list[int]]:
     """The best translation of each sentence, without `END`.
 
@@ -113,7 +102,9 @@ def search_beams(
     return [max(one, key=lambda pair: pair[0], default=nothing)[1] for one in ended]
 
 
-def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings) -> Beams:
+def start_beams(
+    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
+) -> Beams:
     """One empty hypothesis for each sentence."""
     n, beam = len(source), settings.beam
     rows = torch.arange(n, device=source.device).repeat_interleave(beam)
@@ -124,7 +115,7 @@ def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamS
     return Beams(torch.arange(n, device=source.device), first, scores, sources, seen[rows])
 
 
-def predict_next(model: Translator, beams: Beams) -> Tensor:
+def predict_next(model: EncoderDecoder, beams: Beams) -> Tensor:
     """ln p of each next token, shape (B, K, N); stores the model's keys and values in the beams."""
     last = beams.tokens[..., -1].flatten()[:, None]
     hidden, beams.kept = model.write(last, beams.sources, beams.seen, beams.kept)

@@ -31,6 +31,7 @@ from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
+from embgeo.training.models.encoder_decoder import EncoderDecoder, mask_ends
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.translation_outcomes import (
     BLEU,
@@ -39,7 +40,6 @@ from embgeo.training.study.translation_outcomes import (
     QUANTITIES,
     TranslationOutcomes,
 )
-from embgeo.training.tasks.encoder_decoder import EncoderDecoder, mask_ends
 from embgeo.training.tasks.task import (
     OF_TEXTS,
     Losses,
