@@ -20,8 +20,7 @@ from embgeo.measure.passes import Passes
 from embgeo.metrics import Facts
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.metrics.rows import Side, find_dead_output_rows, find_output_side
-from embgeo.numerics.initialization import find_initial_rows
-from embgeo.numerics.norm_gap import find_short_rows
+from embgeo.numerics.row_norms import find_initial_rows, find_short_rows
 
 #: Damaged special tokens that are named at most.
 MOST_NAMED = 20

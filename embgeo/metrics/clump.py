@@ -32,12 +32,13 @@ from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
 from embgeo.numerics.clumps import (
+    LEAST,
     Clump,
     find_clump,
+    find_critical_excess,
     find_critical_excess_of_group,
     find_dense_direction,
 )
-from embgeo.numerics.excess_mass import LEAST, find_critical_excess
 from embgeo.numerics.sampling import sample_rows
 from embgeo.stats import AngleTo
 from embgeo.stats.statistic import Statistic

@@ -23,8 +23,7 @@ from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.pairs import compute_pair_values, error_of_mean, list_pair_rows
 from embgeo.metrics.row_sample import add_row_errors
 from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
-from embgeo.numerics.pair_errors import LEAST_ROWS
-from embgeo.numerics.row_errors import RowError
+from embgeo.numerics.row_errors import LEAST_ROWS, RowError
 from embgeo.stats import Moments
 from embgeo.stats.statistic import Statistic
 

@@ -17,8 +17,7 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Quantity, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.pair_errors import LEAST_ROWS, DrawnPairs, error_from_row_means
-from embgeo.numerics.row_errors import RowError
+from embgeo.numerics.row_errors import LEAST_ROWS, DrawnPairs, RowError, error_from_row_means
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import quantile_error, share_error
 from embgeo.stats import PairHistogram, PairSample

@@ -27,7 +27,7 @@ from embgeo.core.values import Cell, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments
-from embgeo.numerics.norm_gap import find_norm_gap, find_norm_limit
+from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit
 from embgeo.stats import OutputNorms
 from embgeo.stats.statistic import Statistic
 

@@ -12,9 +12,15 @@ import numpy.typing as npt
 from embgeo.core.arrays import FloatArray
 from embgeo.core.nearest_rows import NearestRows
 from embgeo.metrics.facts import Facts
-from embgeo.numerics.block_rotation import BlockRotation, block_rotation
-from embgeo.numerics.eigen import Eigen, Eigh, eigenvalues, signed_eigen
-from embgeo.numerics.rank_one import add_rank_one
+from embgeo.numerics.eigen import (
+    BlockRotation,
+    Eigen,
+    Eigh,
+    add_rank_one,
+    block_rotation,
+    eigenvalues,
+    signed_eigen,
+)
 from embgeo.stats import (
     AngleTo,
     DistanceTo,

@@ -22,9 +22,13 @@ from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import norms, row_moments, unit_moments
-from embgeo.numerics.random_matrix import compute_largest_p, estimate_level, find_edge
 from embgeo.numerics.row_errors import RowError, root_entropy, top_share
-from embgeo.numerics.spectra import compute_effective_rank
+from embgeo.numerics.spectra import (
+    compute_effective_rank,
+    compute_largest_p,
+    estimate_level,
+    find_edge,
+)
 from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
