@@ -53,7 +53,7 @@ from embgeo.training.study.translation_outcomes import (
 )
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.translation import PairBatch, PairBatches, TranslationTask
-from embgeo.workflows.train_study import analyze_embedding
+from embgeo.workflows.train_runs import analyze_embedding
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import CPU, Stopped, silent, stopping
 
