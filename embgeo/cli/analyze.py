@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from embgeo.cli.fields import Loading, Measuring
+from embgeo.cli import options as o
+from embgeo.cli.help import HelpAll
 from embgeo.cli.shared import (
-    Debug,
-    Format,
-    Json,
-    Memory,
-    Open,
-    Quiet,
-    Reference,
-    Sections,
-    Threads,
     check_output,
     command_line,
     guarded,
@@ -27,40 +19,51 @@ from embgeo.cli.shared import (
 )
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
+from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, RESOURCES, put_over
 from embgeo.report.text.progress_bar import progress_bar
 
 
 @guarded
 def analyze(
     *,
-    path: Annotated[
-        Path,
-        typer.Argument(help="Checkpoint, model folder or vector file; hf://org/name; - for stdin."),
-    ],
+    path: o.Checkpoint,
+    tensor: o.Tensor = None,
+    output: o.Output = None,
+    rows: o.Rows = None,
+    transpose: o.Transpose = None,
+    tokens: o.Tokens = None,
+    counts: o.Counts = None,
+    corpus: o.Corpus = None,
+    rank_order: o.RankOrder = None,
+    padding: o.Padding = None,
+    check_reachable: o.CheckReachable = None,
+    hidden: o.Hidden = None,
+    hidden_tensor: o.HiddenTensor = None,
+    max_download: o.MaxDownload = None,
+    sections: o.Sections = None,
+    reference: o.Reference = None,
+    show_neighbors: o.ShowNeighbors = None,
+    seed: o.Seed = None,
+    min_norm: o.MinNorm = None,
+    pairs: o.Pairs = None,
+    popular_share: o.PopularShare = None,
+    isotropy_rows: o.IsotropyRows = None,
+    isotropy_runs: o.IsotropyRuns = None,
+    sphere: o.Sphere = None,
+    neighbors_of: o.NeighborsOf = None,
+    precision: o.Precision = None,
+    memory: o.Memory = None,
+    threads: o.Threads = None,
+    device: o.Device = None,
+    engine: o.Engine = "threads",
+    scheduler: o.Scheduler = None,
+    config: o.Config = None,
+    no_config: o.NoConfig = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Result folder; NAME.embgeo here by default."),
-    ] = None,
-    loading: Loading,
-    measuring: Measuring,
-    sections: Sections = None,
-    reference: Reference = True,
-    memory: Memory = None,
-    threads: Threads = None,
-    device: Annotated[
-        str,
         typer.Option(
-            metavar="cpu|cuda|mps|auto",
-            help="Where the passes run; auto: on a GPU if there is one. docs/device.md.",
+            "--out", "-o", metavar="FOLDER", help="Result folder; NAME.embgeo here by default."
         ),
-    ] = "cpu",
-    engine: Annotated[
-        Literal["threads", "dask"],
-        typer.Option(help="Threads of this machine, or tasks of a dask cluster."),
-    ] = "threads",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Its address; by default a cluster is started here."),
     ] = None,
     force: Annotated[
         bool,
@@ -69,16 +72,19 @@ def analyze(
             help="Replace a result that has more sections or rows, or is of another file.",
         ),
     ] = False,
-    open_: Open = False,
-    format_: Format = "text",
-    json_: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    open_: o.Open = False,
+    format_: o.Format = "text",
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Measure an embedding matrix and write a report.
 
     Example: embgeo analyze fixtures/baseline.pt --counts fixtures/vocab_counts.tsv
     """
+    given = o.pick(locals(), (*LOADING, *MEASURING, *OF_ANALYZE))
+    from embgeo.rules.settings import find_options
     from embgeo.workflows.analyze import analyze_sides
     from embgeo.workflows.folders import (
         check_analysis_folder,
@@ -90,17 +96,17 @@ def analyze(
     from embgeo.workflows.request import AnalysisRequest, choose_resources
 
     check_output(json_, format_, open_, out)
-    request = AnalysisRequest.of(
-        path, sections=sections, reference=reference, **loading, **measuring
-    )
+    settings = put_over(find_options(config, search=not no_config), given)
+    resources = {name: settings.pop(name) for name in RESOURCES if name in settings}
+    request = AnalysisRequest.of(path, **settings)
     if engine == "dask":
         from embgeo.workflows.cluster import analyze_in_cluster, check_in_cluster
 
-        check_in_cluster(request, device)
+        check_in_cluster(request, resources.get("device", "cpu"))
     alone = scheduler is not None and engine != "dask"
     way_out = f"add {argument('engine', 'dask')}"
     refuse_if(alone, argument("scheduler"), "belongs to a cluster", way_out)
-    request = replace(request, resources=choose_resources(memory, threads, device))
+    request = replace(request, resources=choose_resources(**resources))
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     writes = not json_ or out is not None
     if writes:

@@ -8,13 +8,14 @@ import sys
 from enum import EnumType
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperGroup
 
 from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
-from embgeo.core.arguments import refuse_name
+from embgeo.core.arguments import RENAMED, find_nearest, refuse_name
+from embgeo.core.errors import BadOption
 
 #: Command → the first line of its help. A command is a function in a file of the same name.
 COMMANDS = {
@@ -35,7 +36,7 @@ APPEARANCE: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
-    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
 }
 #: The exit code of typer for an interrupt that it catches.
 INTERRUPTED = 130
@@ -136,10 +137,32 @@ def find_choices(error: Any) -> tuple[list[str], object]:
     """The choices of the option of a usage error, if it has any, and the wrong value."""
     if not (hasattr(error, "param") and hasattr(error.__cause__, "errors")):
         return [], None
-    kind = error.param.get_runtime_param().annotation
-    kind = get_args(kind)[0] if get_origin(kind) is list else kind
+    from embgeo.cli.help import find_type
+
+    kind = find_type(error.param)
     known = kind if isinstance(kind, EnumType) else get_args(kind)
     return [str(value) for value in known], error.__cause__.errors()[0]["input"]
+
+
+def explain_unknown(error: Any) -> BadOption:
+    """The error for an option that a command does not take, with the one that was meant."""
+    from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
+
+    name, command = error.option_name, error.ctx.command
+    plain = name.lstrip("-").replace("-", "_")
+    of_analyze = {**LOADING, **MEASURING, **OF_ANALYZE}
+    if command.name in ("diff", "gate") and RENAMED.get(plain, plain) in of_analyze:
+        return BadOption(
+            f"{command.name} takes no option about how a checkpoint is measured",
+            where=name,
+            way_out=f"give it to embgeo analyze and {command.name} the saved analyses, or write it "
+            "into the table [analyze] of embgeo.toml",
+        )
+    known = {p.name: p.opts[-1] for p in command.params if p.param_type_name == "option"}
+    near = known.get(find_nearest(plain, known))
+    suggested = f"did you mean {near}? " if near else ""
+    way_out = f"{suggested}{error.ctx.command_path} --help says more"
+    return BadOption("no such option", where=name, way_out=way_out)
 
 
 def failed(arguments: list[str], error: BaseException) -> int:
@@ -152,7 +175,9 @@ def failed(arguments: list[str], error: BaseException) -> int:
         silence_stdout()
     message = one_line(error)
     choices, wrong = find_choices(error)
-    if choices:
+    if hasattr(error, "option_name"):
+        message = one_line(explain_unknown(error))
+    elif choices:
         name = error.param.opts[0]  # type: ignore[attr-defined]
         message = one_line(refuse_name("choice", wrong, choices, name))
     elif hasattr(error, "format_message"):

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from embgeo.cli.fields import EachField, Given
+from embgeo.cli import options as o
 from embgeo.cli.shared import (
-    Debug,
-    Format,
-    Json,
-    Memory,
-    Open,
-    Quiet,
-    Reference,
-    Sections,
-    Threads,
     check_output,
     command_line,
     guarded,
@@ -28,8 +19,7 @@ from embgeo.cli.shared import (
 )
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.options import Options
-from embgeo.core.source import Source
+from embgeo.core.options import LOADING, RESOURCES
 from embgeo.report.text.progress_bar import progress_bar
 
 
@@ -39,14 +29,20 @@ def diff(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="BASELINE OTHER…",
-            help="Checkpoints and saved analyses, the baseline first. Where they need options of "
-            "their own, analyze each with embgeo analyze and name the folders.",
+            metavar="BASELINE OTHER...",
+            help="Checkpoints and saved analyses, the baseline first. Checkpoints are measured "
+            "with the defaults, or as [analyze] of the settings says; for anything else, analyze "
+            "each with embgeo analyze and name the folders.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Result folder; BASELINE-vs-OTHER.embgeo by default."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Result folder; BASELINE-vs-OTHER.embgeo by default.",
+        ),
     ] = None,
     track: Annotated[
         bool,
@@ -79,39 +75,35 @@ def diff(
             help="Tokens whose neighbors are compared; all up to 5000, else 1000; 0: none.",
         ),
     ] = None,
-    loading: Annotated[Given, EachField(Source, without=("hidden", "hidden_tensor"))],
-    measuring: Annotated[Given, EachField(Options, without=("asked", "neighbors_of"))],
-    sections: Sections = None,
-    reference: Reference = True,
-    memory: Memory = None,
-    threads: Threads = None,
-    open_: Open = False,
-    format_: Format = "text",
-    json_: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    config: o.Config = None,
+    no_config: o.NoConfig = False,
+    open_: o.Open = False,
+    format_: o.Format = "text",
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
 ) -> None:
     """Compare checkpoints and saved analyses with a baseline, and write one report.
 
     Matched by token (else by row), over the shared vocabulary: subspace distance and principal
     angles, CKA, Procrustes residual, neighbor overlap, the tokens that moved most, and every
     number of both with its difference. A saved analysis holds no matrix: what takes both comes
-    from its checkpoint, if that is still where it was and the same. Options about reading and
-    measuring are about checkpoints and hold for all of them.
+    from its checkpoint, if that is still where it was and the same.
 
     Example: embgeo diff fixtures/baseline.pt fixtures/cosreg.safetensors
     """
+    from embgeo.rules.settings import find_options
+
+    settings = find_options(config, search=not no_config)
+    settings.pop("show_neighbors", None)
     if added:
-        others: dict[str, object] = {"out": out, "track": track, "match": match, "queries": queries}
-        others |= {"every": every, "sections": sections, "memory": memory, "threads": threads}
-        others["reference"] = not reference
-        way_out = f"leave it out, or {argument('added')}"
-        for name in (*measuring, *(name for name, value in others.items() if value)):
-            cause = "does nothing where only rows are compared"
-            raise BadOption(cause, where=argument(name), way_out=way_out)
-        diff_rows(paths, loading, json_, quiet)
+        others = {"out": out, "track": track, "match": match, "queries": queries, "every": every}
+        for name, value in others.items():
+            cause, way_out = "does nothing where only rows are compared", "leave it out"
+            refuse_if(bool(value), argument(name), cause, f"{way_out}, or {argument('added')}")
+        diff_rows(paths, {key: settings[key] for key in settings if key in LOADING}, json_, quiet)
         return
-    from embgeo.workflows.diff import diff_run, list_run
+    from embgeo.workflows.diff import diff_run, is_measured, list_run
     from embgeo.workflows.folders import (
         check_comparison_folder,
         comparison_folder,
@@ -126,6 +118,9 @@ def diff(
     run = list_run(paths, every) if track else None
     inputs = paths if run is None else run.paths
     folder = out if out is not None else comparison_folder(inputs, track)
+    resources = choose_resources(**{k: settings.pop(k) for k in RESOURCES if k in settings})
+    if all(map(is_measured, inputs)):
+        settings = {}
     writes = not json_ or out is not None
     if writes:
         check_comparison_folder(folder, inputs)
@@ -135,14 +130,11 @@ def diff(
             run,
             match=match,
             queries=queries,
-            sections=sections,
-            reference=reference,
             keep=steps_folder(folder, run) if writes and run is not None else None,
             command=command_line(),
             progress=progress,
-            resources=choose_resources(memory, threads),
-            **loading,
-            **measuring,
+            resources=resources,
+            **settings,
         )
     print_result(comparison, json_, quiet, format_)
     if writes:
@@ -150,7 +142,7 @@ def diff(
         print_report(page, quiet or json_ or format_ != "text", open_)
 
 
-def diff_rows(paths: list[Path], loading: Given, json_: bool, quiet: bool) -> None:
+def diff_rows(paths: list[Path], loading: dict[str, Any], json_: bool, quiet: bool) -> None:
     """Print the rows that were added, removed, moved and changed."""
     from dataclasses import asdict
 

@@ -7,13 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Quiet, command_line, guarded, print_lines
-from embgeo.core.source import Source
-
-OF_CHECKPOINTS = EachField(
-    Source, without=("output", "hidden", "hidden_tensor"), about="Projector, of a checkpoint: "
-)
+from embgeo.cli import options as o
+from embgeo.cli.help import HelpAll
+from embgeo.cli.shared import command_line, guarded, print_lines
+from embgeo.core.options import LOADING
 
 
 @guarded
@@ -22,7 +19,8 @@ def export(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Folder that embgeo analyze wrote; for the projector also a checkpoint."
+            metavar="FOLDER|CHECKPOINT",
+            help="Folder that embgeo analyze wrote; for the projector also a checkpoint.",
         ),
     ],
     to: Annotated[
@@ -36,7 +34,16 @@ def export(
         Path | None,
         typer.Option(help="Projector: where the analyzed checkpoint is, if it was moved."),
     ] = None,
-    loading: Annotated[Given, OF_CHECKPOINTS],
+    tensor: o.Tensor = None,
+    rows: o.Rows = None,
+    transpose: o.Transpose = None,
+    tokens: o.Tokens = None,
+    counts: o.Counts = None,
+    corpus: o.Corpus = None,
+    rank_order: o.RankOrder = None,
+    padding: o.Padding = None,
+    check_reachable: o.CheckReachable = None,
+    max_download: o.MaxDownload = None,
     at_most: Annotated[
         int | None,
         typer.Option(
@@ -54,13 +61,15 @@ def export(
     task: Annotated[
         str | None, typer.Option(help="Model card: task of the model; text-generation.")
     ] = None,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Write a saved analysis in the format of another program.
 
     Example: embgeo export baseline.embgeo --to csv
     """
+    loading = o.pick(locals(), LOADING)
     from embgeo.workflows import export as workflow
 
     written = workflow.export(

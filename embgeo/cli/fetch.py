@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_json, print_lines
-from embgeo.core.source import Source
+from embgeo.cli import options as o
+from embgeo.cli.shared import guarded, print_json, print_lines
 from embgeo.report.text.progress_bar import progress_bar
 
 
@@ -18,26 +17,33 @@ def fetch(
     *,
     name: Annotated[
         str,
-        typer.Argument(help="hf://org/name[@revision][/path], s3://…, gs://…, az://… or https://…"),
+        typer.Argument(
+            metavar="MODEL",
+            help="hf://org/name[@revision][/path], s3://…, gs://…, az://… or https://…",
+        ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", help="A new folder; by default the one in the cache, which is printed."
+            "-o",
+            "--out",
+            metavar="FOLDER",
+            help="A new folder; by default the one in the cache, which is printed.",
         ),
     ] = None,
-    loading: Annotated[
-        Given, EachField(Source, only=("tensor", "output", "transpose", "max_download"))
-    ],
+    tensor: o.Tensor = None,
+    output: o.Output = None,
+    transpose: o.Transpose = None,
+    max_download: o.MaxDownload = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Fetch safetensors files whole, too.")
     ] = False,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Check whether the branch or tag has moved.")
     ] = False,
-    json_: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
 ) -> None:
     """Fetch the embedding, output projection, final norm and tokenizer of a remote model.
 
@@ -47,7 +53,17 @@ def fetch(
     from embgeo.workflows.fetch import fetch as fetch_model
 
     with progress_bar(quiet) as progress:
-        fetched = fetch_model(name, out, **loading, whole=whole, refresh=refresh, progress=progress)
+        fetched = fetch_model(
+            name,
+            out,
+            tensor=tensor,
+            output=output,
+            transpose=bool(transpose),
+            max_download=max_download,
+            whole=whole,
+            refresh=refresh,
+            progress=progress,
+        )
     source = fetched.source
     if json_:
         print_json({"folder": str(fetched.folder), **SOURCE_RECORD.to_json(source)})

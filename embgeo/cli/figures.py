@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from embgeo.cli import options as o
 from embgeo.cli.shared import (
-    Debug,
-    Json,
-    Quiet,
     command_line,
     guarded,
     print_json,
@@ -57,9 +55,10 @@ def figures(
         list[str] | None,
         typer.Option(help="LaTeX table: isotropy or neighbors; repeatable."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder that the files go to.")] = Path(
-        "figures"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the files; figures."),
+    ] = Path("figures"),
     label: Annotated[
         list[str] | None,
         typer.Option(help="Legend label of a PATH; one for each, in order."),
@@ -105,9 +104,9 @@ def figures(
         Signs | None,
         typer.Option(help="Signs of the eigenvectors in the table of I1 and I2; both by default."),
     ] = None,
-    json_: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
 ) -> None:
     """Draw figures and LaTeX tables for a paper from saved results.
 

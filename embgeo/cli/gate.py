@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embgeo.cli.fields import EachField, Given, Loading
+from embgeo.cli import options as o
 from embgeo.cli.shared import (
-    Debug,
-    Format,
-    Json,
-    Quiet,
     check_output,
     command_line,
     guarded,
@@ -23,7 +19,6 @@ from embgeo.cli.shared import (
 )
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
-from embgeo.core.options import Options
 from embgeo.report.text.progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -40,7 +35,8 @@ def gate(
     sources: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Saved analyses, tracks or checkpoints; by default those of the settings."
+            metavar="[SOURCE...]",
+            help="Saved analyses, tracks or checkpoints; by default those of the settings.",
         ),
     ] = None,
     rule: Annotated[
@@ -82,16 +78,8 @@ def gate(
         bool,
         typer.Option("--allow-undefined", help="Pass rules whose values are not defined."),
     ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="Settings; embgeo.toml or pyproject.toml here, or in the nearest folder above, "
-            "by default."
-        ),
-    ] = None,
-    no_config: Annotated[bool, typer.Option("--no-config", help="Ignore settings files.")] = False,
-    loading: Loading,
-    measuring: Annotated[Given, EachField(Options, without=("show_neighbors",))],
+    config: o.Config = None,
+    no_config: o.NoConfig = False,
     junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,
     metrics_json: Annotated[
         Path | None,
@@ -108,10 +96,10 @@ def gate(
             help="Annotations and step summary; by default if the environment is GitHub's.",
         ),
     ] = None,
-    format_: Format = "text",
-    json_: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    format_: o.Format = "text",
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
 ) -> None:
     """Check saved analyses or checkpoints against rules: exit code 1 if one fails.
 
@@ -119,10 +107,10 @@ def gate(
     """
     check_output(json_, format_)
     if init:
-        from embgeo.workflows.gate_outputs import start_gate
+        from embgeo.workflows.gate_start import start_gate
 
         others = (rule, preset, baseline, update_baseline, level, config, no_config, junit)
-        more = (metrics_json, metrics_txt, github, json_, loading, measuring)
+        more = (metrics_json, metrics_txt, github, json_)
         cause, way_out = "writes settings and measures nothing", "leave the other options out"
         refuse_if(any((*others, *more)), argument("init"), cause, way_out)
         path = start_gate(sources or ())
@@ -138,17 +126,15 @@ def gate(
     files = {name: path for name, path in options.items() if path is not None}
     outputs = GateOutputs(files, command, json_, format_ == "markdown", quiet, github)
     with outputs.report_errors(one_line):
-        from embgeo.workflows.gate import gate_settings, plan_gate
+        from embgeo.workflows.check import gate_settings, plan_gate
 
         settings = gate_settings(config, search=not no_config)
-        given = {**loading, **measuring}
         planned = plan_gate(
             rule or (),
             sources or (),
             baseline,
             level,
-            given,
-            settings,
+            settings=settings,
             preset=preset,
             allow_undefined=allow_undefined,
         )

@@ -1,39 +1,96 @@
-"""The help of a command, with its options in groups."""
+"""The help of a command: its options in groups, first those that most people need."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
+import typer
 from typer.core import TyperCommand
 
-from embgeo.core.options import Options
-from embgeo.core.source import Source
+from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 
-#: Sections of the fields of `Source` that are about tokens.
-LABELS = ("labels", "frequencies")
 #: Group → names of its options; "Options" has all that are in no group.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Input": tuple(f.name for f in fields(Source) if f.metadata["section"] not in LABELS),
-    "Tokens": tuple(f.name for f in fields(Source) if f.metadata["section"] in LABELS),
+    "Reading": tuple(LOADING),
+    "Measuring": ("sections", "reference", "show_neighbors", *MEASURING),
+    "Resources": ("memory", "threads", "device", "engine", "scheduler"),
     "Options": (),
-    "What to measure": ("sections", "reference", *(f.name for f in fields(Options))),
-    "Resources": ("memory", "threads", "device"),
-    "Clusters": ("engine", "scheduler"),
-    "Output": ("out", "force", "open_", "format_", "json_", "quiet", "debug", "help"),
+    "Output": ("out", "force", "open_", "format_", "json_", "quiet", "debug", "help_all", "help"),
 }
+#: Options of loading and measuring that the first help of a command lists.
+FIRST = ("tensor", "rows", "tokens", "counts", "sections", "show_neighbors", "pairs", "device")
+#: Command → options that only ``--help-all`` lists.
+RARE: dict[str, set[str]] = {
+    "analyze": {*LOADING, *MEASURING, *OF_ANALYZE, "engine", "scheduler", "no_config", "format_"}
+    - {*FIRST},
+    "export": {*LOADING} - {"tensor", "tokens"},
+}
+#: Placeholders of values by type.
+PLACEHOLDERS = {Path: "FILE", int: "N", float: "X", str: "TEXT"}
+_ALL = "embgeo.help_all"
+
+
+def show_all(ctx: typer.Context, requested: bool) -> None:
+    """Print the help with all options, and end."""
+    if requested:
+        ctx.meta[_ALL] = True
+        print(ctx.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option("--help-all", is_eager=True, callback=show_all, help="List all options and exit."),
+]
+
+
+def find_type(param: Any) -> Any:
+    """The type of one value of a parameter."""
+    # The function is not part of the older versions of typer.
+    made = getattr(param, "get_runtime_param", None)
+    kind = None if made is None else made().annotation
+    return get_args(kind)[0] if get_origin(kind) is list else kind
+
+
+def placeholder(param: Any) -> str:
+    """What stands for the value of an option."""
+    if param.metavar:
+        return str(param.metavar)
+    kind = find_type(param)
+    choices = get_args(kind) or tuple(getattr(kind, "__members__", ()))
+    return "|".join(map(str, choices)) or PLACEHOLDERS.get(kind, "VALUE")
+
+
+def describe(param: Any, ctx: Any) -> tuple[str, str]:
+    """The names and the help of a parameter."""
+    if param.param_type_name == "argument":
+        return str(param.metavar or param.name.upper()), str(param.help)
+    names = ", ".join(sorted(param.opts, key=len))
+    if param.secondary_opts:
+        names = "/".join((names, *param.secondary_opts))
+    elif not param.is_flag:
+        names = f"{names} {placeholder(param)}"
+    return names, str(param.help)
 
 
 class GroupedCommand(TyperCommand):
     """A command whose help lists its options by group."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        places = (p for p in self.get_params(ctx) if p.param_type_name == "argument")
+        names = (describe(param, ctx)[0] for param in places)
+        return ["[OPTIONS]", *names]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        rare = set() if ctx.meta.get(_ALL) else RARE.get(str(self.name), set())
         lists: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{name: [] for name in GROUPS}}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                group = next((g for g, names in GROUPS.items() if param.name in names), "Options")
-                lists["Arguments" if param.param_type_name == "argument" else group].append(record)
+            if param.name in rare:
+                continue
+            group = next((g for g, names in GROUPS.items() if param.name in names), "Options")
+            is_argument = param.param_type_name == "argument"
+            lists["Arguments" if is_argument else group].append(describe(param, ctx))
         for name, records in lists.items():
             if records:
                 with formatter.section(name):

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, guarded, print_json, print_lines
-from embgeo.core.source import Source
+from embgeo.cli import options as o
+from embgeo.cli.shared import guarded, print_json, print_lines
 
 if TYPE_CHECKING:
     from embgeo.io import Checkpoint
@@ -20,13 +16,12 @@ if TYPE_CHECKING:
 @guarded
 def inspect(
     *,
-    path: Annotated[
-        Path,
-        typer.Argument(help="Checkpoint, model folder or vector file; hf://org/name; - for stdin."),
-    ],
-    loading: Annotated[Given, EachField(Source, only=("tensor", "output", "transpose"))],
-    json_: Json = False,
-    debug: Debug = False,
+    path: o.Checkpoint,
+    tensor: o.Tensor = None,
+    output: o.Output = None,
+    transpose: o.Transpose = None,
+    json_: o.Json = False,
+    debug: o.Debug = False,
 ) -> None:
     """List tensors, shapes, types and sizes, and the chosen one; reads headers only.
 
@@ -37,7 +32,7 @@ def inspect(
     from embgeo.io.remote.names import as_written
 
     checkpoint = open_checkpoint(path)
-    found = inspect_checkpoint(checkpoint, **loading)
+    found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=bool(transpose))
     if json_:
         shown = {"file": as_written(path), "format": checkpoint.format, **asdict(found)}
         print_json(shown)

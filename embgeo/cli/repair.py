@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embgeo.cli.fields import EachField, Given
-from embgeo.cli.shared import Debug, Json, Quiet, guarded, print_json, print_lines
-from embgeo.core.source import Source
+from embgeo.cli import options as o
+from embgeo.cli.shared import guarded, print_json, print_lines
 from embgeo.report.text.progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -22,12 +21,15 @@ def repair(
     model: Annotated[
         Path,
         typer.Argument(
-            help="Model folder with safetensors files, one such file, or hf://org/name."
+            metavar="MODEL",
+            help="Model folder with safetensors files, one such file, or hf://org/name.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder of the repaired copy; must not exist."),
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="Folder of the repaired copy; must not exist."
+        ),
     ] = None,
     rows: Annotated[
         str,
@@ -45,18 +47,17 @@ def repair(
         ),
     ] = None,
     max_rows: Annotated[int, typer.Option(min=1, help="Refuse to replace more than this.")] = 256,
-    min_norm: Annotated[
-        float | None,
-        typer.Option(help="Rows of a smaller norm are damaged; by default the gap decides."),
-    ] = None,
+    min_norm: o.MinNorm = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
     ] = False,
     diff: Annotated[bool, typer.Option(help="Compare the new model with the old one.")] = True,
-    loading: Annotated[Given, EachField(Source, only=("tensor", "output", "max_download"))],
-    json_: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    tensor: o.Tensor = None,
+    output: o.Output = None,
+    max_download: o.MaxDownload = None,
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
 ) -> None:
     """Give damaged rows of a model new values, in a copy.
 
@@ -78,7 +79,9 @@ def repair(
             dry_run=dry_run,
             diff=diff and not (quiet or json_),
             progress=progress,
-            **loading,
+            tensor=tensor,
+            output=output,
+            max_download=max_download,
         )
     if json_:
         from embgeo.row_repair.record import FORMAT

@@ -7,21 +7,23 @@ from typing import Annotated
 
 import typer
 
-from embgeo.cli.shared import Debug, Open, Quiet, guarded, print_report
+from embgeo.cli import options as o
+from embgeo.cli.shared import guarded, print_report
 
 
 @guarded
 def report(
     folder: Annotated[
-        Path, typer.Argument(help="Folder that embgeo analyze, diff or train wrote.")
+        Path,
+        typer.Argument(metavar="FOLDER", help="Folder that embgeo analyze, diff or train wrote."),
     ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="HTML file; report.html in FOLDER by default."),
     ] = None,
-    open_: Open = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    open_: o.Open = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
 ) -> None:
     """Render the report of a saved analysis or comparison again.
 

@@ -9,11 +9,11 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from embgeo.cli.fields import expand
+from embgeo.cli.options import PrintFormat
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import EmbgeoError, argument
 from embgeo.core.tone import Tone, ToneLine
@@ -34,35 +34,8 @@ class Stopped(KeyboardInterrupt):
     """The process received a signal to end."""
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
-PrintFormat = Literal["text", "markdown"]
-Format = Annotated[
-    PrintFormat,
-    typer.Option("--format", help="Output format; markdown suits comments on pull requests."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
-Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
-Sections = Annotated[
-    str | None,
-    typer.Option(
-        help="Sections to measure, with commas: spectrum, projection, cosine, isotropy, frequency, "
-        "subspace, hidden, tokens."
-    ),
-]
-Reference = Annotated[
-    bool, typer.Option(help="Compare with isotropic Gaussian rows of the same norms.")
-]
-Memory = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Memory for the passes; 640MiB by default.")
-]
-Threads = Annotated[
-    int | None, typer.Option(min=1, help="Threads; as many as BLAS uses by default.")
-]
-
-
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command: errors are one line and exit code 2, groups of options are expanded."""
+    """Decorate a command: errors are one line and exit code 2."""
 
     @functools.wraps(command)
     def run(**kwargs: Any) -> None:
@@ -80,7 +53,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             print_text(f"embgeo: {one_line(error)}", sys.stderr)
             raise typer.Exit(FAILED) from None
 
-    return expand(run)
+    return run
 
 
 def silence_stdout() -> None:

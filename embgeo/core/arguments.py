@@ -15,6 +15,14 @@ from embgeo.core.errors import BadOption, argument
 #: Bytes by unit. A size needs one: a plain number could mean bytes or megabytes.
 UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
 
+#: Options by the name that somebody may remember.
+RENAMED = {
+    "round_trip": "check_reachable",
+    "damaged_below": "min_norm",
+    "asked": "show_neighbors",
+    "neighbors": "show_neighbors",
+}
+
 
 def refuse_type(value: object, name: str, way_out: str) -> BadOption:
     """The error for an argument of a wrong type."""
@@ -33,13 +41,24 @@ def refuse_name(
     >>> refuse_name("section", "cosin", ["spectrum", "cosine"]).way_out
     'did you mean cosine? choose from spectrum, cosine'
     """
+    known = list(known)
+    near = find_nearest(str(name).lower(), known)
+    suggested = f"did you mean {near}? " if near else ""
+    listed = f"{suggested}choose from {', '.join(known)}"
+    return BadOption(f"unknown {what} {name!r}", where=where, way_out=listed)
+
+
+def find_nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that was probably meant; empty if none is near.
+
+    >>> find_nearest("damaged_below", ["seed", "min_norm"])
+    'min_norm'
+    """
     import difflib
 
     known = list(known)
-    near = difflib.get_close_matches(str(name).lower(), known, n=1)
-    suggested = f"did you mean {near[0]}? " if near else ""
-    listed = f"{suggested}choose from {', '.join(known)}"
-    return BadOption(f"unknown {what} {name!r}", where=where, way_out=listed)
+    near = [new for old, new in RENAMED.items() if old == name and new in known]
+    return next(iter([*near, *difflib.get_close_matches(name, known, n=1)]), "")
 
 
 def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:

@@ -1,32 +1,17 @@
-"""The options of measuring, each declared once.
-
-``embgeo.analyze``, the options of commands, the keys of the settings file and the provenance are
-derived from the fields of :class:`Options`, as those of loading are from
-:class:`embgeo.core.source.Source`. The metadata of a field:
-
-``help``
-    One sentence for users; a field without it is for Python only.
-``section``
-    The sections of the analysis that the option affects.
-``metavar``
-    The notation of the value, if it has one of its own.
-``choices``
-    The allowed values.
-``least``
-    The smallest allowed number.
-"""
+"""The options of measuring."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from embgeo.core.arguments import as_texts, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.fields import declare
+from embgeo.core.source import FREQUENCIES, Padding
 
 #: Rows whose neighbors are searched.
 Queries: TypeAlias = Literal["sample", "all"]
@@ -34,6 +19,56 @@ Queries: TypeAlias = Literal["sample", "all"]
 Precision: TypeAlias = Literal["float64", "float32"]
 #: A token, and the tokens whose rank among its neighbors is reported.
 ListedToken: TypeAlias = tuple[str, tuple[str, ...]]
+
+#: Options of loading and their types, as commands and settings files give them.
+LOADING: dict[str, Any] = {
+    "tensor": str,
+    "output": str,
+    "rows": str,
+    "transpose": bool,
+    "tokens": Path,
+    "counts": Path,
+    "corpus": Path,
+    "rank_order": bool,
+    "padding": Padding,
+    "check_reachable": bool,
+    "hidden": Path,
+    "hidden_tensor": str,
+    "max_download": str,
+}
+#: Options of measuring, in the same way.
+MEASURING: dict[str, Any] = {
+    "seed": int,
+    "min_norm": float,
+    "pairs": int | str,
+    "popular_share": float,
+    "isotropy_rows": int,
+    "isotropy_runs": int,
+    "sphere": bool,
+    "neighbors_of": Queries,
+    "precision": Precision,
+}
+RESOURCES: dict[str, Any] = {"memory": str, "threads": int, "device": str}
+#: Further options of ``embgeo analyze``.
+OF_ANALYZE: dict[str, Any] = {
+    "show_neighbors": tuple[str, ...],
+    "sections": str,
+    "reference": bool,
+    **RESOURCES,
+}
+
+#: The smallest whole number that an option takes.
+_LEAST = {"seed": 0, "pairs": 0, "isotropy_rows": 1, "isotropy_runs": 1, "neighbors": 1}
+#: The sections that an option is about; others are about all.
+_SECTIONS = {
+    "pairs": ("cosine",),
+    "popular_share": ("frequency",),
+    "isotropy_rows": ("isotropy",),
+    "isotropy_runs": ("isotropy",),
+    "sphere": ("isotropy",),
+    "neighbors_of": ("tokens", "frequency"),
+    "show_neighbors": ("frequency",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +86,8 @@ class Options:
         Share of popular tokens, by falling frequency ([FRAGE] §3: 20 %).
     isotropy_rows, isotropy_runs
         Rows in a sample and number of samples of Wang's protocol, which needs `isotropy_rows`.
+    sphere : bool or None
+        Whether to search the whole sphere for the extremes of Z; by default for small matrices.
     random : bool
         Whether to measure Z over random directions.
     row_errors : bool
@@ -71,47 +108,19 @@ class Options:
         If a value is invalid.
     """
 
-    seed: int = declare(0, "Seed of all random samples.", least=0)
-    min_norm: float | None = declare(
-        None,
-        "Leave out rows of a norm below this; by default those below the largest gap between "
-        "norms, if that is a factor of 10 and more.",
-    )
-    pairs: int | None = declare(
-        100_000,
-        "Pairs sampled for the cosine distribution; 0: none.",
-        ("cosine",),
-        metavar="N|all",
-        least=0,
-    )
-    popular_share: float = declare(
-        0.2, "Share of the tokens that is called popular.", ("frequency",)
-    )
-    isotropy_rows: int | None = declare(
-        None, "Also compute I1/I2 on random samples of this many rows.", ("isotropy",), least=1
-    )
-    isotropy_runs: int = declare(10, "Number of these samples.", ("isotropy",), least=1)
+    seed: int = 0
+    min_norm: float | None = None
+    pairs: int | None = 100_000
+    popular_share: float = 0.2
+    isotropy_rows: int | None = None
+    isotropy_runs: int = 10
+    sphere: bool | None = None
     random: bool = True
     row_errors: bool = True
-    neighbors: int = field(default=10, metadata={"least": 1})
-    neighbors_of: Queries = declare(
-        "sample",
-        "Rows to search neighbors for: hubs, rarity and intrinsic dimension use them. All take "
-        "as long as --pairs all.",
-        ("tokens", "frequency"),
-        choices=get_args(Queries),
-    )
-    precision: Precision = declare(
-        "float64",
-        "Precision of sums of products; float32 is faster (docs/scale.md).",
-        choices=get_args(Precision),
-    )
-    show_neighbors: tuple[ListedToken, ...] = declare(
-        (),
-        "List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
-        ("frequency",),
-        metavar="TOKEN[=A,B]",
-    )
+    neighbors: int = 10
+    neighbors_of: Queries = "sample"
+    precision: Precision = "float64"
+    show_neighbors: tuple[ListedToken, ...] = ()
 
     def __post_init__(self) -> None:
         """Parse values given as text, and refuse invalid ones."""
@@ -120,17 +129,19 @@ class Options:
         if isinstance(listed, str) or not isinstance(listed, Iterable):
             listed = (listed,)
         object.__setattr__(self, "show_neighbors", tuple(map(_parse_token, listed)))
-        for one in fields(self):
-            value = getattr(self, one.name)
-            least, choices = one.metadata.get("least"), one.metadata.get("choices")
-            if least is not None and value is not None:
-                if not isinstance(value, Integral):
-                    raise BadOption(f"{value!r} is not a whole number", where=argument(one.name))
-                if value < least:
-                    raise BadOption(f"{value} is less than {least}", where=argument(one.name))
-                object.__setattr__(self, one.name, int(value))
-            if choices is not None and value not in choices:
-                raise refuse_name("choice", value, choices, argument(one.name))
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not isinstance(value, Integral):
+                raise BadOption(f"{value!r} is not a whole number", where=argument(name))
+            if value < least:
+                raise BadOption(f"{value} is less than {least}", where=argument(name))
+            object.__setattr__(self, name, int(value))
+        for name, kind in (("neighbors_of", Queries), ("precision", Precision)):
+            if getattr(self, name) not in get_args(kind):
+                where = argument(name)
+                raise refuse_name("choice", getattr(self, name), get_args(kind), where)
         limit: Any = self.min_norm
         if limit is not None and not (isinstance(limit, Real) and 0.0 <= float(limit) < math.inf):
             raise BadOption(f"{limit} is not a norm", where=argument("min_norm"))
@@ -152,12 +163,11 @@ class Options:
                 where=argument("isotropy_runs"),
                 way_out=f"give {argument('isotropy_rows')} too",
             )
-        for one in fields(cls):
-            about = one.metadata.get("section", ())
-            if one.name in given and about and sections is not None and not {*about} & {*sections}:
+        for name, about in _SECTIONS.items():
+            if name in given and sections is not None and not {*about} & {*sections}:
                 raise BadOption(
                     f"is about the section {about[0]}, which {argument('sections')} leaves out",
-                    where=argument(one.name),
+                    where=argument(name),
                     way_out=f"add {about[0]} to {argument('sections')}",
                 )
         return made
@@ -208,3 +218,13 @@ def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] |
     if isinstance(sections, str):
         return tuple(name.strip() for name in sections.split(","))
     return None if sections is None else as_texts(sections, "sections")
+
+
+def put_over(rest: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a settings file, with typed ones in their place.
+
+    Token frequencies come from one of the two only.
+    """
+    if any(name in given for name in FREQUENCIES):
+        rest = {name: value for name, value in rest.items() if name not in FREQUENCIES}
+    return {**rest, **given}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from embgeo.core.matrix import Matrix
-from embgeo.core.source import Source, with_source_options
+from embgeo.core.source import Padding, RowRange, Source
 from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.maps import count
 from embgeo.io.building import build_matrix
@@ -48,8 +47,25 @@ def shape_note(checkpoint: Checkpoint, states: Matrix) -> tuple[str, ...]:
     return (f"the {shape} hidden states{named} are read as {states.n:,} rows",)
 
 
-@with_source_options
-def load(path: Path | str, *, progress: ByteProgress | None = None, **options: Any) -> Matrix:
+def load(
+    path: Path | str,
+    *,
+    tensor: str | None = None,
+    output: str | None = None,
+    rows: RowRange = None,
+    transpose: bool = False,
+    tokens: Path | str | None = None,
+    counts: Path | str | None = None,
+    corpus: Path | str | None = None,
+    rank_order: bool = False,
+    padding: Padding = "auto",
+    check_reachable: bool = False,
+    hidden: Path | str | None = None,
+    hidden_tensor: str | None = None,
+    max_download: str | None = None,
+    hash_file: bool = True,
+    progress: ByteProgress | None = None,
+) -> Matrix:
     """Load an embedding matrix, and the output projection of an untied model.
 
     Parameters
@@ -58,7 +74,45 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
         Checkpoint, file of vectors, or Hugging Face model folder, recognized by its bytes; see
         :func:`open_checkpoint` for more. ``hf://org/name`` or the URL of an object store fetches
         no more than is read; ``org/name`` is a model in the Hub's cache.
-    **options
+    tensor : str, optional
+        Name of the embedding tensor; see: embgeo inspect. By default it is chosen by name and
+        shape.
+    output : str, optional
+        Name of the output projection of an untied model; none leaves it out.
+    rows : str or tuple, optional
+        Rows to analyze: ``"A:B"`` or (A, B), counted from 0, B excluded. Rows are cut before they
+        are labeled.
+    transpose : bool
+        Whether tokens are columns in the file.
+    tokens : Path or str, optional
+        Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: no labels. One label
+        for each row of the range, or of the whole matrix. Counts in the file are used unless other
+        frequencies are given.
+    counts : Path or str, optional
+        Token counts (tsv, or json {token: count}). Matched by token. If the rows have no labels and
+        the file has an entry for each row, its tokens label the rows in order.
+    corpus : Path or str, optional
+        Text, or a folder of texts, whose tokens are counted. Text is cut by the model's tokenizer
+        if there is one and its package is installed (``embgeo[hf]``), else at white space.
+        :attr:`Frequency.source` says which.
+    rank_order : bool
+        Whether rows are sorted by frequency, most frequent first.
+    padding : {"auto", "mask", "keep"}
+        Rows beyond the vocabulary: mask them, keep them, or mask them only when the model itself
+        brings the vocabulary. "auto" refuses a `tokens` file of another length; "mask" masks the
+        rows that a shorter one does not label.
+    check_reachable : bool
+        Find unreachable tokens: decode each with the model's tokenizer.json and encode it again.
+        Needs the package tokenizers, and takes seconds for large vocabularies.
+    hidden : Path or str, optional
+        Hidden states of the model, one a row, in any format. An array with more axes, such as
+        (batch, time, d), is flattened to rows.
+    hidden_tensor : str, optional
+        Name of the tensor that holds them. Required if the file of hidden states holds several.
+    max_download : str, optional
+        Most bytes to fetch of a remote model, such as 2GB or 640MiB.
+    hash_file : bool
+        Whether the SHA-256 of the files goes into the provenance.
     progress : callable, optional
         Called as ``progress(done, total)`` with bytes of the corpus; `total` is 0 if the corpus is
         compressed.
@@ -73,7 +127,25 @@ def load(path: Path | str, *, progress: ByteProgress | None = None, **options: A
     UnreadableFile, AmbiguousTensor, LabelMismatch, BadOption
         One line with cause and way out, before anything is computed.
     """
-    return open_source(Source(path, **options), progress)
+    source = Source(
+        path,
+        tensor,
+        output,
+        rows,
+        transpose,
+        # The source converts plain text to paths.
+        tokens,  # type: ignore[arg-type]
+        counts,  # type: ignore[arg-type]
+        corpus,  # type: ignore[arg-type]
+        rank_order,
+        padding,
+        check_reachable,
+        hidden,  # type: ignore[arg-type]
+        hidden_tensor,
+        max_download,
+        hash_file,
+    )
+    return open_source(source, progress)
 
 
 def open_source(

@@ -7,9 +7,9 @@ Examples
 >>> hub = np.vstack([W, W.mean(axis=0)])
 >>> for rows in (W, hub):
 ...     found = embgeo.analyze(rows, sections=["tokens"], reference=False)
-...     print(f"{found['tokens.hubness'].value:.0f}")
-3
-15
+...     print(f"{found['tokens.hubness'].value:.0f} {found['tokens.antihub_share'].value:.2f}")
+3 0.08
+15 0.09
 """
 
 from __future__ import annotations
@@ -21,35 +21,37 @@ from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
-from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.neighbors import (
+from embgeo.metrics.queries import (
     count_all_occurrences,
     draw_hub_queries,
     find_searched,
     list_queries,
     search_queries,
 )
-from embgeo.metrics.shared import SharedStatistics, hashes
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.hubness import (
     count_occurrences,
     jackknife_error,
+    robin_hood,
     share_among_equals,
     skewness,
 )
+from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
+FAMILY = "tokens"
+FIRST = ("hashes",)
 #: Parts of the queries for the jackknife error.
 PARTS = 20
 SHOWN = 10
-EQUALLY_OFTEN = "every token is a neighbor equally often"
+ASK_ALL = "only some of the rows are queries; --neighbors-of all takes every row"
 
 
-def second(m: Measurement) -> list[Statistic]:
-    return [*search_queries(m.facts, m.reader)] if is_sampled(m.facts) else []
+def second(facts: Facts, reader: RowReader) -> list[Statistic]:
+    return [*search_queries(facts, reader)] if is_sampled(facts) else []
 
 
-def rows_read(m: Measurement) -> IntArray:
-    facts = m.facts
+def rows_read(facts: Facts) -> IntArray:
     if facts.m <= facts.options.neighbors:
         return NO_ROWS
     return list_queries(facts) if is_sampled(facts) else facts.kept
@@ -59,11 +61,11 @@ def is_sampled(facts: Facts) -> bool:
     return len(draw_hub_queries(facts)) > 0
 
 
-def compute(m: Measurement) -> list[Value]:
-    facts, reader, shared = m.facts, m.reader, m.shared
+def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
     k = facts.options.neighbors
     if facts.m <= k:
-        return [q.HUBNESS.undefined(f"{facts.m} rows have no {k} neighbors each")]
+        reason = f"{facts.m} rows have no {k} neighbors each"
+        return [quantity.undefined(reason) for quantity in QUANTITIES]
     if is_sampled(facts):
         return measure_sample(facts, shared)
     if facts.options.neighbors_of == "all":
@@ -72,12 +74,22 @@ def compute(m: Measurement) -> list[Value]:
         occurrences, near, cosines = count_occurrences(reader.take_unit(facts.kept), k)
         shared.nearest = NearestRows(np.arange(facts.m), near, cosines.astype(np.float32))
     skew = skewness(occurrences)
+    convention = f"k = {k}, cosine"
     hubness = (
-        q.HUBNESS.undefined(EQUALLY_OFTEN)
+        q.HUBNESS.undefined("every token is a neighbor equally often")
         if skew is None
-        else q.HUBNESS.measured(skew, convention=f"k = {k}, cosine", size=facts.m)
+        else q.HUBNESS.measured(skew, convention=convention, size=facts.m)
     )
-    return [hubness, make_hub_table(facts, occurrences, "all rows")]
+    never = float(np.count_nonzero(occurrences == 0.0)) / facts.m
+    return [
+        hubness,
+        q.ANTIHUB_SHARE.measured(never, convention=convention, size=facts.m),
+        q.ROBIN_HOOD.measured(robin_hood(occurrences), convention=convention, size=facts.m),
+        make_hub_table(facts, occurrences, "all rows"),
+    ]
+
+
+QUANTITIES = (q.HUBNESS, q.ANTIHUB_SHARE, q.ROBIN_HOOD)
 
 
 def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
@@ -90,16 +102,18 @@ def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
         np.searchsorted(facts.kept, found.neighbors[:, :k]),
         np.asarray(found.cosines[:, :k], dtype=np.float32),
     )
+    hashes = shared.hashes
     places = share_among_equals(
         np.asarray(np.searchsorted(facts.kept, near)),
         np.asarray(np.searchsorted(facts.kept, queries)),
-        np.unique(shared.hashes, return_inverse=True)[1].astype(np.int64),
+        np.unique(hashes, return_inverse=True)[1].astype(np.int64),
     )
     every = np.ones(len(queries), dtype=bool)
     skew = places.skewness(every, k)
+    rest = [q.ANTIHUB_SHARE.undefined(ASK_ALL), q.ROBIN_HOOD.undefined(ASK_ALL)]
     note = f"{len(queries):,} queries against all {facts.m:,} rows"
     if skew is None:
-        return [q.HUBNESS.undefined(EQUALLY_OFTEN)]
+        return [q.HUBNESS.undefined("every token is a neighbor equally often"), *rest]
     occurrences = places.sums(every)[0] * (facts.m / len(queries))
     return [
         q.HUBNESS.measured(
@@ -111,6 +125,7 @@ def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
             sample=note,
             convention=f"k = {k}, cosine",
         ),
+        *rest,
         make_hub_table(facts, occurrences, f"estimated from {note}"),
     ]
 
@@ -122,8 +137,3 @@ def make_hub_table(facts: Facts, occurrences: FloatArray, note: str) -> Table:
         for at in top
     )
     return Table(q.HUBS, ("row", "token", "neighbor of"), body, note=note)
-
-
-FAMILY = Family(
-    "tokens", compute, first=(hashes,), second=second, rows_read=rows_read, isotropic=True
-)

@@ -18,18 +18,20 @@ import numpy as np
 from embgeo.core.listed_rows import choose_bound
 from embgeo.core.quantities import projection as q
 from embgeo.core.values import Points, Value
-from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.shared import row_moments
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import Projection2
 from embgeo.stats.statistic import Statistic
 
+FAMILY = "projection"
+FIRST = ("moments",)
 
-def absent(m: Measurement) -> str:
-    return "a plane needs at least two columns" if m.facts.d < 2 else ""
+
+def absent(facts: Facts) -> str:
+    return "a plane needs at least two columns" if facts.d < 2 else ""
 
 
-def second(m: Measurement) -> list[Statistic]:
-    facts, shared = m.facts, m.shared
+def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     bound = choose_bound(facts.m)
     return [
         Projection2("svd2", shared.eigen.vectors[:, :2], np.zeros(facts.d), bound),
@@ -37,8 +39,7 @@ def second(m: Measurement) -> list[Statistic]:
     ]
 
 
-def compute(m: Measurement) -> list[Value]:
-    shared = m.shared
+def compute(shared: SharedStatistics) -> list[Value]:
     values: list[Value] = []
     for name, eigen, quantity, share in (
         ("svd2", shared.eigen, q.SVD2, q.SVD2_SHARE),
@@ -60,8 +61,3 @@ def compute(m: Measurement) -> list[Value]:
             )
         )
     return values
-
-
-FAMILY = Family(
-    "projection", compute, first=(row_moments,), second=second, absent=absent, isotropic=True
-)

@@ -1,20 +1,36 @@
-"""Settings in ``embgeo.toml``, or under ``[tool.embgeo]`` in ``pyproject.toml``."""
+"""Settings in ``embgeo.toml``, or under ``[tool.embgeo]`` in ``pyproject.toml``.
+
+The table ``[analyze]`` holds options of ``embgeo analyze``, ``[gate]`` the rules of a gate.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import BadOption
-from embgeo.io.bounded.settings import parse_document, parse_table, read_document
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import BadOption, argument
+from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, put_over
+from embgeo.core.source import NO_TOKENS
+from embgeo.io.bounded.settings import (
+    parse_document,
+    parse_table,
+    parse_value,
+    read_document,
+    refuse_unknown,
+)
 
 OWN_NAME = "embgeo.toml"
 SHARED_NAME = "pyproject.toml"
+
+#: Options of analyze, and those of them for the checkpoints of a gate.
+OF_GATES = LOADING | MEASURING
+OF_ALL = OF_GATES | OF_ANALYZE
 
 #: A string of TOML, or a comment, in which quotes mean nothing.
 _LITERAL = re.compile(
@@ -48,7 +64,8 @@ class GateSettings:
     level: float | None = None
     #: Whether undefined values are allowed for every rule.
     allow_undefined: bool = False
-    #: Options of ``embgeo analyze`` for checkpoints, with ``_`` for ``-``.
+    #: Options of ``embgeo analyze`` for checkpoints, with ``_`` for ``-``; those of the table
+    #: ``[analyze]`` are among them.
     analyze: Mapping[str, Any] = field(default_factory=dict)
 
     def resolve_path(self, name: str) -> Path:
@@ -57,19 +74,42 @@ class GateSettings:
 
 
 def find_gate(start: Path) -> GateSettings:
-    """The settings of a folder, or of the nearest folder above that has some.
+    """The settings of a gate for a folder: of the nearest file that has some."""
+    found = (read_gate(path) for path in find_files(start))
+    found_first = next((one for one in found if one.path is not None), None)
+    return found_first or GateSettings(analyze=_of_gates(find_options(start=start)))
+
+
+def find_options(
+    config: Path | None = None, search: bool = True, start: Path | None = None
+) -> dict[str, Any]:
+    """The options of the table ``[analyze]``: of a file, or of the nearest that has it."""
+    if config is not None:
+        refuse_both(search)
+        found = read_options(config)
+        if found is None:
+            raise BadOption("has no settings for this", where=config, way_out="write [analyze]")
+        return found
+    tables = map(read_options, find_files(start or Path.cwd()) if search else ())
+    return next((table for table in tables if table is not None), {})
+
+
+def refuse_both(search: bool) -> None:
+    """Refuse a settings file together with the option that ignores all."""
+    both = f"{argument('config')} and {argument('no_config')}"
+    refuse_if(not search, both, "exclude each other", "give one of them")
+
+
+def find_files(start: Path) -> Iterator[Path]:
+    """Files of settings in a folder and those above, the nearest first.
 
     The search ends at the root of the repository or at the home folder. Outside of both only the
     folder itself is searched: others may write to those above it, such as ``/tmp``.
     """
     for folder in _searched(start):
         for name in (OWN_NAME, SHARED_NAME):
-            path = folder / name
-            if path.is_file():
-                found = read_gate(path)
-                if found.path is not None:
-                    return found
-    return GateSettings()
+            if (folder / name).is_file():
+                yield folder / name
 
 
 def _searched(start: Path) -> Sequence[Path]:
@@ -81,23 +121,58 @@ def _searched(start: Path) -> Sequence[Path]:
     return (start,)
 
 
-def read_gate(path: Path) -> GateSettings:
-    """The settings of one file; without a path if it has no table for the gate."""
+def read_options(path: Path) -> dict[str, Any] | None:
+    """The options of the table ``[analyze]`` of a file; None without one."""
+    _, name, table = _read_table(path, "analyze")
+    return None if table is None else _parse_options(table, OF_ALL, name, path)
+
+
+def _read_table(path: Path, key: str) -> tuple[str, str, dict[str, Any] | None]:
+    """The text of a file, and the name and the content of one of its tables."""
     text = read_document(path)
     document = parse_document(text, path, "correct it, or ignore files of settings: --no-config")
-    at = ("tool", "embgeo", "gate") if path.name == SHARED_NAME else ("gate",)
-    table = _descend(document, at)
+    at = _place(path, key)
+    table, name = _descend(document, at), f"[{'.'.join(at)}]"
+    if table is not None and not isinstance(table, dict):
+        raise BadOption(f"{key} is not a table", where=path, way_out=f"write {name}")
+    return text, name, table
+
+
+def _place(path: Path, key: str) -> tuple[str, ...]:
+    return ("tool", "embgeo", key) if path.name == SHARED_NAME else (key,)
+
+
+def _parse_options(
+    table: Mapping[str, Any], known: Mapping[str, Any], name: str, path: Path
+) -> dict[str, Any]:
+    """Options of analyze; paths are relative to the folder of the file."""
+    refuse_unknown(table, known, name, path)
+    found = {}
+    for key, value in table.items():
+        hint = known[key]
+        read = parse_value(value, str if hint is Path else hint, f"{key} of {name}", path)
+        is_file = hint is Path and not (key == "tokens" and read == NO_TOKENS)
+        found[key] = path.parent / read if is_file else read
+    return found
+
+
+def _of_gates(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key in OF_GATES}
+
+
+def read_gate(path: Path) -> GateSettings:
+    """The settings of one file; without a path if it has no table for the gate."""
+    text, name, table = _read_table(path, "gate")
     if table is None:
         return GateSettings()
-    name = f"[{'.'.join(at)}]"
-    if not isinstance(table, dict):
-        raise BadOption(f"{at[-1]} is not a table", where=path, way_out=f"write {name}")
     if isinstance(written := table.get("rules"), list):
         table = table | {"rules": [_rule_table(rule, path) for rule in written]}
     found = parse_table(GateSettings, table, name, path, ("path",))
-    lines = rule_lines(text, at, [entry.rule for entry in found.rules])
+    own = _parse_options(found.analyze, OF_GATES, f"{name[:-1]}.analyze]", path)
+    shared = _of_gates(read_options(path) or {})
+    lines = rule_lines(text, _place(path, "gate"), [entry.rule for entry in found.rules])
     rules = (replace(rule, line=line) for rule, line in zip(found.rules, lines, strict=True))
-    return replace(found, path=path, rules=tuple(rules))
+    return replace(found, path=path, rules=tuple(rules), analyze=put_over(shared, own))
 
 
 def _descend(document: Any, keys: Sequence[str]) -> Any:

@@ -107,23 +107,10 @@ class StudySettings:
     method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plugins: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def runs(self) -> list[tuple[str, int]]:
-        """Method and seed of every run; all methods of one seed before the next."""
-        return [(method, seed) for seed in self.seeds for method in self.compare]
-
-    def one(self, method: str, seed: int, lr: float | None = None) -> StudySettings:
-        """The settings of one run of the comparison, at another learning rate if it is given."""
+    def one(self, method: str, seed: int) -> StudySettings:
+        """The settings of one run of the comparison."""
         own = {method: self.method[method]} if method in self.method else {}
-        optimizer = self.optimizer if lr is None else replace(self.optimizer, lr=lr)
-        return replace(
-            self,
-            compare=(method,),
-            seeds=(seed,),
-            method=own,
-            optimizer=optimizer,
-            tune=TuneSettings(),
-        )
+        return replace(self, compare=(method,), seeds=(seed,), method=own, tune=TuneSettings())
 
     def tables(self) -> dict[str, Any]:
         """Tables of plain values for TOML, without unset ones."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from embgeo.core.arguments import parse_size, refuse_if, refuse_type
+from embgeo.core.arguments import find_nearest, parse_size, refuse_if, refuse_type
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options, choose_sections
 from embgeo.core.progress import report_bytes
@@ -141,11 +140,11 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]
     for name in settings:
         if not any(name in names for names in known):
-            near = difflib.get_close_matches(name, set().union(*known), n=1)
+            near = find_nearest(name, set().union(*known))
             raise BadOption(
                 "no argument has this name",
                 where=argument(name),
-                way_out=f"did you mean {argument(near[0])}?" if near else "see the documentation",
+                way_out=f"did you mean {argument(near)}?" if near else "see the documentation",
             )
     loading, measuring = (
         {name: value for name, value in settings.items() if name in names} for names in known

@@ -350,7 +350,7 @@ def test_report_is_rendered_again_from_the_folder_alone(here: Path) -> None:
         ("not JSON", "not readable"),
         ('{"format": "else"}', "not an analysis"),
         ('{"format": "embgeo.analysis", "format_version": 99}', "format version 99"),
-        ('{"format": "embgeo.analysis", "format_version": 1}', "arrays.npz"),
+        ('{"format": "embgeo.analysis", "format_version": 2}', "arrays.npz"),
     ],
 )
 def test_folders_that_hold_no_analysis(here: Path, text: str | None, says: str) -> None:
@@ -646,6 +646,7 @@ def test_a_checkpoint_in_place_of_an_analysis_is_refused_with_the_way_out(
         (["--popular-share", "0.3"], "--counts"),
         (["--popular-share", "nan"], "share"),
         (["--pairs", "10", "--sections", "spectrum"], "add cosine"),
+        (["--sphere", "--sections", "cosine"], "add isotropy"),
         (["--pairs", "-3"], "number of pairs"),
         (["-o", os.sep], "something other"),
         (["-o", "x" * 500], "cannot be used"),
@@ -715,6 +716,19 @@ def test_python_m_embgeo_is_the_command_line() -> None:
         ("analyze x --json --open", "--open: --json alone writes no report; add -o FOLDER"),
         ("diff x y --json --open", "--open: --json alone writes no report; add -o FOLDER"),
         ("analyze x --padding 7", "--padding: unknown choice '7'; choose from auto, mask, keep"),
+        (
+            "diff x y --pairs 5",
+            "--pairs: diff takes no option about how a checkpoint is measured;",
+        ),
+        ("gate x --counts y", "--counts: gate takes no option about how a checkpoint is measured"),
+        ("gate x --damaged-below 1", "--damaged-below: gate takes no option about how"),
+        (
+            "analyze x --damaged-below 1",
+            "--damaged-below: no such option; did you mean --min-norm",
+        ),
+        ("analyze x --round-trip", "--round-trip: no such option; did you mean --check-reachable?"),
+        ("analyze x --neighbors a", "--neighbors: no such option; did you mean --show-neighbors?"),
+        ("diff x --mach row", "--mach: no such option; did you mean --match?"),
         ("analyze x --isotropy-rows z", "Invalid value for '--isotropy-rows': Input should be"),
     ],
 )

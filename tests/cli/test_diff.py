@@ -22,7 +22,7 @@ from tests.support.matrices import gaussian, narrow_cone, rng
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 #: Enough for everything that is written, and quick.
-QUICK = ("--sections", "tokens,cosine", "--no-reference")
+QUICK = {"sections": "tokens,cosine", "reference": False}
 Array = npt.NDArray[Any]
 
 
@@ -32,7 +32,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     np.save("one.npy", gaussian(1, n=50))
     np.save("two.npy", gaussian(1, n=50) + 0.3 * gaussian(2, n=50))
+    say_how(**QUICK)
     return tmp_path
+
+
+def say_how(**options: object) -> None:
+    """Write how checkpoints are measured into the settings."""
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in options.items())
+    Path("embgeo.toml").write_text("[analyze]\n" + "".join(lines))
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +69,7 @@ def done(*arguments: object) -> Comparison:
 
 
 def saved(path: object, folder: str, *options: object) -> str:
-    result = call("analyze", path, "-o", folder, "-q", *(options or QUICK))
+    result = call("analyze", path, "-o", folder, "-q", *options)
     assert result.exit_code == 0, result.output
     return folder
 
@@ -100,7 +107,7 @@ def vectors(name: str, W: Array, tokens: list[str]) -> str:
 @pytest.mark.usefixtures("pages")
 @pytest.mark.slow
 def test_two_checkpoints(here: Path) -> None:
-    result = call("diff", "one.npy", "two.npy", *QUICK)
+    result = call("diff", "one.npy", "two.npy")
     assert result.exit_code == 0, result.output
     folder = here / "one-vs-two.embgeo"
     assert str(folder / "report.html") in result.stdout
@@ -124,22 +131,22 @@ def test_a_rotated_and_permuted_vocabulary_is_the_same_by_token() -> None:
     tokens = [f"w{i}" for i in range(80)]
     one = vectors("one.txt", W, tokens)
     two = vectors("two.txt", (W @ turn)[order], [tokens[i] for i in order])
-    pair = done(one, two, *QUICK).pairs[0]
+    pair = done(one, two).pairs[0]
     assert pair.matching.by == "token"
     assert pair.matching.shared == 80
     assert number(pair, "subspace_distance") < 1e-7  # text vectors are read in float32
     assert number(pair, "procrustes") < 1e-6
     assert number(pair, "cka") == pytest.approx(1.0, abs=1e-9)
     assert number(pair, "neighbor_overlap") == 1.0
-    by_row = done(one, two, *QUICK, "--match", "row").pairs[0]
+    by_row = done(one, two, "--match", "row").pairs[0]
     assert number(by_row, "neighbor_overlap") < 0.3
 
 
 @pytest.mark.slow
 def test_saved_analyses_give_the_numbers_of_their_checkpoints() -> None:
-    plain = numbers(done("one.npy", "two.npy", *QUICK).pairs[0])
+    plain = numbers(done("one.npy", "two.npy").pairs[0])
     one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
-    for mixed in ((one, "two.npy", *QUICK), ("one.npy", two, *QUICK), (one, two)):
+    for mixed in ((one, "two.npy"), ("one.npy", two), (one, two)):
         comparison = done(*mixed)
         assert numbers(comparison.pairs[0]) == plain
         assert [m.from_saved for m in comparison.members] == [p in (one, two) for p in mixed[:2]]
@@ -149,14 +156,14 @@ def test_saved_analyses_give_the_numbers_of_their_checkpoints() -> None:
 @pytest.mark.slow
 def test_the_json_file_of_an_analysis_stands_for_its_folder() -> None:
     saved("one.npy", "a.embgeo")
-    comparison = done("a.embgeo/analysis.json", "two.npy", *QUICK)
+    comparison = done("a.embgeo/analysis.json", "two.npy")
     assert comparison.members[0].from_saved
     assert number(comparison.pairs[0], "cka") > 0
 
 
 @pytest.mark.slow
 def test_a_member_of_a_comparison_can_be_compared_again() -> None:
-    done("one.npy", "two.npy", *QUICK)
+    done("one.npy", "two.npy")
     result = call("diff", "out/0-one", "out/1-two", "-o", "again", "-q")
     assert result.exit_code == 0, result.output
     again = load_comparison(Path("again"))
@@ -170,7 +177,7 @@ def reasons(comparison: Comparison) -> set[str]:
 def test_without_the_checkpoint_scalars_are_still_compared() -> None:
     saved("one.npy", "a.embgeo")
     Path("one.npy").unlink()
-    comparison = done("a.embgeo", "two.npy", *QUICK)
+    comparison = done("a.embgeo", "two.npy")
     assert reasons(comparison) == {"one.npy, which the saved analysis was made of, is not there"}
     assert comparison.members[0].matrix_absent
     mean = next(d for d in comparison.differences if d.name == "cosine.mean")
@@ -182,7 +189,7 @@ def test_without_the_checkpoint_scalars_are_still_compared() -> None:
 def test_a_checkpoint_that_changed_is_not_used() -> None:
     saved("one.npy", "a.embgeo")
     np.save("one.npy", gaussian(9, n=50))
-    assert reasons(done("a.embgeo", "two.npy", *QUICK)) == {
+    assert reasons(done("a.embgeo", "two.npy")) == {
         "one.npy has changed since it was analyzed (another sha256)"
     }
 
@@ -190,7 +197,7 @@ def test_a_checkpoint_that_changed_is_not_used() -> None:
 def test_a_checkpoint_that_is_damaged_now_is_not_used() -> None:
     saved("one.npy", "a.embgeo")
     Path("one.npy").write_bytes(b"")
-    assert "cannot be read" in reasons(done("a.embgeo", "two.npy", *QUICK)).pop()
+    assert "cannot be read" in reasons(done("a.embgeo", "two.npy")).pop()
 
 
 def test_a_checkpoint_beside_its_analysis_is_found_from_elsewhere(
@@ -205,8 +212,9 @@ def test_a_checkpoint_beside_its_analysis_is_found_from_elsewhere(
 
 def test_cuts_and_turns_are_repeated_for_a_saved_analysis() -> None:
     np.save("wide.npy", gaussian(5, n=50).T)
-    saved("wide.npy", "a.embgeo", *QUICK, "--transpose", "--rows", "10:40")
-    comparison = done("a.embgeo", "two.npy", *QUICK, "--rows", "10:40")
+    saved("wide.npy", "a.embgeo", "--transpose", "--rows", "10:40")
+    say_how(**QUICK, rows="10:40")
+    comparison = done("a.embgeo", "two.npy")
     assert comparison.pairs[0].matching.shared == 30
     assert number(comparison.pairs[0], "neighbor_overlap") >= 0
 
@@ -214,16 +222,17 @@ def test_cuts_and_turns_are_repeated_for_a_saved_analysis() -> None:
 @pytest.mark.slow
 def test_three_and_more() -> None:
     np.save("three.npy", narrow_cone()[:50])
-    comparison = done("one.npy", "two.npy", "three.npy", *QUICK)
+    comparison = done("one.npy", "two.npy", "three.npy")
     assert [(p.first, p.second) for p in comparison.pairs] == [(0, 1), (0, 2)]
     assert comparison.track is None
-    result = call("diff", "one.npy", "two.npy", "three.npy", *QUICK)
+    result = call("diff", "one.npy", "two.npy", "three.npy")
     assert "one-vs-2-others.embgeo" in result.stdout
 
 
 def test_sections_hold_for_saved_analyses_too() -> None:
     saved("one.npy", "a.embgeo", "--sections", "tokens,cosine,spectrum", "--no-reference")
-    comparison = done("a.embgeo", "two.npy", "--sections", "cosine", "--no-reference")
+    say_how(sections="cosine", reference=False)
+    comparison = done("a.embgeo", "two.npy")
     families = {d.quantity.family for d in comparison.differences}
     assert families == {"cosine"}
     assert {d.undefined for d in comparison.differences} <= {"", "no clusters were found"}
@@ -232,9 +241,9 @@ def test_sections_hold_for_saved_analyses_too() -> None:
 @pytest.mark.slow
 def test_matrices_of_unlike_size_are_compared_as_far_as_they_go() -> None:
     np.save("other.npy", gaussian(6, n=70, d=9))
-    comparison = done("one.npy", "other.npy", *QUICK)
+    comparison = done("one.npy", "other.npy")
     assert "50 rows are not 70 rows" in reasons(comparison).pop()
-    asked = done("one.npy", "other.npy", *QUICK, "--match", "row").pairs[0]
+    asked = done("one.npy", "other.npy", "--match", "row").pairs[0]
     assert asked.matching.shared == 50
     assert number(asked, "cka") > 0
     change = asked["compare.relative_change"]
@@ -244,7 +253,7 @@ def test_matrices_of_unlike_size_are_compared_as_far_as_they_go() -> None:
 
 @pytest.mark.parametrize(("queries", "asked"), [("7", 7), ("all", 50), ("9999", 50)])
 def test_as_many_tokens_are_asked_as_wanted(queries: str, asked: int) -> None:
-    pair = done("one.npy", "two.npy", *QUICK, "--queries", queries).pairs[0]
+    pair = done("one.npy", "two.npy", "--queries", queries).pairs[0]
     assert pair["compare.overlap_histogram"].counts.sum() == asked  # type: ignore[union-attr]
     scalar = pair["compare.neighbor_overlap"]
     assert isinstance(scalar, Scalar)
@@ -254,13 +263,14 @@ def test_as_many_tokens_are_asked_as_wanted(queries: str, asked: int) -> None:
 
 @pytest.mark.slow
 def test_memory_and_threads_change_no_number() -> None:
-    plain = numbers(done("one.npy", "two.npy", *QUICK).pairs[0])
-    small = done("one.npy", "two.npy", *QUICK, "--memory", "64MB", "--threads", "2").pairs[0]
+    plain = numbers(done("one.npy", "two.npy").pairs[0])
+    say_how(**QUICK, memory="64MB", threads=2)
+    small = done("one.npy", "two.npy").pairs[0]
     assert numbers(small) == pytest.approx(plain, rel=1e-12)
 
 
 def test_no_queries_leave_the_overlap_out() -> None:
-    pair = done("one.npy", "two.npy", *QUICK, "--queries", "0").pairs[0]
+    pair = done("one.npy", "two.npy", "--queries", "0").pairs[0]
     scalar = pair["compare.neighbor_overlap"]
     assert isinstance(scalar, Scalar)
     assert scalar.undefined == "no queries were requested"
@@ -282,13 +292,13 @@ def run_of(depths: list[float], pattern: str = "ckpt-{}.npy") -> list[str]:
 @pytest.mark.slow
 def test_a_track_is_ordered_by_step() -> None:
     names = run_of([0.0, 0.0, 0.0, 0.5, 1.0, 1.5])
-    comparison = done("--track", *names[::-1], *QUICK)
+    comparison = done("--track", *names[::-1])
     assert [m.given for m in comparison.members] == names
     assert [m.step for m in comparison.members] == [100, 200, 300, 400, 500, 600]
     assert comparison.track is not None
     assert comparison.track.source == "the number after 'ckpt' in the names"
     assert len(comparison.pairs) == 5 + 4
-    result = call("diff", "--track", *names[:2], *QUICK)
+    result = call("diff", "--track", *names[:2])
     assert "steps: the number after 'ckpt' in the names" in result.stdout
     assert "ckpt-100-to-ckpt-200.embgeo" in result.stdout
 
@@ -298,7 +308,7 @@ def test_the_step_of_a_track_may_stand_in_the_checkpoints() -> None:
     for name, step in (("last.ckpt", 900), ("best.ckpt", 300)):
         W = torch.from_numpy(gaussian(step, n=50).astype(np.float32))
         torch.save({"state_dict": {"embed_tokens.weight": W}, "global_step": step}, name)
-    comparison = done("--track", "last.ckpt", "best.ckpt", *QUICK)
+    comparison = done("--track", "last.ckpt", "best.ckpt")
     assert [m.name for m in comparison.members] == ["best", "last"]
     assert comparison.track is not None
     assert "'global_step'" in comparison.track.source
@@ -314,7 +324,7 @@ def test_a_track_without_steps_is_refused(here: Path) -> None:
 @pytest.mark.slow
 def test_equal_runs_write_equal_bytes() -> None:
     def bytes_of() -> dict[str, Any]:
-        done("one.npy", "two.npy", *QUICK, "--queries", "20")
+        done("one.npy", "two.npy", "--queries", "20")
         found: dict[str, Any] = {}
         for path in sorted(Path("out").rglob("*")):
             if path.suffix == ".json":
@@ -328,12 +338,12 @@ def test_equal_runs_write_equal_bytes() -> None:
 
 def test_json_goes_to_stdout_alone(here: Path) -> None:
     before = content(here)
-    result = call("diff", "one.npy", "two.npy", *QUICK, "--json")
+    result = call("diff", "one.npy", "two.npy", "--json")
     assert result.exit_code == 0, result.output
     shown = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(name))
     assert shown["format"] == "embgeo.comparison"
     assert content(here) == before
-    both = call("diff", "one.npy", "two.npy", *QUICK, "--json", "-o", "out")
+    both = call("diff", "one.npy", "two.npy", "--json", "-o", "out")
     kept = json.loads(Path("out", COMPARISON_NAME).read_text())
     again = json.loads(both.stdout)
     del kept["arrays_sha256"]  # of a file that is not on stdout
@@ -341,17 +351,17 @@ def test_json_goes_to_stdout_alone(here: Path) -> None:
 
 
 def test_quiet_says_nothing() -> None:
-    result = call("diff", "one.npy", "two.npy", *QUICK, "-q")
+    result = call("diff", "one.npy", "two.npy", "-q")
     assert (result.exit_code, result.output) == (0, "")
 
 
 @pytest.mark.slow
 def test_an_earlier_comparison_is_replaced_and_nothing_else() -> None:
     np.save("three.npy", gaussian(7, n=50))
-    done("one.npy", "two.npy", "three.npy", *QUICK)
+    done("one.npy", "two.npy", "three.npy")
     Path("out/mine.txt").write_text("keep")
     Path("out/2-three/mine.txt").write_text("keep")
-    comparison = done("two.npy", "one.npy", *QUICK)
+    comparison = done("two.npy", "one.npy")
     assert [m.name for m in comparison.members] == ["two", "one"]
     names = {str(p.relative_to("out")) for p in Path("out").rglob("*") if p.is_file()}
     assert {n for n in names if not n.startswith(("0-two/", "1-one/"))} == {
@@ -366,9 +376,9 @@ def test_an_earlier_comparison_is_replaced_and_nothing_else() -> None:
 
 @pytest.mark.slow
 def test_a_damaged_comparison_can_be_written_over() -> None:
-    done("one.npy", "two.npy", *QUICK)
+    done("one.npy", "two.npy")
     Path("out", COMPARISON_NAME).write_text("{")
-    assert done("one.npy", "two.npy", *QUICK).members[1].name == "two"
+    assert done("one.npy", "two.npy").members[1].name == "two"
 
 
 @pytest.mark.parametrize(
@@ -381,11 +391,11 @@ def test_nothing_is_left_behind_where_writing_fails(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(target, full)
-    assert "No space left" in refused(here, "one.npy", "two.npy", *QUICK, measured=True)
+    assert "No space left" in refused(here, "one.npy", "two.npy", measured=True)
 
 
 def test_files_have_the_usual_permissions() -> None:
-    done("one.npy", "two.npy", *QUICK)
+    done("one.npy", "two.npy")
     mask = os.umask(0)
     os.umask(mask)
     assert (Path("out").stat().st_mode & 0o777) == 0o777 & ~mask
@@ -397,7 +407,7 @@ def test_files_have_the_usual_permissions() -> None:
 def test_names_of_files_are_hostile_text(here: Path) -> None:
     name = "a\x1b[31m\u202e<b>.npy"
     np.save(name, gaussian(8, n=50))
-    result = call("diff", "one.npy", name, *QUICK)
+    result = call("diff", "one.npy", name)
     assert result.exit_code == 0, result.output
     assert "\x1b" not in result.output
     assert "\u202e" not in result.output
@@ -410,7 +420,8 @@ def test_names_of_files_are_hostile_text(here: Path) -> None:
 
 def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
     np.save("cone.npy", narrow_cone()[:50])
-    result = call("diff", "one.npy", "cone.npy", "--no-reference")
+    say_how(reference=False, sphere=False)
+    result = call("diff", "one.npy", "cone.npy")
     assert result.exit_code == 0, result.output
     said = result.stdout
     assert "one  one.npy" in said
@@ -434,16 +445,14 @@ def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
         (("-", "-"), "stdin can be read once"),
         (("one.npy", "two.npy", "--queries", "some"), "'some' is not a number of tokens"),
         (("one.npy", "two.npy", "--queries", "-1"), "is not a number of tokens"),
-        (("one.npy", "two.npy", "--memory", "much"), "'much' is not a size"),
-        (("one.npy", "two.npy", "--pairs", "few"), "'few' is not a number of pairs"),
-        (("one.npy", "two.npy", "--sections", "nothing"), "unknown section 'nothing'"),
         (("one.npy", "two.npy", "-o", "one.npy"), "is not a folder"),
         (
             ("one.npy", "two.npy", "-o", "-"),
             "-o: cannot be standard output; print",
         ),
         (("one.npy", "two.npy", "-o", "."), "holds something other than a comparison"),
-        (("one.npy", "two.npy", "--popular-share", "0.3"), "needs to know which tokens"),
+        (("one.npy", "two.npy", "--config", "no.toml"), "no.toml: no such file"),
+        (("one.npy", "two.npy", "--config", "one.npy"), "one.npy: not UTF-8 text"),
     ],
     ids=str,
 )
@@ -451,25 +460,48 @@ def test_mistakes_end_in_one_line(here: Path, arguments: tuple[object, ...], say
     assert says in refused(here, *arguments)
 
 
-def test_options_that_would_do_nothing_are_refused(here: Path) -> None:
-    one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
-    for option in (("--tensor", "x"), ("--transpose",), ("--pairs", "5"), ("--no-reference",)):
-        said = refused(here, one, two, *option)
-        assert f"{option[0]}: would do nothing: all that is compared are saved" in said
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"memory": "much"}, "'much' is not a size"),
+        ({"pairs": "few"}, "'few' is not a number of pairs"),
+        ({"sections": "nothing"}, "unknown section 'nothing'"),
+        ({"popular_share": 0.3}, "needs to know which tokens"),
+        ({"seed": "x"}, "embgeo.toml: seed of [analyze] is 'x'; it has to be a whole number"),
+        ({"round_trip": True}, "[analyze]: unknown setting 'round_trip'; did you mean check_reach"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_end_in_one_line(
+    here: Path, options: dict[str, object], says: str
+) -> None:
+    say_how(**options)
+    assert says in refused(here, "one.npy", "two.npy")
+    Path("embgeo.toml").rename("other.toml")
+    assert says.replace("embgeo", "other") in refused(
+        here, "one.npy", "two.npy", "--config", "other.toml"
+    )
 
 
-def test_unknown_sections_are_refused_for_saved_analyses_too(here: Path) -> None:
+def test_settings_are_for_checkpoints_and_can_be_ignored() -> None:
     one, two = saved("one.npy", "a.embgeo"), saved("two.npy", "b.embgeo")
-    assert "unknown section 'x'" in refused(here, one, two, "--sections", "x")
+    say_how(tensor="x", pairs=5)
+    assert done(one, two).members[1].from_saved
+    assert call("diff", "one.npy", "two.npy").exit_code == 2
+    say_how(**QUICK)
+    Path("embgeo.toml").rename("quick.toml")
+    say_how(tensor="x")
+    assert call("diff", "one.npy", "two.npy", "--no-config", "--json").exit_code == 0
+    assert call("diff", "one.npy", "two.npy", "--config", "quick.toml").exit_code == 0
 
 
 def test_a_comparison_is_no_analysis(here: Path) -> None:
-    done("one.npy", "two.npy", *QUICK)
+    done("one.npy", "two.npy")
     assert "out: a comparison, which holds several analyses" in refused(here, "one.npy", "out")
 
 
 def test_a_comparison_is_not_written_over_its_own_inputs(here: Path) -> None:
-    done("one.npy", "two.npy", *QUICK)
+    done("one.npy", "two.npy")
     said = refused(here, "out/0-one", "out/1-two", "-o", "out")
     assert "holds one of the compared analyses" in said
 
@@ -477,7 +509,7 @@ def test_a_comparison_is_not_written_over_its_own_inputs(here: Path) -> None:
 def test_a_damaged_analysis_is_refused(here: Path) -> None:
     folder = saved("one.npy", "a.embgeo")
     Path(folder, "arrays.npz").write_bytes(b"PK")
-    assert "arrays.npz: damaged" in refused(here, folder, "two.npy", *QUICK)
+    assert "arrays.npz: damaged" in refused(here, folder, "two.npy")
 
 
 def test_interrupting_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -485,14 +517,14 @@ def test_interrupting_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr("embgeo.comparison.compare.read_joint", stopped)
-    assert "interrupted; nothing new was written" in refused(here, "one.npy", "two.npy", *QUICK)
+    assert "interrupted; nothing new was written" in refused(here, "one.npy", "two.npy")
 
 
 def test_errors_of_writing_name_the_folder(here: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write anywhere")
     Path("locked").mkdir(mode=0o555)
-    assert "locked" in refused(here, "one.npy", "two.npy", *QUICK, "-o", "locked/out")
+    assert "locked" in refused(here, "one.npy", "two.npy", "-o", "locked/out")
 
 
 def test_loading_says_what_is_missing() -> None:
@@ -503,7 +535,7 @@ def test_loading_says_what_is_missing() -> None:
 def test_several_matrices_stand_in_one_table() -> None:
     # Its numbers differ from those of the first by rounding alone.
     np.save("copy.npy", np.load("one.npy")[:, ::-1])
-    printed = call("diff", "one.npy", "two.npy", "copy.npy", *QUICK).output.splitlines()
+    printed = call("diff", "one.npy", "two.npy", "copy.npy").output.splitlines()
     heads = [line for line in printed if line.split() == ["one", "two", "copy"]]
     assert len(heads) == 1
     table = printed[printed.index(heads[0]) + 1 :]

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.workflows.gate_outputs import start_gate
+from embgeo.workflows.gate_start import start_gate
 from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
@@ -104,8 +104,6 @@ def test_warnings_pass() -> None:
         (("round.npy", "-r", HOLDS, "-b", "cone.npy"), "no rule compares with it"),
         (("round.npy", "-r", HOLDS, "--level", "1"), "level"),
         (("round.npy", "-r", HOLDS, "--config", "no.toml"), "no.toml: no such file"),
-        (("round.npy", "-r", HOLDS, "--pairs", "few"), "--pairs"),
-        (("round.npy", "-r", HOLDS, "--tensor", "nope"), "nope"),
         (("round.npy", "-r", f"nope: {HOLDS}"), "nope"),
         (("round.npy", "-r", HOLDS, "--update-baseline"), "give --baseline"),
         (("round.npy", "-b", "new.json", "--update-baseline"), "no rules"),
@@ -202,12 +200,9 @@ def test_only_the_sections_of_the_rules_are_measured() -> None:
     gate("round.npy", "-r", HOLDS, "-r", "isotropy.i1 >= 0", "--metrics-json", "m.json")
     names = json.loads(Path("m.json").read_text())
     assert {name.partition(".")[0] for name in names} == {"cosine", "isotropy", "gate"}
-
-
-def test_a_rule_about_a_retired_name_is_refused_with_what_replaces_it() -> None:
-    result = gate("round.npy", "-r", "spectrum.stable_rank >= 2")
-    assert result.exit_code == 2
-    assert "no longer measured: it is 1/spectrum.top_share" in " ".join(result.output.split())
+    assert "isotropy.i_sphere" not in names
+    gate("round.npy", "-r", "isotropy.i_sphere <= 1", "--metrics-json", "m.json")
+    assert "isotropy.i_sphere" in json.loads(Path("m.json").read_text())
 
 
 @pytest.mark.slow
@@ -218,7 +213,6 @@ def test_a_saved_analysis_is_all_it_takes() -> None:
     assert "gate passed" in gate("cone.embgeo/analysis.json", "-r", BREAKS)
     shown = gate("cone.embgeo", "-r", "isotropy.i1 >= 0", code=1)
     assert "is not defined: the section isotropy was not measured" in shown
-    assert "is about checkpoints" in refused("cone.embgeo", "-r", HOLDS, "--counts", "counts.tsv")
 
 
 def test_what_is_not_defined_fails_unless_that_is_allowed() -> None:
@@ -226,18 +220,21 @@ def test_what_is_not_defined_fails_unless_that_is_allowed() -> None:
     shown = gate("round.npy", "-r", rule, code=1)
     assert "is not defined: the section frequency was left out" in shown
     assert "1 not defined, which is allowed" in gate("round.npy", "-r", f"{rule}, allow undefined")
-    assert "gate passed" in gate("round.npy", "-r", rule, "--counts", "counts.tsv")
+    settings('[analyze]\ncounts = "counts.tsv"\n')
+    assert "gate passed" in gate("round.npy", "-r", rule)
 
 
 def test_a_sampled_value_passes_only_if_its_interval_does() -> None:
     measured = json.loads(gate("round.npy", "-r", "cosine.positive_share >= 0", "--json"))
     value = measured["checks"][0]["measured"]["value"]
     rule = f"cosine.positive_share <= {value + 0.001}"
-    sample = ("round.npy", "--pairs", "100", "-r", rule)
+    settings("[analyze]\npairs = 100\n")
+    sample = ("round.npy", "-r", rule)
     assert "within its sampling error it may be" in gate(*sample, code=1)
-    assert "gate passed" in gate(*sample[:3], "-r", "cosine.positive_share <= 1", "--level", "0.5")
+    assert "gate passed" in gate("round.npy", "-r", "cosine.positive_share <= 1", "--level", "0.5")
     # With every pair there is nothing to be unsure of.
-    every = json.loads(gate("round.npy", "--pairs", "all", "-r", rule, "--json"))
+    settings('[analyze]\npairs = 100\n[gate.analyze]\npairs = "all"\n')
+    every = json.loads(gate("round.npy", "-r", rule, "--json"))
     assert every["checks"][0]["measured"]["known"] == "exact"
 
 
@@ -248,7 +245,8 @@ def test_rules_of_one_tensor_of_a_checkpoint() -> None:
     assert "gate passed: 2 of 2 checks" in shown
     # A rule without a tensor is about the chosen one alone, which is measured once.
     rules = ("-r", BREAKS, "-r", f"decoder: {BREAKS}", "-r", "decoder: isotropy.i1 >= 0")
-    shown = gate("both.npz", "--tensor", "decoder", *rules)
+    settings('[analyze]\ntensor = "decoder"\nsections = "cosine"\n')
+    shown = gate("both.npz", *rules)
     assert "gate passed: 3 of 3 checks" in shown
     assert shown.count("both.npz") == 1
 
@@ -349,10 +347,16 @@ def test_settings_in_pyproject() -> None:
         ("[gate]\nrules = []", "no rules"),
         (
             '[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { color = 1 }',
-            "no setting 'color'",
+            "[gate.analyze]: unknown setting 'color'",
         ),
-        ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { seed = "x" }', "seed of analyze"),
-        ('[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { pairs = true }', "pairs of analyze"),
+        (
+            '[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { seed = "x" }',
+            "seed of [gate",
+        ),
+        (
+            '[gate]\nrules = ["cosine.mean <= 1"]\nanalyze = { pairs = true }',
+            "pairs of [gate",
+        ),
     ],
 )
 @pytest.mark.slow
@@ -363,16 +367,16 @@ def test_settings_that_do_not_fit(text: str, says: str) -> None:
 
 def test_settings_without_a_gate_are_none() -> None:
     settings("[other]\n", "other.toml")
-    assert "no settings for the gate" in refused("round.npy", "--config", "other.toml")
+    assert "no settings for this" in refused("round.npy", "--config", "other.toml")
     assert "exclude" in refused("round.npy", "--config", "other.toml", "--no-config")
 
 
-def test_frequencies_of_the_command_line_replace_those_of_the_settings() -> None:
-    settings(
-        '[gate]\nrules = ["frequency.norm_ratio <= 1e6"]\nanalyze = { counts = "missing.tsv" }\n'
-    )
+def test_frequencies_of_the_gate_replace_those_of_the_analyses() -> None:
+    rules = '[gate]\nrules = ["frequency.norm_ratio <= 1e6"]\n'
+    settings(f'[analyze]\ncounts = "missing.tsv"\n{rules}')
     assert "missing.tsv" in refused("round.npy")
-    assert "gate passed" in gate("round.npy", "--rank-order")
+    settings(f'[analyze]\ncounts = "missing.tsv"\n{rules}analyze = {{ rank_order = true }}\n')
+    assert "gate passed" in gate("round.npy")
 
 
 # --- Where to ---------------------------------------------------------------------------------
@@ -569,8 +573,7 @@ def test_settings_to_start_with_name_any_file(
 
 @pytest.mark.parametrize(
     "others",
-    [("--rule", "cosine.mean <= 0.1"), ("--junit", "x.xml"), ("--update-baseline",), ("--json",),
-     ("--tokens", "x.txt"), ("--pairs", "9")],
+    [("--rule", "cosine.mean <= 0.1"), ("--junit", "x.xml"), ("--update-baseline",), ("--json",)],
 )  # fmt: skip
 def test_settings_to_start_with_take_no_further_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...]

@@ -200,7 +200,10 @@ def test_markdown_for_comments(tmp_path: Path) -> None:
     assert lines[0].startswith("### Degenerate")
     assert lines[lines.index("|  | measured | reference |") + 2].startswith("| Mean cosine | 0.9")
     assert "report" not in "".join(lines)
-    lines = invoke("diff", one, two, *few[:-1], tmp_path / "diff").splitlines()
+    config = tmp_path / "cosine.toml"
+    config.write_text('[analyze]\nsections = "cosine"\n')
+    given = ("--config", config, *few[2:-1], tmp_path / "diff")
+    lines = invoke("diff", one, two, *given).splitlines()
     assert lines[1].startswith("- <code>two</code>: Degenerate")
     assert [line.count("|") for line in lines if line.startswith("|")] == [5, 5, 5]
     lines = invoke("gate", out, "-r", "cosine.mean <= 0.1", *few[2:4], "--no-config").splitlines()

@@ -1,23 +1,15 @@
-"""The options of loading, declared once."""
+"""The options of loading."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from inspect import getdoc, signature
-from pathlib import Path
 
 import pytest
 
 import embgeo
-from embgeo.core.source import FILES, Source
-
-SECTIONS = {"file", "tensor", "rows", "labels", "frequencies", "hidden", "provenance"}
-
-
-def test_every_option_explains_itself() -> None:
-    for option in fields(Source):
-        assert option.metadata["help"].endswith(".")
-        assert option.metadata["section"] in SECTIONS
+from embgeo.core.options import LOADING, MEASURING, Options, put_over
+from embgeo.core.source import Source
 
 
 def test_load_takes_every_option_with_its_default() -> None:
@@ -32,19 +24,7 @@ def test_load_takes_every_option_with_its_default() -> None:
 
 def test_load_explains_every_option() -> None:
     text = getdoc(embgeo.load) or ""
-    for option in fields(Source):
-        if option.name != "path":
-            assert f"\n{option.name} : " in text
-            assert option.metadata["help"].split()[0] in text
-    assert "**options" not in text
-    assert "\ncounts : Path | str | None\n" in text
-
-
-def test_files_are_those_beside_the_checkpoint() -> None:
-    assert FILES == ("tokens", "counts", "corpus", "hidden")
-    source = Source("a.pt", tokens=Path("t.txt"), hidden=Path("/abs/h.npy"))
-    moved = source.relative_to(Path("folder"))
-    assert moved == Source("a.pt", tokens=Path("folder/t.txt"), hidden=Path("/abs/h.npy"))
+    assert all(f"\n{f.name} : " in text for f in fields(Source) if f.name != "path")
 
 
 def test_options_given_are_those_that_differ() -> None:
@@ -55,12 +35,18 @@ def test_options_given_are_those_that_differ() -> None:
     }
 
 
-def test_one_source_over_another() -> None:
-    settings = Source(tensor="emb", counts=Path("c.tsv"), padding="mask")
-    assert Source("a.pt", tensor="other").over(settings) == Source(
-        "a.pt", tensor="other", counts=Path("c.tsv"), padding="mask"
-    )
+def test_commands_and_settings_know_every_option() -> None:
+    assert {*LOADING} == {f.name for f in fields(Source)} - {"path", "hash_file"}
+    of_python = {"random", "row_errors", "neighbors", "show_neighbors"}
+    assert {*MEASURING} == {f.name for f in fields(Options)} - of_python
+
+
+def test_typed_options_stand_over_those_of_the_settings() -> None:
+    settings = {"tensor": "emb", "counts": "c.tsv", "padding": "mask"}
+    assert put_over(settings, {"tensor": "other"}) == settings | {"tensor": "other"}
     # Another way of knowing the frequencies takes the place of that of the settings.
-    assert Source("a.pt", rank_order=True).over(settings) == Source(
-        "a.pt", tensor="emb", rank_order=True, padding="mask"
-    )
+    assert put_over(settings, {"rank_order": True}) == {
+        "tensor": "emb",
+        "padding": "mask",
+        "rank_order": True,
+    }

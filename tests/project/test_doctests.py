@@ -29,5 +29,4 @@ def test_examples_give_what_they_show(module: str) -> None:
 def test_every_family_has_an_example() -> None:
     from embgeo.metrics import FAMILIES
 
-    modules = {family.compute.__module__ for family in FAMILIES}
-    assert not modules - set(MODULES)
+    assert not [f.__name__ for f in FAMILIES if f.__name__ not in MODULES]  # type: ignore[attr-defined]

@@ -62,7 +62,7 @@ def test_settings_and_the_lines_of_their_rules(tmp_path: Path) -> None:
     ]
     assert [rule.warn for rule in found.rules] == [False, False, True, False, False]
     assert (found.baseline, found.level, found.sources) == ("base.json", 0.9, ("model.pt",))
-    assert found.analyze == {"counts": "counts.tsv"}
+    assert found.analyze == {"counts": tmp_path / "counts.tsv"}
     assert found.resolve_path("base.json") == tmp_path / "base.json"
 
 

@@ -26,6 +26,7 @@ from embgeo.stats import (
     PairedSums,
     PairHistogram,
     PairSample,
+    PartitionGradient,
     Projection2,
     ReducedSums,
     RowHashes,
@@ -103,6 +104,7 @@ MAKERS = {
         ),
     ),
     "distances": (DistanceTo, lambda: DistanceTo("mean", np.full(D, 0.3))),
+    "gradient of log Z": (PartitionGradient, lambda: PartitionGradient(DIRECTIONS[:, :3])),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
     "moments, weighted": (Moments, lambda: Moments(D, weights=WEIGHTS)),
@@ -190,6 +192,8 @@ def answers(statistic):
             return [*found, *([statistic.log_z_of_unit_rows()] if statistic.unit_rows else [])]
         case ReducedSums():
             return [statistic.n, statistic.sums]
+        case PartitionGradient():
+            return [statistic.log_z(), statistic.gradient()]
         case PairHistogram():
             s = statistic
             return [s.n, s.positive, s.lowest, s.highest, s.exp_sum, s.counts]

@@ -11,7 +11,6 @@ from embgeo.diagnosis.finding import (
     Undecided,
     find_scalar,
     find_table,
-    format_percent,
     format_short,
     need,
     quote,
@@ -36,7 +35,7 @@ def answer(a: Numbers) -> Answer:
     parts: list[Part] = [
         quote(found, _count(rows, "row")),
         " (",
-        format_percent(rows / max(rows, int(a.provenance.get("kept") or 0))),
+        quote_percent(need(a, clump.CLUMP_SHARE)),
         f") {'lies' if rows == 1 else 'lie together'} within ",
         quote_short(need(a, clump.CLUMP_ANGLE), "°"),
         *_quote_place(a),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import tomllib
@@ -12,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from embgeo.core.arguments import find_nearest
 from embgeo.core.errors import BadOption, UnreadableFile
 
 T = TypeVar("T")
@@ -152,8 +152,8 @@ def refuse_unknown(
     """Raise BadOption for an unknown key, with the nearest known one."""
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            way_out = f"did you mean {near[0]}? " if near else ""
+            near = find_nearest(key, known)
+            way_out = f"did you mean {near}? " if near else ""
             raise BadOption(
                 f"{name}: unknown setting {key!r}",
                 where=where,

@@ -1,0 +1,170 @@
+"""The options that commands share, each declared once; a command names those that it takes.
+
+Those of loading and measuring have no value by default, so that what was typed can be told from
+what was not; the defaults are those of `Source` and `Options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from embgeo.core.options import Precision as PrecisionName
+from embgeo.core.options import Queries
+from embgeo.core.source import Padding as PaddingName
+
+
+def option(text: str, *names: str, metavar: str | None = None, least: int | None = None) -> Any:
+    """The declaration of an option with its help; by default it has the name of its parameter."""
+    return typer.Option(*names, help=text, metavar=metavar, min=least)
+
+
+# --- loading --------------------------------------------------------------------------------
+
+Checkpoint = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CHECKPOINT",
+        help="Checkpoint, model folder or vector file; hf://org/name; - for stdin.",
+    ),
+]
+Tensor = Annotated[str | None, option("Name of the embedding tensor; see: embgeo inspect.")]
+Output = Annotated[
+    str | None, option("Name of the output projection of an untied model; none leaves it out.")
+]
+Rows = Annotated[str | None, option("Analyze rows A to B−1.", metavar="A:B")]
+Transpose = Annotated[bool | None, option("Tokens are columns in the file.", "--transpose")]
+Tokens = Annotated[
+    Path | None,
+    option("Token labels, one a row (txt, tsv, json), or a tokenizer's file; none: no labels."),
+]
+Counts = Annotated[Path | None, option("Token counts (tsv, or json {token: count}).")]
+Corpus = Annotated[Path | None, option("Text, or a folder of texts, whose tokens are counted.")]
+RankOrder = Annotated[
+    bool | None, option("Rows are sorted by frequency, most frequent first.", "--rank-order")
+]
+Padding = Annotated[
+    PaddingName | None,
+    option(
+        "Rows beyond the vocabulary: mask them, keep them, or (auto) mask them only when the model "
+        "itself brings the vocabulary."
+    ),
+]
+CheckReachable = Annotated[
+    bool | None,
+    option(
+        "Find unreachable tokens: decode each with the model's tokenizer.json and encode it again.",
+        "--check-reachable",
+    ),
+]
+Hidden = Annotated[Path | None, option("Hidden states of the model, one a row, in any format.")]
+HiddenTensor = Annotated[str | None, option("Name of the tensor that holds them.")]
+MaxDownload = Annotated[
+    str | None,
+    option("Most bytes to fetch of a remote model, such as 2GB or 640MiB.", metavar="SIZE"),
+]
+
+# --- measuring ------------------------------------------------------------------------------
+
+Sections = Annotated[
+    str | None,
+    option(
+        "Sections to measure, with commas: spectrum, projection, cosine, isotropy, frequency, "
+        "subspace, hidden, tokens; all by default.",
+        metavar="NAME,...",
+    ),
+]
+Reference = Annotated[
+    bool | None,
+    option("Compare with isotropic Gaussian rows of the same norms.", "--reference/--no-reference"),
+]
+Seed = Annotated[int | None, option("Seed of all random samples; 0.", least=0)]
+MinNorm = Annotated[
+    float | None,
+    option(
+        "Leave out rows of a norm below this; by default those below the largest gap between "
+        "norms, if that is a factor of 10 and more.",
+        metavar="NORM",
+    ),
+]
+Pairs = Annotated[
+    str | None,
+    option("Pairs sampled for the cosine distribution; 100000; 0: none.", metavar="N|all"),
+]
+PopularShare = Annotated[
+    float | None, option("Share of the tokens that is called popular; 0.2.", metavar="SHARE")
+]
+IsotropyRows = Annotated[
+    int | None, option("Also compute I1/I2 on random samples of this many rows.", least=1)
+]
+IsotropyRuns = Annotated[int | None, option("Number of these samples; 10.", least=1)]
+Sphere = Annotated[
+    bool | None,
+    option(
+        "Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
+        "--sphere/--no-sphere",
+    ),
+]
+NeighborsOf = Annotated[
+    Queries | None,
+    option(
+        "Rows to search neighbors for: hubs, rarity and intrinsic dimension use them; sample. All "
+        "take as long as --pairs all."
+    ),
+]
+Precision = Annotated[
+    PrecisionName | None,
+    option("Precision of sums of products; float64. float32 is faster (docs/scale.md)."),
+]
+ShowNeighbors = Annotated[
+    list[str] | None,
+    option(
+        "List the neighbors of TOKEN, and the ranks of A and B among them; repeatable.",
+        metavar="TOKEN[=A,B]",
+    ),
+]
+
+# --- resources ------------------------------------------------------------------------------
+
+Memory = Annotated[str | None, option("Memory for the passes; 640MiB by default.", metavar="SIZE")]
+Threads = Annotated[int | None, option("Threads; as many as BLAS uses by default.", least=1)]
+Device = Annotated[
+    str | None,
+    option(
+        "Where the passes run; cpu by default, auto: on a GPU if there is one. docs/device.md.",
+        metavar="cpu|cuda|mps|auto",
+    ),
+]
+Engine = Annotated[
+    Literal["threads", "dask"], option("Threads of this machine, or tasks of a dask cluster.")
+]
+Scheduler = Annotated[
+    str | None,
+    option("Address of the cluster; by default one is started here.", metavar="ADDRESS"),
+]
+
+# --- settings and output --------------------------------------------------------------------
+
+Config = Annotated[
+    Path | None,
+    option(
+        "Settings; embgeo.toml or pyproject.toml here, or in the nearest folder above, by default."
+    ),
+]
+NoConfig = Annotated[bool, option("Ignore settings files.", "--no-config")]
+Json = Annotated[bool, option("Print the result as JSON on stdout.", "--json")]
+PrintFormat = Literal["text", "markdown"]
+Format = Annotated[
+    PrintFormat, option("Output format; markdown suits comments on pull requests.", "--format")
+]
+Quiet = Annotated[bool, option("No progress and no summary.", "--quiet", "-q")]
+Open = Annotated[bool, option("Open the report in the browser.", "--open")]
+Debug = Annotated[bool, option("Show a traceback when something fails.", "--debug")]
+
+
+def pick(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The options of these names that were typed."""
+    return {name: values[name] for name in names if values.get(name) not in (None, [])}
