@@ -8,29 +8,29 @@ tasks of a lost one.
 from __future__ import annotations
 
 import asyncio
+import logging
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import UnreadableFile
-from embgeo.core.file_stamp import FileStamp
+from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.source import Source
-from embgeo.distributed.connection import WorkerWatch, explain_errors, is_closed, report_lost
 from embgeo.distributed.passes import Part, PassState, PassTask, fingerprint, run_pass
 from embgeo.distributed.reader import without_entries
 from embgeo.distributed.whole import join_parts
 from embgeo.io import open_checkpoint
-from embgeo.io.bounded.guard import cannot_read
 from embgeo.io.choosing import choose
 from embgeo.io.loading import open_source
 from embgeo.io.rows_on_demand import RowsOnDemand
@@ -46,8 +46,99 @@ MERGED_AT_ONCE = 8
 TASKS_A_THREAD = 4
 #: Shorter parts take longer to send than to measure.
 LEAST_ROWS = 4096
-#: Interval of reports of progress and of checks of the cluster.
-LOOK_SECONDS = 0.02
+CONNECT_SECONDS = 20
+#: How long a cluster may have no workers at first; workers started on demand take a while.
+WORKER_SECONDS = 120.0
+LOOPBACK = "127.0.0.1:0"
+
+
+@contextmanager
+def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
+    """A client of the cluster at an address, by default of a new one on this machine.
+
+    Errors of dask inside the block become errors with a way out.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise EmbgeoError(
+            "needs dask.distributed",
+            where=argument("engine", "dask"),
+            way_out="pip install 'embgeo[dask]'",
+        ) from error
+    if scheduler is not None:
+        with open_client(scheduler) as client, explain_errors(scheduler):
+            yield client
+        return
+    # In this process, because a scheduler on a port runs the tasks of anyone who connects to it.
+    # The dashboards cannot be turned off, but the loopback address hides them from others.
+    local = LocalCluster(
+        n_workers=1,
+        threads_per_worker=threads,
+        processes=False,
+        dashboard_address=LOOPBACK,
+        worker_dashboard_address=LOOPBACK,
+        silence_logs=50,
+    )
+    with local, Client(local) as client, explain_errors(local.scheduler_address):
+        yield client
+
+
+def open_client(scheduler: str) -> Client:
+    """A client of the scheduler at an address, which has workers."""
+    from distributed import Client, Security
+    from distributed.comm import connect
+
+    async def shake_hands() -> None:
+        # A client would wait forever for a server that accepts a connection and never answers.
+        keys = Security().get_connection_args("client")
+        connecting = connect(scheduler, timeout=CONNECT_SECONDS, **keys)
+        comm = await asyncio.wait_for(connecting, CONNECT_SECONDS)
+        await comm.close()
+
+    # Its log of a lost scheduler: an error says so.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
+    try:
+        asyncio.run(shake_hands())
+        client = Client(scheduler, timeout=CONNECT_SECONDS)
+    except Exception as error:  # another kind of server may cause any error
+        raise EmbgeoError(
+            f"no scheduler answers at {scheduler}",
+            where=argument("scheduler"),
+            way_out="give the address that dask scheduler prints, as in tcp://10.0.0.1:8786",
+        ) from error
+    try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError as error:
+        client.close()
+        raise EmbgeoError(
+            "the cluster has no workers",
+            where=f"{argument('scheduler')} {scheduler}",
+            way_out=f"start `dask worker {scheduler}` where embgeo is installed",
+        ) from error
+    return client
+
+
+@contextmanager
+def explain_errors(address: str) -> Iterator[None]:
+    """Turn errors of dask into errors with a way out."""
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+    from distributed.comm import CommClosedError
+
+    lost = (futures.CancelledError, asyncio.CancelledError, FutureCancelledError, CommClosedError)
+    try:
+        yield
+    except KilledWorker as error:
+        raise EmbgeoError(
+            f"{error.allowed_failures + 1} workers were lost over the same rows",
+            where=argument("engine", "dask"),
+            way_out="give the workers more memory, or less to the passes with "
+            f"{argument('memory')}",
+        ) from error
+    except lost as error:
+        cause = f"the scheduler at {address} was lost"
+        raise EmbgeoError(cause, way_out="start it and run again") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,65 +186,33 @@ class Piece:
         return self.stop - self.start - int(high - low) if task.reads_all else int(high - low)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedShard:
-    """A shard in a worker, with the stamp of its file when it was opened."""
-
-    matrix: Matrix
-    stamp: FileStamp
-    fingerprint: str
-
-
 @lru_cache(maxsize=4)
-def open_source_once(source: Source, run: str) -> OpenedShard:  # noqa: ARG001
-    """The matrix of a shard, opened once in each worker process for each run.
+def open_source_once(source: Source, run: str) -> tuple[Matrix, str]:  # noqa: ARG001
+    """The matrix of a shard and its fingerprint, once in each worker process for each run.
 
     Workers outlive a run, and the file may have changed by the next.
     """
-    stamp = stamp_of(source)
     matrix = open_source(replace(source, hash_file=False), on_demand=True)
-    return OpenedShard(matrix, stamp, fingerprint(matrix.data))
-
-
-def stamp_of(source: Source) -> FileStamp:
-    """The present stamp of the file of a source."""
-    try:
-        return FileStamp.of(source.path)
-    except OSError as error:
-        raise cannot_read(Path(source.path), error) from error
+    return matrix, fingerprint(matrix.data)
 
 
 def open_shard(shard: Shard, run: str) -> Matrix:
     """The matrix of a shard; UnreadableFile if its file is not the one of this run."""
-    opened = open_source_once(shard.source, run)
-    where = f"{shard.source.path} on {name_worker()}"
-    if stamp_of(shard.source) != opened.stamp:
-        raise UnreadableFile(
-            "the file was changed while it was measured", where=where, way_out="run again"
-        )
-    if shard.fingerprint and shard.fingerprint != opened.fingerprint:
+    matrix, found = open_source_once(shard.source, run)
+    matrix.origin.check_files()
+    if shard.fingerprint and shard.fingerprint != found:
         raise UnreadableFile(
             "this worker sees another file at that path than the others",
-            where=where,
+            where=f"{shard.source.path} on {gethostname()}",
             way_out="give all workers and this machine the same file",
         )
-    origin = replace(opened.matrix.origin, path=shard.given or str(shard.source.path))
-    return replace(opened.matrix, origin=origin)
+    origin = replace(matrix.origin, path=shard.given or str(shard.source.path))
+    return replace(matrix, origin=origin)
 
 
 def describe_shard(shard: Shard, run: str) -> tuple[str, Matrix]:
     """The fingerprint of a shard on the worker that runs this, and its matrix without entries."""
-    return open_source_once(shard.source, run).fingerprint, without_entries(open_shard(shard, run))
-
-
-def name_worker() -> str:
-    """The address of the worker that runs this."""
-    from distributed import get_worker
-
-    try:
-        return str(get_worker().address)
-    except ValueError:
-        return "this machine"
+    return open_source_once(shard.source, run)[1], without_entries(open_shard(shard, run))
 
 
 def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
@@ -193,7 +252,6 @@ class Cluster:
 
     def __init__(self, client: Client, pieces: Sequence[Piece]) -> None:
         self.client = client
-        self.address: str = client.scheduler.address
         run = uuid4().hex
         self.pieces = [replace(piece, run=run) for piece in pieces]
 
@@ -209,14 +267,15 @@ class Cluster:
         """
         runs = {piece.shard: piece.run for piece in self.pieces}
         asked = {shard: self._submit(describe_shard, shard, run) for shard, run in runs.items()}
-        with explain_errors(self.address):
-            found = {shard: future.result() for shard, future in asked.items()}
+        found = {shard: future.result() for shard, future in asked.items()}
         known = {shard: replace(shard, fingerprint=found[shard][0]) for shard in found}
         self.pieces = [replace(piece, shard=known[piece.shard]) for piece in self.pieces]
         return join_parts([(shard.first_row, matrix) for shard, (_, matrix) in found.items()])
 
     def run(self, task: PassTask, advance: Callable[[int], None]) -> PassState:
         """Run a pass; `advance` is called with the rows of each task that has ended."""
+        from distributed import as_completed
+
         rows = [piece.count(task) for piece in self.pieces]
         chosen = [
             (piece, n) for piece, n in zip(self.pieces, rows, strict=True) if n or task.reads_all
@@ -230,46 +289,13 @@ class Cluster:
         while len(level) > 1:
             groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
             level = [self._submit(merge_task, *group) for group in groups]
-        with explain_errors(self.address):
-            return self._fetch(level[0], leaves, sizes, advance)
+        for leaf in as_completed(leaves):
+            advance(sizes[leaf.key])
+        found: PassState = level[0].result()
+        return found
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
-        if is_closed(self.client):
-            raise report_lost(self.address)
         return self.client.submit(function, *arguments, pure=False)
-
-    def _fetch(
-        self,
-        root: Future,
-        leaves: Sequence[Future],
-        sizes: dict[str, int],
-        advance: Callable[[int], None],
-    ) -> PassState:
-        """The result of the root task; reports the rows that the leaves have read meanwhile."""
-        from distributed import as_completed
-
-        ended = as_completed(leaves, loop=self.client.loop)
-        watch = WorkerWatch(self.client, self.address)
-        result = asyncio.run_coroutine_threadsafe(
-            self.client.gather(root, asynchronous=True), self.client.loop.asyncio_loop
-        )
-        left = sum(sizes.values())
-        try:
-            while not result.done():
-                wait([result], LOOK_SECONDS)
-                while ended.has_ready():
-                    rows = sizes[next(ended).key]
-                    advance(rows)
-                    left -= rows
-                if not result.done():
-                    watch.check()
-        finally:
-            if not result.done() and not is_closed(self.client):
-                root.cancel()  # ends the gathering properly
-        found: PassState = result.result()
-        if left:
-            advance(left)
-        return found
 
 
 def cut_pieces(shards: Sequence[Shard], threads: int, memory: int = DEFAULT_MEMORY) -> list[Piece]:

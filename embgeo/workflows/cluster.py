@@ -12,8 +12,7 @@ from embgeo.core.errors import argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import NO_TOKENS, Source
-from embgeo.distributed.cluster import Cluster, Shard, count_rows, cut_pieces
-from embgeo.distributed.connection import connect, explain_errors
+from embgeo.distributed.cluster import Cluster, Shard, connect, count_rows, cut_pieces
 from embgeo.distributed.passes import fingerprint
 from embgeo.distributed.reader import analyze_remotely
 from embgeo.io.bounded.small_files import safe_text
@@ -42,7 +41,7 @@ def analyze_in_cluster(
     matrix = request.load(progress, on_demand=True) if len(paths) == 1 else None
     shards = list_shards(paths, source) if matrix is None else [make_shard(matrix, source)]
     threads = resources.threads or os.cpu_count() or 1
-    with connect(scheduler, threads) as client, explain_errors(client.scheduler.address):
+    with connect(scheduler, threads) as client:
         threads = sum(client.nthreads().values()) or threads
         cluster = Cluster(client, cut_pieces(shards, threads, resources.memory))
         if matrix is None:
@@ -105,7 +104,9 @@ def list_shards(paths: list[Path], source: Source) -> list[Shard]:
     first_row = 0
     for path in paths:
         # Labels belong to the whole matrix and stay here.
-        opened = replace(source.without_labels(), path=path.absolute(), output="none")
+        opened = replace(
+            source.without_labels(), path=path.absolute(), output="none", padding="keep"
+        )
         rows = count_rows(path, source.tensor, source.transpose)
         shards.append(Shard(opened, rows, first_row, given=str(path)))
         first_row += rows

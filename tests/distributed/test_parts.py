@@ -13,7 +13,6 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
-from embgeo.core.special import SpecialToken
 from embgeo.distributed import reader
 from embgeo.distributed.passes import Part, StoredRows
 from embgeo.distributed.reader import analyze_remotely, without_entries
@@ -150,15 +149,12 @@ def make_part(n: int = 4, **known: Any) -> Matrix:
 
 
 def test_the_whole_has_the_labels_of_all_parts() -> None:
-    one = make_part(tokens=("a", "b", "c", "d"), masked={"padding": np.array([3])})
-    special = (SpecialToken("<s>", 1, ("bos",)), SpecialToken("<x>", None, ("pad",)))
-    other = make_part(2, tokens=("e", "f"), special=special)
+    one = make_part(tokens=("a", "b", "c", "d"))
+    other = make_part(2, tokens=("e", "f"))
     other = replace(other, origin=replace(other.origin, path="b.npy"))
     whole = join_parts([(4, other), (0, one)])
     assert (whole.n, whole.d, whole.dtype) == (6, 3, "float64")
     assert whole.tokens == ("a", "b", "c", "d", "e", "f")
-    assert whole.masked["padding"].tolist() == [3]
-    assert [token.row for token in whole.special] == [5]
     assert whole.origin.path == whole.name == "a.npy and 1 more"
     assert whole.origin.stored_shape == (6, 3)
 
@@ -174,7 +170,10 @@ def test_the_whole_has_the_labels_of_all_parts() -> None:
             "W: the parts differ in type of the entries: float32 here, float64 in a.npy",
         ),
         ([(0, make_part()), (4, Matrix(np.ones((2, 5))))], "differ in columns: 5 here, 3 in"),
-        ([(0, make_part()), (4, make_part(tokens=tuple("abcd")))], "its rows have no tokens"),
+        (
+            [(0, make_part()), (4, make_part(tokens=tuple("abcd")))],
+            "differ in labels: tokens here, no tokens in a.npy",
+        ),
     ],
 )
 def test_parts_that_are_not_one_matrix(pieces: Any, says: str) -> None:
@@ -190,14 +189,15 @@ def test_columns_in_another_order() -> None:
         join_parts([(0, one), (4, other)])
 
 
-def test_notes_of_single_parts_are_few() -> None:
+def test_notes_of_single_files_are_few() -> None:
     pieces = [
-        (4 * i, make_part(origin=Origin(path="W", notes=("of all", f"of {i}")))) for i in range(12)
+        (4 * i, make_part(origin=Origin(path=f"{i}.npy", notes=("of all", f"of {i}"))))
+        for i in range(12)
     ]
     notes = join_parts(pieces).origin.notes
-    assert notes[:2] == ("of all", "rows 0 to 3: of 0")
-    assert len(notes) == SHOWN_NOTES + 2
-    assert notes[-1] == "4 more notes of single parts"
+    assert notes[:2] == ("of all", "of 0")
+    assert len(notes) == SHOWN_NOTES + 1
+    assert notes[-1] == "5 more notes of single files"
 
 
 def make_rows(*index: int, d: int = 2) -> StoredRows:
