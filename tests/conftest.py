@@ -5,12 +5,10 @@ from __future__ import annotations
 import gc
 import json
 import os
-import runpy
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -71,18 +69,16 @@ def not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers answer in the process of the test, for tests of what they answer."""
-    from embgeo.io.bounded import worker_process
+    """Limited processes answer in the process of the test, for tests of what they answer."""
+    from embgeo.io.convert import limited
 
-    def run(script: Path, _library: str, request: dict[str, Any]) -> dict[str, Any]:
+    def exchange(request: dict[str, Any], text: Any) -> tuple[int, bytes]:
         with warnings.catch_warnings(action="ignore"):
-            serve = runpy.run_path(str(script))["serve"]
-            answer = serve(json.loads(json.dumps(request)), lambda _seconds: None)
-        answered: dict[str, Any] = json.loads(json.dumps(answer))
-        return answered
+            answer = limited.answer_to(json.loads(json.dumps(request)), text)
+        return 0, json.dumps(answer).encode()
 
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
-    monkeypatch.setattr(worker_process, "run_worker", run)
+    monkeypatch.setattr(limited, "exchange", exchange)
 
 
 @pytest.fixture

@@ -31,7 +31,8 @@ from embgeo.core.values import Note
 from embgeo.distributed.passes import Part, PassState, PassTask, run_pass, sha256_of_rows
 from embgeo.distributed.reader import analyze_remotely, without_entries
 from embgeo.distributed.whole import join_parts
-from embgeo.io.formats.arrow_worker import TableRefused, is_text, item_type, list_values, numbers
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.convert.arrow_tables import is_text, item_type, list_values, numbers
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
@@ -114,9 +115,8 @@ class PartTask:
 
         try:
             first, matrix = read_part(batches, self.columns)
-        except TableRefused as error:
-            cause, way_out = error.args
-            raise UnreadableFile(cause, way_out=way_out) from None
+        except Damaged as error:
+            raise UnreadableFile(error.cause, way_out=error.way_out) from None
         if matrix is not None:
             state = pickle.dumps(self.measure(first, matrix))
             yield pyarrow.record_batch([pyarrow.array([state], pyarrow.binary())], names=["state"])
@@ -175,7 +175,7 @@ def read_counts(column: Any, row: int) -> FloatArray:
     counts = np.asarray(numbers(column, row), np.float64)
     if len(wrong := np.flatnonzero((counts < 0) | (counts > LARGEST_COUNT))):
         cause = f"row {row + int(wrong[0]):,} has a count below 0 or above 2^53"
-        raise TableRefused(cause, "leave that row out")
+        raise Damaged(cause, "leave that row out")
     return counts
 
 
@@ -186,7 +186,7 @@ def check_columns(schema: Any, columns: ArrowColumns) -> None:
     for name in columns.named:
         if schema.names.count(name) != 1:
             held = ", ".join(schema.names[:10])
-            raise TableRefused(f"no single column {name!r} in the table ({held})", "name another")
+            raise Damaged(f"no single column {name!r} in the table ({held})", "name another")
     for name, kind, right in (
         (columns.vector, "lists of floating-point numbers", None),
         (columns.row, "whole numbers", types.is_integer),
@@ -199,16 +199,16 @@ def check_columns(schema: Any, columns: ArrowColumns) -> None:
         fits = right(schema.field(place).type) if right else item_type(schema, place)
         if not fits:
             found = schema.field(place).type
-            raise TableRefused(f"column {name!r} holds {found}, not {kind}", "name another")
+            raise Damaged(f"column {name!r} holds {found}, not {kind}", "name another")
 
 
 def find_first(rows: Any) -> int:
-    """The number of the first row of a part; TableRefused unless its rows are consecutive."""
+    """The number of the first row of a part; Damaged unless its rows are consecutive."""
     first = int(rows[0])
     if not 0 <= first <= LARGEST_COUNT or not np.array_equal(
         rows, np.arange(first, first + len(rows))
     ):
-        raise TableRefused(
+        raise Damaged(
             "the rows of a part are not numbered one after the other",
             "sort the table by the row number and cut it into ranges",
         )

@@ -14,7 +14,8 @@ import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
 from embgeo.io import open_checkpoint, open_source
-from embgeo.io.formats import arrow, arrow_worker
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.convert import arrow, arrow_tables
 from embgeo.io.rows_on_demand import RowsOnDemand
 from tests.support.binary_files import arrays, check_refused, is_mapped, quick
 from tests.support.sampling import sample_cases
@@ -198,7 +199,7 @@ def test_one_row_that_unfolds_without_end(
     path = tmp_path / "a"
     write(path, pa.table({"e": pa.ListArray.from_arrays([0, len(zeros)], zeros)}))
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr("embgeo.io.formats.arrow._MOST_MEMORY", 150 * 2**20)
+    monkeypatch.setattr("embgeo.io.convert.arrow._MOST_MEMORY", 150 * 2**20)
     with quick(10):
         check_refused(arrow, path, "more than 150 MiB")
 
@@ -206,40 +207,11 @@ def test_one_row_that_unfolds_without_end(
 @here
 @pytest.mark.slow
 def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", 2**20)
+    monkeypatch.setattr("embgeo.io.convert.arrow._RATIO_FREE_BYTES", 2**20)
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)
     path = tmp_path / "a"
     pq.write_table(pa.table({"e": zeros}), path, compression="zstd")
     check_refused(arrow, path, "it promises 100,000×8 numbers")
-
-
-@pytest.mark.slow
-def test_a_worker_that_ends_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, worker = tmp_path / "a", tmp_path / "worker.py"
-    write_parquet(path, table())
-    monkeypatch.setattr("embgeo.io.formats.arrow._WORKER", worker)
-    worker.write_text("import os; os.abort()")
-    check_refused(arrow, path, "ends without saying why")
-    monkeypatch.setattr("embgeo.io.formats.arrow._DESCRIBING", 0.03)
-    worker.write_text("while True: pass")
-    check_refused(arrow, path, "more than 0 seconds")
-
-
-def test_a_worker_that_computes_too_long_ends_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("resource", reason="this system does not limit time")
-    path = tmp_path / "a"
-    write_parquet(path, table())
-    monkeypatch.setattr("embgeo.io.formats.arrow._DESCRIBING", 1)
-    limited = arrow._WORKER.read_text("utf-8").replace(
-        "answer = ACTIONS", "_limit_time(0.01)\n        while True: pass\n        answer = ACTIONS"
-    )
-    worker = tmp_path / "worker.py"
-    worker.write_text(limited, "utf-8")
-    monkeypatch.setattr("embgeo.io.formats.arrow._WORKER", worker)
-    with quick(9):  # before its ten seconds are over
-        check_refused(arrow, path, "pyarrow needs more than 1 seconds")
 
 
 def test_without_pyarrow_the_extra_is_named(
@@ -330,21 +302,14 @@ def test_a_damaged_row_group_moves_no_rows_of_the_next(tmp_path: Path) -> None:
     content = path.read_bytes()
     first = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
     matrix = {"name": "emb", "places": [0], "width": D, "dtype": "float32"}
-    request = {
-        "path": str(path),
-        "output": str(out),
-        "matrix": matrix,
-        "range": [30, 70],
-        "rows": None,
-    }
     refused = 0
     for place, change in product(range(first, first + 60), (4, 0x40)):
         path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
-        answer = arrow_worker.serve(
-            {"action": "values", "memory": 2**30, **request}, lambda _: None
-        )
-        refused += "error" in answer
-        if "error" not in answer:
+        try:
+            arrow_tables.values(str(path), str(out), matrix, 30, 70, None)
+        except (Damaged, pa.ArrowException, OSError, ValueError):
+            refused += 1
+        else:
             found = np.fromfile(out, "f4").reshape(-1, D)
             np.testing.assert_array_equal(found[20:], VECTORS[50:70])
     assert 0 < refused < 120

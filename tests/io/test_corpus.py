@@ -5,9 +5,6 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,11 +14,10 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
-from embgeo.io.bounded import worker_main
+from embgeo.io.convert.tokenizers import texts
 from embgeo.io.labels import corpus_counts, corpus_text
 from embgeo.io.labels.corpus_counts import count_words
 from embgeo.io.labels.corpus_text import CorpusText
-from embgeo.io.labels.tokenizer_worker import texts
 from tests.support import tokenizer_makers
 from tests.support.sampling import sample_cases
 
@@ -226,21 +222,6 @@ def test_a_tokenizer_that_takes_all_memory_is_stopped(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
-def test_the_worker_does_not_outlive_a_bad_corpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
-    workers: list[Any] = []
-    start = corpus_counts._start
-    monkeypatch.setattr(corpus_counts, "_start", lambda: workers.append(start()) or workers[0])
-    path = folder_with_tokenizer(tmp_path, VOCABULARY)
-    packed = gzip.compress(np.random.default_rng(0).bytes(10**6).hex().encode())
-    with pytest.raises(UnreadableFile, match="damaged or cut off"):
-        embgeo.load(path, corpus=written(tmp_path / "c.txt", packed[:-1000]))
-    assert workers[0].poll() is not None
-
-
 def test_nothing_of_the_corpus_belongs_to_the_rows(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
     path = folder_with_tokenizer(tmp_path, VOCABULARY)
@@ -357,13 +338,3 @@ def test_no_character_is_cut_and_none_is_lost(
     assert b"".join(pieces).decode() == text
     assert all(piece.decode() for piece in pieces)
     assert corpus.notes() == ()
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="the system has no such clock")
-@pytest.mark.slow
-def test_the_worker_ends_itself_when_it_computes_too_long() -> None:
-    code = f"import runpy; runpy.run_path({worker_main.__file__!r})['limit_time'](0.2)\n"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}while True: pass"], timeout=30, check=False
-    )
-    assert done.returncode == -signal.SIGPROF

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.io.formats import hdf5 as hdf5_file
+from embgeo.io.convert import hdf5 as hdf5_file
 from embgeo.io.formats.format import open_with
 from tests.support.binary_files import check_refused
 from tests.support.framework_files import hdf5, needs
@@ -100,23 +100,6 @@ def bomb(file: Any) -> None:
 @pytest.mark.slow
 def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> None:
     check_refused(hdf5_file, hdf5(tmp_path, fill), expected)
-
-
-@pytest.mark.slow
-def test_an_hdf5_library_that_hangs_or_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = hdf5(tmp_path, lambda file: file.create_dataset("w", data=W))
-    script = tmp_path / "worker.py"
-    monkeypatch.setattr(hdf5_file, "_WORKER", script)
-    for seconds, program, expected in (
-        (1, "import os; os.abort()", "ends without saying why"),
-        (0.02, "import time; time.sleep(60)", "needs more than"),
-        (1, r"""def serve(*_): return {"error": "no\u001b"}""", r"no\\x1b"),
-    ):
-        monkeypatch.setattr(hdf5_file, "_DESCRIBING", seconds)
-        script.write_text(program)
-        check_refused(hdf5_file, path, expected)
 
 
 @pytest.mark.usefixtures("workers_here")

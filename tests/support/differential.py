@@ -13,10 +13,10 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import importlib.util
+import json
 import os
 import random
 import re
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -33,7 +33,7 @@ import numpy as np
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.io import open_checkpoint
-from embgeo.io.bounded import worker_process
+from embgeo.io.convert import limited
 from tests.support.differential_files import OFFICIAL, Arrays, Official, numbers_of
 from tests.support.fuzz import mutant
 
@@ -115,15 +115,9 @@ def summarize(cause: str, path: Path) -> str:
     return re.sub(r"-?\b(0x[0-9a-f]+|\d[\d,.]*)", "N", cause)[:80]
 
 
-def answer_here(script: Path, _library: str, request: dict[str, Any]) -> dict[str, Any]:
-    """A worker's answer without a process of its own."""
-    if script not in _WORKERS:
-        _WORKERS[script] = runpy.run_path(str(script))["serve"]
-    answer: dict[str, Any] = _WORKERS[script](request, lambda _seconds: None)
-    return answer
-
-
-_WORKERS: dict[Path, Callable[..., dict[str, Any]]] = {}
+def answer_here(request: dict[str, Any], text: Any) -> tuple[int, bytes]:
+    """The answer of a limited process without a process of its own."""
+    return 0, json.dumps(limited.answer_to(request, text)).encode()
 
 
 def run_mutants(
@@ -131,7 +125,7 @@ def run_mutants(
 ) -> None:
     """Read the mutants of these numbers, and report a line of each, a part at a time."""
     os.environ["HDF5_PLUGIN_PRELOAD"] = "::"
-    usual, worker_process.run_worker = worker_process.run_worker, answer_here
+    usual, limited.exchange = limited.exchange, answer_here
     sound = official.sound()
     try:
         with tempfile.TemporaryDirectory(prefix="differential-") as name:
@@ -144,7 +138,7 @@ def run_mutants(
                     report("\t" + re.sub(r"\s", " ", part))
                 report("\n")
     finally:
-        worker_process.run_worker = usual
+        limited.exchange = usual
 
 
 def serve(official: Official, places: range, seed: int, out: Path) -> None:

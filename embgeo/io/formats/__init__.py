@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from embgeo.io.convert import arrow, hdf5
+from embgeo.io.formats import fasttext as fasttext_model
 from embgeo.io.formats import (
-    arrow,
     gensim,
     gguf,
-    hdf5,
     npy,
     npz,
     onnx,
@@ -14,7 +14,6 @@ from embgeo.io.formats import (
     safetensors,
     sharded,
 )
-from embgeo.io.formats import fasttext as fasttext_model
 from embgeo.io.formats.format import Format, find_plugin
 from embgeo.io.formats.text import (
     json_vectors,

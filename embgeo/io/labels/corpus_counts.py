@@ -1,38 +1,30 @@
 """Counts of tokens in a corpus, by the tokenizer of the model or by words.
 
 The packages that run tokenizers are Rust and C++ code, which a hostile file can crash or make use
-all memory: they run in a separate process (:mod:`embgeo.io.labels.tokenizer_worker`).
+all memory: they run in a limited process (:mod:`embgeo.io.convert.tokenizers`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import json
-import os
-import subprocess
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
-from embgeo.io.bounded.guard import plain, refuse
-from embgeo.io.bounded.worker_process import MOST_MEMORY, worker_command
+from embgeo.io.bounded.guard import Damaged, refuse
+from embgeo.io.bounded.scratch import ScratchFile
+from embgeo.io.convert.limited import run_limited
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.counts_file import examples
 from embgeo.io.labels.vocabulary import TextEncoder, marks_words_by_spaces, uses_sign, word_of
 
 EXTRA = "hf"
 
-_WORKER = Path(__file__).with_name("tokenizer_worker.py")
 #: Processor seconds for loading a tokenizer.
 _LOADING = 8.0
-_MOST_ANSWER = 4096
 
 
 class NotUsable(Exception):
@@ -50,83 +42,36 @@ def count_tokens(
     """
     if importlib.util.find_spec(encoder.package) is None:
         raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
-    with _start() as worker:
-        try:
-            counts, total, beyond = _talk(worker, encoder, size, text)
-        finally:
-            worker.kill()
-            with contextlib.suppress(OSError):  # flushes to a worker that has ended
-                worker.stdin.close()  # type: ignore[union-attr]
+    output = ScratchFile()
+    try:
+        answer = run_limited(
+            "tokenizers:count_tokens",
+            f"the package {encoder.package}",
+            _LOADING,
+            text=text.pieces(words=False),
+            kind=encoder.kind,
+            files=[str(file.resolve()) for file in encoder.files],
+            lowercase=encoder.lowercase,
+            size=size,
+            output=str(output.path),
+        )
+        counts = np.fromfile(output.path, dtype="<i8").astype(np.float64)
+    except Damaged as error:
+        if not output.path.stat().st_size:
+            raise NotUsable(f"the package {encoder.package} cannot read it ({error})") from None
+        raise refuse(
+            encoder.files[0],
+            f"the tokenizer fails on the corpus ({error})",
+            f"give the counts with {argument('counts', 'FILE')}",
+        ) from None
+    finally:
+        output.remove()
+    total, beyond = answer["total"], answer["beyond"]
     notes = list(text.notes())
     if beyond:
         notes.append(f"{beyond:,} of {total:,} tokens of {text.name} have ids beyond the labels")
     source = f"corpus {text.name}, {total:,} tokens by {encoder.name}"
     return Frequency("counts", counts, source), tuple(notes)
-
-
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        worker_command(_WORKER),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "true"},
-    )
-
-
-def _talk(
-    worker: subprocess.Popen[bytes], encoder: TextEncoder, size: int, text: CorpusText
-) -> tuple[npt.NDArray[np.float64], int, int]:
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    request = {
-        "kind": encoder.kind,
-        "files": [str(file.resolve()) for file in encoder.files],
-        "lowercase": encoder.lowercase,
-        "size": size,
-        "memory": MOST_MEMORY,
-        "seconds": _LOADING,
-    }
-    _send(worker.stdin, [json.dumps(request).encode() + b"\n"])
-    first = _answer(worker.stdout)
-    if "error" in first:
-        raise NotUsable(f"the package {encoder.package} cannot read it ({first['error']})")
-    _send(worker.stdin, _frame(text))
-    last = _answer(worker.stdout)
-    data = worker.stdout.read(8 * size)
-    if "error" in last or len(data) != 8 * size:
-        raise refuse(
-            encoder.files[0],
-            f"the tokenizer fails on the corpus ({last.get('error', 'it ends early')})",
-            f"give the counts with {argument('counts', 'FILE')}",
-        )
-    counts = np.frombuffer(data, dtype="<i8").astype(np.float64)
-    return counts, int(last["total"]), int(last["beyond"])
-
-
-def _frame(text: CorpusText) -> Iterable[bytes]:
-    for piece in text.pieces(words=False):
-        yield len(piece).to_bytes(8, "little") + piece
-    yield (0).to_bytes(8, "little")
-
-
-def _send(stream: IO[bytes], parts: Iterable[bytes]) -> None:
-    try:
-        for part in parts:
-            stream.write(part)
-            stream.flush()
-    except OSError:
-        return  # the worker ended; its answer says why
-
-
-def _answer(stream: IO[bytes]) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(stream.readline(_MOST_ANSWER))
-    except ValueError:
-        return {"error": "it takes too much time or memory"}
-    if "error" in found:
-        found["error"] = plain(str(found["error"]))
-    return found
 
 
 def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tuple[str, ...]]:

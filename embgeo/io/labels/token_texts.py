@@ -1,19 +1,17 @@
-"""Encode the texts of tokens by the tokenizer of the model, in a separate process."""
+"""Encode the texts of tokens by the tokenizer of the model, in a limited process."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.worker_process import ask
+from embgeo.io.convert.limited import run_limited
 from embgeo.io.labels.corpus_counts import EXTRA, NotUsable
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 
-_WORKER = Path(__file__).with_name("token_texts_worker.py")
 #: Processor seconds; a vocabulary of 260,000 tokens takes a third of them.
 _SECONDS = 30.0
 
@@ -26,7 +24,9 @@ def find_pieces(
     The list is empty where there are none. Raises `NotUsable` without a tokenizer.json that can be
     run.
     """
-    pieces: list[list[int]] = _ask(encoder, "pieces", rows=list(rows), unusable=unusable.tolist())
+    pieces: list[list[int]] = _run(
+        "find_pieces", encoder, rows=list(rows), unusable=unusable.tolist()
+    )
     return pieces
 
 
@@ -38,19 +38,19 @@ def find_unreachable(vocabulary: TokenizerVocabulary | None) -> list[int]:
     """
     encoder = None if vocabulary is None else vocabulary.encoder
     size = 0 if vocabulary is None else len(vocabulary.tokens)
-    rows: list[int] = _ask(encoder, "unreachable", size=size)
+    rows: list[int] = _run("find_unreachable", encoder, size=size)
     return rows
 
 
-def _ask(encoder: TextEncoder | None, question: str, **request: Any) -> Any:
+def _run(job: str, encoder: TextEncoder | None, **arguments: Any) -> Any:
     if encoder is None:
         raise NotUsable("the rows have no tokenizer")
     if encoder.kind != "tokenizer.json":
         raise NotUsable(f"{encoder.name} is not a tokenizer.json")
     if importlib.util.find_spec(encoder.package) is None:
         raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
-    request |= {"question": question, "file": str(encoder.files[0].resolve())}
+    file, library = str(encoder.files[0].resolve()), f"the package {encoder.package}"
     try:
-        return ask(_WORKER, f"the package {encoder.package}", request, _SECONDS)["found"]
+        return run_limited(f"tokenizers:{job}", library, _SECONDS, file=file, **arguments)
     except Damaged as error:
         raise NotUsable(str(error)) from None

@@ -1,6 +1,4 @@
-"""Reads HDF5 files with h5py; started by :mod:`embgeo.io.bounded.worker_main`.
-
-Long results go to the file that the request names. The module imports nothing of embgeo.
+"""Reads HDF5 files with h5py, in a limited process; see `limited`.
 
 Links, external storage and virtual datasets, which may name other files, are left out, and so are
 filters that HDF5 would load as plug-ins.
@@ -12,11 +10,13 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import h5py
 import numpy as np
+
+from embgeo.io.bounded.guard import Damaged
 
 _MOST_OBJECTS = 100_000
 _DEEPEST = 64
@@ -40,57 +40,43 @@ Keys = tuple[str, ...]
 LeftOut = list[tuple[Keys, str]]
 
 
-class HDF5Refused(Exception):
-    """Why the file is refused."""
+def _open(path: str) -> h5py.File:
+    return h5py.File(path, "r", locking="best-effort")
 
 
-def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
-    try:
-        with h5py.File(request["path"], "r", locking="best-effort") as file:
-            answer = ACTIONS[request["action"]](file, request)
-    except HDF5Refused as error:
-        answer = {"error": str(error)}
-    except MemoryError:
-        answer = {"error": f"reading it takes more than {request['memory'] // 2**20:,} MiB"}
-    except Exception as error:
-        answer = {"error": f"a damaged or cut off HDF5 file ({type(error).__name__})"}
-    return answer
-
-
-def describe(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
+def describe(path: str) -> dict[str, Any]:
     """Every dataset of numbers or words, with its offset if its bytes are contiguous."""
-    size = os.stat(request["path"]).st_size
+    size = os.stat(path).st_size
     found: list[dict[str, Any]] = []
     left_out: LeftOut = []
-    for keys, dataset, alias_of in datasets(file, left_out):
-        words = is_words(dataset)
-        reason = reason_to_refuse(dataset, size, words)
-        if reason:
-            left_out.append((keys, reason))
-            continue
-        dtype = dataset.dtype
-        found.append(
-            {
+    with _open(path) as file:
+        for keys, dataset, alias_of in datasets(file, left_out):
+            words = is_words(dataset)
+            reason = reason_to_refuse(dataset, size, words)
+            if reason:
+                left_out.append((keys, reason))
+                continue
+            facts = {
                 "keys": keys,
                 "shape": dataset.shape,
                 "dtype": "words" if words else number_name(dataset),
-                "swapped": not dtype.isnative,
+                "swapped": not dataset.dtype.isnative,
                 "offset": dataset.id.get_offset() if is_stored_plainly(dataset) else None,
                 "alias_of": alias_of,
             }
-        )
+            found.append(facts)
     return {"datasets": found, "left_out": left_out}
 
 
-def values(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
+def values(path: str, output: str, keys: list[str]) -> None:
     """Write the numbers of a dataset in native byte order to the output file."""
-    dataset = at(file, request["keys"])
-    check_chunks(dataset)
-    dtype = dataset.dtype.newbyteorder("=")
-    out = np.memmap(request["output"], dtype=dtype, mode="w+", shape=dataset.shape or (1,))
-    dataset.read_direct(out if dataset.shape else out.reshape(()))
-    out.flush()
-    return {}
+    with _open(path) as file:
+        dataset = at(file, keys)
+        check_chunks(dataset)
+        dtype = dataset.dtype.newbyteorder("=")
+        out = np.memmap(output, dtype=dtype, mode="w+", shape=dataset.shape or (1,))
+        dataset.read_direct(out if dataset.shape else out.reshape(()))
+        out.flush()
 
 
 def check_chunks(dataset: h5py.Dataset) -> None:
@@ -104,7 +90,7 @@ def check_chunks(dataset: h5py.Dataset) -> None:
     filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
     packers = [kind for kind in filters if kind in (_DEFLATE, _LZF)]
     if len(packers) > 1 or _FLETCHER32 in filters[:-1]:
-        raise HDF5Refused("its filters come in an order that is not read")
+        raise Damaged("its filters come in an order that is not read")
     size = math.prod(dataset.chunks) * dataset.id.get_type().get_size()
     chunks: list[Any] = []
     dataset.id.chunk_iter(chunks.append)
@@ -115,7 +101,7 @@ def check_chunks(dataset: h5py.Dataset) -> None:
             packed = dataset.id.read_direct_chunk(chunk.chunk_offset)[1][:found]
             found = inflated_size(packed, size) if _DEFLATE in used else unpacked_size(packed)
         if found != size:
-            raise HDF5Refused(f"a chunk unpacks to {found:,} bytes in place of {size:,}")
+            raise Damaged(f"a chunk unpacks to {found:,} bytes in place of {size:,}")
 
 
 def inflated_size(packed: bytes, most: int) -> int:
@@ -153,21 +139,17 @@ def unpacked_size(packed: bytes) -> int:
     return size
 
 
-def words(file: h5py.File, request: dict[str, Any]) -> dict[str, Any]:
+def words(path: str, output: str, keys: list[str], most: int) -> None:
     """Write the strings of a dataset to the output file, a JSON list on each line."""
-    dataset = at(file, request["keys"])
-    check_chunks(dataset)
-    with open(request["output"], "w", encoding="ascii") as out:
+    with _open(path) as file, open(output, "w", encoding="ascii") as out:
+        dataset = at(file, keys)
+        check_chunks(dataset)
         for start in range(0, len(dataset), _WORDS_AT_A_TIME):
             block = dataset[start : start + _WORDS_AT_A_TIME].tolist()
             out.write(json.dumps([word.decode("utf-8", "backslashreplace") for word in block]))
             out.write("\n")
-            if out.tell() > request["most"]:
-                raise HDF5Refused("its words take implausibly much room")
-    return {}
-
-
-ACTIONS = {"describe": describe, "values": values, "words": words}
+            if out.tell() > most:
+                raise Damaged("its words take implausibly much room")
 
 
 def at(file: h5py.File, keys: list[str]) -> h5py.Dataset:
@@ -187,7 +169,7 @@ def datasets(file: h5py.File, left_out: LeftOut) -> Iterator[tuple[Keys, h5py.Da
         above, group = pending.pop()
         entries += len(group)
         if entries > _MOST_OBJECTS or len(above) > _DEEPEST:
-            raise HDF5Refused("the file holds implausibly many or deeply nested objects")
+            raise Damaged("the file holds implausibly many or deeply nested objects")
         inner = []
         for key in group:
             keys = (*above, key)

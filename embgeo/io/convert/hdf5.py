@@ -1,7 +1,7 @@
 """HDF5 files, as Keras and pandas write them.
 
-The HDF5 library reads the file in a separate process (:mod:`embgeo.io.formats.hdf5_worker`);
-contiguous datasets are mapped here.
+The HDF5 library reads the file in a limited process (`hdf5_datasets`); contiguous datasets are
+mapped here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
 from embgeo.io.bounded.scratch import ScratchFile
-from embgeo.io.bounded.worker_process import ask, fetch_array
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.convert.limited import fetch_array, run_limited
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
 
 NAME = "HDF5"
@@ -31,7 +31,6 @@ READ = (
 EXTRA = "hdf5"
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_WORKER = Path(__file__).with_name("hdf5_worker.py")
 _LIBRARY = "the HDF5 library"
 #: Processor seconds for the description of a file and for a dataset, and in addition bytes and
 #: words per second. Together they limit the cost of a file that is refused.
@@ -53,7 +52,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             "is an HDF5 file (Keras, pandas), which needs an extra package",
             "pip install 'embgeo[hdf5]'",
         )
-    answer = _ask(path, "describe", _DESCRIBING)
+    answer = run_limited("hdf5_datasets:describe", _LIBRARY, _DESCRIBING, path=str(path.resolve()))
     left_out = Omissions()
     for keys, reason in answer["left_out"]:
         left_out.add(_name(keys), reason)
@@ -63,11 +62,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
     vocabularies = [(_name(facts["keys"]), _words(facts, path)) for facts in lists]
     tokens, source = tokens_for(tensors, vocabularies)
     return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=left_out.notes())
-
-
-def _ask(path: Path, action: str, seconds: float, **more: Any) -> dict[str, Any]:
-    request = {"action": action, "path": str(path.resolve()), **more}
-    return ask(_WORKER, _LIBRARY, request, seconds)
 
 
 def _name(keys: Sequence[str]) -> str:
@@ -82,8 +76,15 @@ def _holds_labels(facts: dict[str, Any]) -> bool:
 def _words(facts: dict[str, Any], path: Path) -> list[str]:
     output = ScratchFile()
     try:
-        more = {"keys": facts["keys"], "output": str(output.path), "most": _MOST_WORD_BYTES}
-        _ask(path, "words", _READING + facts["shape"][0] / _SLOWEST_WORDS, **more)
+        run_limited(
+            "hdf5_datasets:words",
+            _LIBRARY,
+            _READING + facts["shape"][0] / _SLOWEST_WORDS,
+            path=str(path.resolve()),
+            output=str(output.path),
+            keys=facts["keys"],
+            most=_MOST_WORD_BYTES,
+        )
         with output.path.open(encoding="ascii") as lines:
             return [word for line in lines for word in json.loads(line)]
     finally:
@@ -108,12 +109,13 @@ def _array(
     if place is not None:
         return view(map_file(path)[place : place + size], dtype, shape, swapped=facts["swapped"])
     found = fetch_array(
-        lambda output: _ask(
-            path, "values", _READING + size / _SLOWEST, keys=facts["keys"], output=output
-        ),
+        "hdf5_datasets:values",
+        _LIBRARY,
+        _READING + size / _SLOWEST,
         dtype,
         shape,
-        "a dataset does not hold the numbers that it promises",
+        path=str(path.resolve()),
+        keys=facts["keys"],
     )
-    assert not isinstance(found, dict)
+    assert not isinstance(found, int)
     return found

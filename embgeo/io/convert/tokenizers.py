@@ -1,28 +1,116 @@
-"""Encodes the texts of tokens, run by :mod:`embgeo.io.bounded.worker_main`.
+"""Runs the tokenizer of a model over text and over its own tokens, in a limited process.
 
-The request names a tokenizer.json and asks for the ids that no text gives, or for the pieces of
-rows without unusable ids. The module imports nothing of embgeo.
+See `limited`. The module has the name of a package; imports in functions mean the package.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from embgeo.io.convert.limited import limit_time
+
+Encode = Callable[[list[str]], list[list[int]]]
+
+#: Processor seconds, over all threads, for a piece of text.
+_ENCODING = 8.0
+_TEXT = 2**14
+_OF_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # in place of cut characters
 #: Texts before a token, for tokens that continue a word.
 _BEFORE = ("1", "q", "x", "-")
 
 
-def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
-    os.environ.setdefault("RAYON_NUM_THREADS", "2")
-    file = request["file"]
-    if request["question"] == "unreachable":
-        return {"found": find_unreachable(file, request["size"])}
-    return {"found": find_pieces(file, request["rows"], request["unusable"])}
+def count_tokens(
+    kind: str, files: list[str], lowercase: bool, size: int, output: str, text: Iterable[bytes]
+) -> dict[str, int]:
+    """Write the counts of the ids below `size` in pieces of UTF-8 to the output file.
+
+    The file stays empty if the tokenizer cannot be loaded. Returns the numbers of all tokens and of
+    those with other ids.
+    """
+    encode = KINDS[kind](files, lowercase)
+    counts = np.memmap(output, dtype="<i8", mode="w+", shape=(size,))
+    total = beyond = 0
+    for piece in text:
+        limit_time(_ENCODING)
+        for ids in encode(texts(piece.decode("utf-8", "replace"))):
+            numbers = np.asarray(ids, dtype=np.int64)
+            known = numbers[(numbers >= 0) & (numbers < size)]
+            counts += np.bincount(known, minlength=size)
+            total += len(numbers)
+            beyond += len(numbers) - len(known)
+    counts.flush()
+    return {"total": total, "beyond": beyond}
+
+
+def texts(piece: str) -> list[str]:
+    """Cut a piece after line ends into texts that tokenizers process fast."""
+    found, start = [], 0
+    while start < len(piece):
+        stop = start + _TEXT
+        if stop < len(piece):
+            line_end = piece.rfind("\n", start, stop) + 1
+            space = piece.rfind(" ", start + 1, stop)
+            stop = line_end or (space if space > start else stop)
+        found.append(piece[start:stop])
+        start = stop
+    return found
+
+
+def from_tokenizer_json(files: list[str], _lowercase: bool) -> Encode:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(files[0])
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return encoding(tokenizer)
+
+
+def from_byte_level(files: list[str], _lowercase: bool) -> Encode:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.BPE.from_file(*files))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return encoding(tokenizer)
+
+
+def from_word_pieces(files: list[str], lowercase: bool) -> Encode:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordPiece.from_file(files[0], unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens([t for t in _OF_BERT if tokenizer.token_to_id(t) is not None])
+    return encoding(tokenizer)
+
+
+def encoding(tokenizer: Any) -> Encode:
+    encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
+    return lambda some: [found.ids for found in encode(some, add_special_tokens=False)]
+
+
+def from_sentencepiece(files: list[str], _lowercase: bool) -> Encode:
+    from sentencepiece import SentencePieceProcessor
+
+    processor = SentencePieceProcessor()
+    processor.Load(files[0])
+    return lambda some: [processor.EncodeAsIds(text) for text in some]
+
+
+KINDS: dict[str, Callable[[list[str], bool], Encode]] = {
+    "tokenizer.json": from_tokenizer_json,
+    "byte-level BPE": from_byte_level,
+    "WordPiece": from_word_pieces,
+    "SentencePiece": from_sentencepiece,
+}
+
+
+# The texts of tokens
 
 
 def find_unreachable(file: str, size: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Parquet and Arrow files: columns of vectors, of words and of counts.
 
-pyarrow decodes in a separate process (:mod:`embgeo.io.formats.arrow_worker`) with limits of memory
-and time: it is a large C++ library whose own limits do not hold against hostile files.
+pyarrow decodes in a limited process (`arrow_tables`): it is a large C++ library whose own limits do
+not hold against hostile files.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
-from embgeo.io.bounded.worker_process import MOST_MEMORY, ask, fetch_array
 from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
+from embgeo.io.convert.limited import MOST_MEMORY, fetch_array, run_limited
 from embgeo.io.labels.counts_file import LARGEST_COUNT
-from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 
 NAME = "Arrow table"
 RECOGNIZED = (
@@ -43,7 +42,6 @@ _OLD_FEATHER = b"FEA1"
 _CONTINUATION = b"\xff\xff\xff\xff"
 _LONGEST_SCHEMA = 16 * 2**20
 
-_WORKER = Path(__file__).with_name("arrow_worker.py")
 _MOST_MEMORY = MOST_MEMORY
 #: Processor seconds for the description of a file and for a matrix, plus bytes per second.
 _DESCRIBING, _READING = 5, 3
@@ -83,16 +81,14 @@ def open_checkpoint(path: Path) -> Checkpoint:
         raise Damaged(f"{name} files need the package pyarrow", "pip install 'embgeo[arrow]'")
     labels = ScratchFile()
     try:
-        answer = _ask(
-            {
-                "action": "describe",
-                "path": str(path.resolve()),
-                "output": str(labels.path),
-                "token_names": sorted(TOKEN_HEADINGS),
-                "count_names": sorted(COUNT_HEADINGS),
-                "most_bytes": SIDE_FILE_BYTES,
-            },
+        answer = run_limited(
+            "arrow_tables:describe",
+            "pyarrow",
             _DESCRIBING + size / _SLOWEST,
+            memory=_MOST_MEMORY,
+            path=str(path.resolve()),
+            output=str(labels.path),
+            most=SIDE_FILE_BYTES,
         )
         tokens, counts, why_no_counts = _labels(labels.path, answer)
     finally:
@@ -110,10 +106,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
         counts=counts,
         counts_source=f"column {plain(str(answer['counts']))} of the file",
     )
-
-
-def _ask(request: dict[str, Any], seconds: float) -> dict[str, Any]:
-    return ask(_WORKER, "pyarrow", request, seconds, _MOST_MEMORY)
 
 
 def _labels(
@@ -183,22 +175,22 @@ def _values(
     shape, dtype = (n, matrix["width"]), np.dtype(matrix["dtype"])
     if not count(shape):
         return np.empty(shape, dtype=dtype)
-    chosen = None if rows is None else rows.tolist()
-    request = {"action": "values", "matrix": matrix, "range": [start, stop], "rows": chosen}
     # Whole row groups are decoded, even for some of their rows.
     decoded = (stop - start + 2 * max(groups, default=0)) * shape[1] * dtype.itemsize
     found = fetch_array(
-        lambda output: _ask(
-            {**request, "path": str(path.resolve()), "output": output},
-            _READING + decoded / _SLOWEST,
-        ),
+        "arrow_tables:values",
+        "pyarrow",
+        _READING + decoded / _SLOWEST,
         dtype,
         shape,
-        "it does not hold the rows that it promises",
+        memory=_MOST_MEMORY,
+        path=str(path.resolve()),
+        matrix=matrix,
+        start=start,
+        stop=stop,
+        rows=None if rows is None else rows.tolist(),
     )
     # Each call opens the path again.
     if FileStamp.of(path) != stamp:
         raise Damaged("the file was changed or replaced while it was read", "run again")
-    if isinstance(found, dict):
-        return view(map_file(path)[found["offset"] :], dtype, shape)
-    return found
+    return view(map_file(path)[found:], dtype, shape) if isinstance(found, int) else found

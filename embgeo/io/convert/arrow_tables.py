@@ -1,7 +1,4 @@
-"""Decodes Parquet and Arrow files with pyarrow; started by :mod:`embgeo.io.bounded.worker_main`.
-
-Long results go to the file that the request names. The module imports nothing of embgeo.
-"""
+"""Decodes Parquet and Arrow files with pyarrow, in a limited process; see `limited`."""
 
 from __future__ import annotations
 
@@ -9,12 +6,15 @@ import bisect
 import contextlib
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
+
+from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.small_files import SIDE_FILE_BYTES
+from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 
 _BATCH_BYTES = 4 * 2**20
 _WHITE = "\t\n\r "
@@ -23,10 +23,6 @@ _INDEX = "__index_level_0__"
 _LISTED = 8
 #: Names of floating-point types in Arrow and in numpy.
 FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
-
-
-class TableRefused(Exception):
-    """The error of a file, and the way out."""
 
 
 @dataclass
@@ -41,28 +37,15 @@ class BatchedTable:
     groups: tuple[int, ...] = ()  # rows of each row group, where single ones can be read
 
 
-def serve(request: dict[str, Any], _limit_time: Callable[[float], None]) -> dict[str, Any]:
-    try:
-        answer = ACTIONS[request["action"]](request)
-    except TableRefused as error:
-        answer = {"error": error.args[0], "way_out": error.args[1]}
-    except MemoryError:
-        answer = {
-            "error": f"decoding it takes more than {request['memory'] // 2**20:,} MiB",
-            "way_out": "write it again with smaller row groups, or save the matrix as .npy",
-        }
-    except Exception as error:
-        first = (str(error).strip().splitlines() or [""])[0][:120]
-        answer = {"error": f"damaged or cut off ({type(error).__name__}: {first})", "way_out": ""}
-    return answer
+def describe(path: str, output: str, most: int = SIDE_FILE_BYTES) -> dict[str, Any]:
+    """Describe matrices; write labels and counts to the output file, a line for each batch.
 
-
-def describe(request: dict[str, Any]) -> dict[str, Any]:
-    """Describe matrices; write labels and counts to the output file, a line for each batch."""
-    table = open_table(request["path"])
+    Labels of more than `most` bytes are left out.
+    """
+    table = open_table(path)
     names = [field.name for field in table.schema]
     if len(set(names)) < len(names):
-        raise TableRefused("two of its columns have the same name", "rename one of them")
+        raise Damaged("two of its columns have the same name", "rename one of them")
     lists = [place for place, name in enumerate(names) if item_type(table.schema, place)]
     floats = [place for place in range(len(names)) if float_name(table.schema.field(place).type)]
     matrices = [matrix_of(table, place) for place in lists]
@@ -75,15 +58,15 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
         shown = ", ".join(
             f"{f.name[:40]}: {str(f.type)[:40]}" for f in list(table.schema)[:_LISTED]
         )
-        raise TableRefused(
+        raise Damaged(
             f"no column of vectors, nor several of floating-point numbers ({shown})",
             "save the vectors as one list column",
         )
-    labels, note = label_column(table.schema, request["token_names"])
-    counts = count_column(table.schema, request["count_names"])
-    with open(request["output"], "w", encoding="ascii") as out:
-        if labels is not None and not write_labels(table, labels, out, request["most_bytes"]):
-            limit = f"{request['most_bytes'] / 2**20:,.4g} MiB"
+    labels, note = label_column(table.schema)
+    counts = count_column(table.schema)
+    with open(output, "w", encoding="ascii") as out:
+        if labels is not None and not write_labels(table, labels, out, most):
+            limit = f"{most / 2**20:,.4g} MiB"
             texts = f"the texts of column {names[labels]}"
             note = f"{texts} take more than {limit} and do not name the rows"
             labels = None
@@ -112,20 +95,21 @@ def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> boo
     return out.tell() <= most
 
 
-def values(request: dict[str, Any]) -> dict[str, Any]:
+def values(
+    path: str, output: str, matrix: dict[str, Any], start: int, stop: int, rows: list[int] | None
+) -> int | None:
     """Write rows of a matrix to the output file, or give their offset in the mapped file.
 
-    ``rows`` selects rows of a Parquet file: ascending, each once.
+    `rows` selects rows of a Parquet file: ascending, each once.
     """
-    table = open_table(request["path"])
-    matrix, (start, stop), rows = request["matrix"], request["range"], request["rows"]
-    with open(request["output"], "wb") as out:
+    table = open_table(path)
+    with open(output, "wb") as out:
         if rows is None:
-            return {"offset": write_rows(table, matrix, range(start, stop), out)}
+            return write_rows(table, matrix, range(start, stop), out)
         group = np.searchsorted(np.cumsum(table.groups), rows, side="right")
         for part in np.split(np.array(rows), np.flatnonzero(np.diff(group) > 1) + 1):
             write_rows(table, matrix, part, out)
-    return {"offset": None}
+    return None
 
 
 def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: BinaryIO) -> int | None:
@@ -154,7 +138,7 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
         if stop < table.rows and row >= stop:
             break
     if row < stop or row > table.rows:
-        raise TableRefused(f"it holds {row:,} rows and says {table.rows:,}", "write it again")
+        raise Damaged(f"it holds {row:,} rows and says {table.rows:,}", "write it again")
     return None
 
 
@@ -167,17 +151,10 @@ def choose_groups(groups: tuple[int, ...], start: int, stop: int) -> tuple[range
     return range(first, last + 1), ends[first] - groups[first]
 
 
-ACTIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "describe": describe,
-    "values": values,
-}
-
-
 # Files
 
 
 def open_table(path: str) -> BatchedTable:
-    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     import pyarrow
 
     pyarrow.set_cpu_count(1)
@@ -198,7 +175,7 @@ def open_parquet(path: str) -> BatchedTable:
     groups = tuple(about.row_group(number).num_rows for number in range(about.num_row_groups))
     if sum(groups) != about.num_rows or min(groups, default=0) < 0:
         cause = f"its row groups hold {sum(groups):,} rows, it says {about.num_rows:,}"
-        raise TableRefused(cause, "write it again")
+        raise Damaged(cause, "write it again")
 
     def batches(places: list[int], rows: int, chosen: range | None) -> Iterator[Any]:
         names = [schema.field(place).name for place in places]
@@ -213,7 +190,7 @@ def open_parquet(path: str) -> BatchedTable:
             # Rows of the next groups would take the places of missing ones.
             if held != groups[number]:
                 cause = f"row group {number:,} holds {held:,} rows and says {groups[number]:,}"
-                raise TableRefused(cause, "write it again")
+                raise Damaged(cause, "write it again")
 
     return BatchedTable(schema, about.num_rows, batches, groups=groups)
 
@@ -290,12 +267,13 @@ def matrix_of(table: BatchedTable, place: int) -> dict[str, Any]:
     }
 
 
-def label_column(schema: Any, known: list[str]) -> tuple[int | None, str]:
+def label_column(schema: Any) -> tuple[int | None, str]:
     """The only column of strings, or the only one with a usual name; else None and a note."""
     texts = [place for place in range(len(schema)) if is_text(schema.field(place).type)]
     if len(texts) <= 1:
         return (texts[0] if texts else None), ""
-    named = [p for p in texts if schema.field(p).name.strip(_WHITE).lower() in [*known, _INDEX]]
+    known = {*TOKEN_HEADINGS, _INDEX}
+    named = [p for p in texts if schema.field(p).name.strip(_WHITE).lower() in known]
     if len(named) == 1:
         return named[0], ""
     return None, "several columns hold text; the rows are labeled by none of them (use --tokens)"
@@ -309,13 +287,13 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-def count_column(schema: Any, known: list[str]) -> int | None:
+def count_column(schema: Any) -> int | None:
     from pyarrow import types
 
     found = [
         place
         for place, field in enumerate(schema)
-        if types.is_integer(field.type) and field.name.strip(_WHITE).lower() in known
+        if types.is_integer(field.type) and field.name.strip(_WHITE).lower() in COUNT_HEADINGS
     ]
     return found[0] if len(found) == 1 else None
 
@@ -329,7 +307,7 @@ def numbers(column: Any, row: int) -> Any:
 def refuse_missing(column: Any, row: int, what: str) -> None:
     if column.null_count:
         place = row + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise TableRefused(f"row {place:,} has {what}", "leave that row out")
+        raise Damaged(f"row {place:,} has {what}", "leave that row out")
 
 
 def list_values(column: Any, width: int, row: int) -> Any:
@@ -342,16 +320,14 @@ def list_values(column: Any, width: int, row: int) -> Any:
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         odd = np.flatnonzero(lengths != width)
         if len(odd):
-            raise TableRefused(
+            raise Damaged(
                 f"row {row + int(odd[0]):,} has {int(lengths[odd[0]]):,} numbers, "
                 f"the first one {width:,}",
                 "every row needs the same number of them",
             )
     flat = column.flatten()
     if flat.null_count:
-        raise TableRefused(
-            f"a vector of the rows from {row:,} has a missing number", "leave it out"
-        )
+        raise Damaged(f"a vector of the rows from {row:,} has a missing number", "leave it out")
     return flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
 
 
