@@ -26,7 +26,6 @@ from embgeo.training.evaluation.dynamic import (  # noqa: E402
     dynamic_evaluation,
 )
 from embgeo.training.evaluation.perplexity import (  # noqa: E402
-    Perplexity,
     TokenSubset,
     perplexity,
 )
@@ -297,21 +296,6 @@ def test_a_cache_is_what_its_definition_says(window: int, bptt: int) -> None:
     assert found.popular.perplexity == pytest.approx(math.exp(slow[popular].mean()), rel=1e-11)
 
 
-def test_a_cache_without_weight_is_no_cache() -> None:
-    model, rows = lstm(), text()
-    cached = continuous_cache(model, rows, settings=CacheSettings(weight=0.0))
-    assert cached[:3] == perplexity(model, rows)[:3]
-
-
-def test_a_cache_helps_on_a_text_that_repeats_a_word() -> None:
-    rows = np.where(np.arange(300) % 10, 7, text(300))
-    plain = perplexity(lstm(), rows).all.perplexity
-    assert (
-        continuous_cache(lstm(), rows, settings=CacheSettings(weight=0.5)).all.perplexity
-        < plain / 3
-    )
-
-
 def test_published_settings() -> None:
     assert PUBLISHED_CACHES["wikitext-2"] == CacheSettings(3785, 0.662, 0.1279) == CacheSettings()
     assert PUBLISHED_CACHES["ptb"] == CacheSettings(500, 1.0, 0.1)
@@ -415,13 +399,6 @@ def test_without_steps_it_is_plain_evaluation() -> None:
         assert found.all.total == pytest.approx(plain.all.total, rel=1e-12)
 
 
-def test_it_learns_from_a_text_unlike_the_training_text() -> None:
-    rows, training = np.full(200, 7), text(400, seed=1)
-    plain = perplexity(lstm(), rows).all.perplexity
-    settings = DynamicSettings(lr=0.05, decay=0.0)
-    assert dynamic_evaluation(lstm(), rows, training, settings=settings).all.perplexity < plain / 2
-
-
 @pytest.mark.slow
 def test_statistics_of_fewer_windows() -> None:
     model, rows, training = lstm(), text(), text(101, seed=1)
@@ -461,10 +438,3 @@ def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:
 def test_settings_that_make_no_sense(make: Any) -> None:
     with pytest.raises(BadOption):
         make()
-
-
-def test_results_are_plain_values() -> None:
-    found = Perplexity(TokenSubset(2.0, 4), TokenSubset(2.0, 3), TokenSubset(0.0, 1))
-    assert (found.all.loss, found.popular.perplexity, found.all.tokens) == (0.5, 1.0, 4)
-    assert found.all.perplexity == math.exp(0.5)
-    assert found.rare.perplexity == math.exp(2 / 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import pytest
@@ -129,12 +128,6 @@ def test_two_windows_are_as_one_if_the_state_is_carried(name: str) -> None:
     assert torch.equal(model(ids, start).raw, whole.raw)
 
 
-def test_a_transformer_carries_nothing() -> None:
-    model = made("transformer")
-    assert model.initial_state(B) is None
-    assert model(tokens()).state is None
-
-
 @recurrent
 def test_detached_states_have_no_graph(name: str) -> None:
     state = made(name)(tokens()).state
@@ -202,47 +195,6 @@ def test_layers_can_be_replaced(name: str) -> None:
 
 
 @each_model
-@each_tying
-@pytest.mark.slow
-def test_copies_and_saved_states_go_on_alike(name: str, tied: bool) -> None:
-    model = made(name, tied=tied)
-    loss_of(model, tokens()).backward()  # what a call left behind is no obstacle
-    copied = copy.deepcopy(model)
-    other = made(name, seed=1, tied=tied)
-    other.load_state_dict(model.state_dict())
-    found = []
-    for each in (model, copied, other):
-        optimizer = torch.optim.SGD(each.parameters(), lr=0.5)
-        for seed in range(3):
-            torch.manual_seed(seed)
-            optimizer.zero_grad()
-            loss_of(each, tokens(seed=seed)).backward()
-            optimizer.step()
-        found.append(each.state_dict())
-    for key, value in found[0].items():
-        assert torch.equal(value, found[1][key])
-        assert torch.equal(value, found[2][key])
-    tying = copied.get_output_embeddings().weight is copied.get_input_embeddings().weight
-    assert tying == tied
-
-
-@each_model
-def test_a_saved_state_has_each_weight_once(name: str) -> None:
-    model = made(name, tied=False)
-    storages = [value.data_ptr() for value in model.state_dict().values()]
-    assert len(set(storages)) == len(storages)
-    assert set(model.state_dict()) == {key for key, _ in model.named_parameters()}
-
-
-@each_model
-def test_gradients_in_evaluation(name: str) -> None:
-    """Dynamic evaluation asks for them."""
-    model = made(name).eval()
-    loss_of(model, tokens()).backward()
-    assert all(p.grad is not None for p in model.parameters())
-
-
-@each_model
 def test_mixed_precision(name: str) -> None:
     model = made(name)
     with torch.autocast("cpu", torch.bfloat16):
@@ -263,19 +215,6 @@ def test_layers_keep_out_of_mixed_precision(name: str) -> None:
     expected = model(tokens()).raw
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(model(tokens()).raw, expected)
-
-
-@each_model
-def test_float64(name: str) -> None:
-    model = made(name).double()
-    assert model(tokens()).hidden.dtype == torch.float64
-
-
-@each_model
-def test_no_warnings(name: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        loss_of(made(name), tokens(1 + T)).backward()
 
 
 @each_model
@@ -306,10 +245,6 @@ def test_models_say_what_they_are(model: Any) -> None:
     assert isinstance(model.DEVIATIONS, tuple)
     assert {"d", "layers", "tied", "bias", "embedding_dropout"} <= set(list_defaults(model))
     assert "n_tokens" not in list_defaults(model)
-
-
-def test_names_are_not_shared() -> None:
-    assert len({model.NAME for model in MODELS}) == len(MODELS)
 
 
 def test_a_model_that_does_not_exist() -> None:
@@ -362,8 +297,3 @@ def test_a_setting_that_does_not_exist(name: str) -> None:
 def test_settings_that_make_no_sense(name: str, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption, match=says):
         made(name, **settings)
-
-
-def test_no_tokens_at_all() -> None:
-    with pytest.raises(BadOption, match="n_tokens is 0"):
-        build("awd-lstm", 0, {})

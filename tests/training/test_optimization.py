@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from typing import Any
 
@@ -11,11 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.methods import CoupledAdam, SpectrumControl, factorize  # noqa: E402
+from embgeo.training.methods import SpectrumControl, factorize  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.optimization import (  # noqa: E402
-    OPTIMIZERS,
-    SCHEDULES,
     NtAsgd,
     WeightAverage,
     apply_factor,
@@ -25,16 +22,6 @@ from embgeo.training.optimization import (  # noqa: E402
 )
 from tests.support.language_model import batches, make_model  # noqa: E402
 from tests.support.training_runs import settings, trainer_of  # noqa: E402
-
-each_kind = pytest.mark.parametrize("kind", OPTIMIZERS)
-
-
-def through_a_file(state: Any) -> Any:
-    """As a checkpoint is read: nothing but tensors and plain values."""
-    file = io.BytesIO()
-    torch.save(state, file)
-    file.seek(0)
-    return torch.load(file, weights_only=True)
 
 
 def optimizer_of(model: Any, kind: str, **settings: Any) -> Any:
@@ -52,16 +39,6 @@ def steps(model: Any, optimizer: Any, number: int, start: int = 0) -> None:
 
 
 # --- Optimizers ---------------------------------------------------------------------------------
-
-
-def test_names() -> None:
-    classes = {kind: type(optimizer_of(make_model(), kind)) for kind in OPTIMIZERS}
-    assert classes == {
-        "adamw": torch.optim.AdamW,
-        "adam": torch.optim.Adam,
-        "coupled-adam": CoupledAdam,
-        "sgd": torch.optim.SGD,
-    }
 
 
 def test_a_step_of_sgd() -> None:
@@ -172,33 +149,6 @@ def test_learned_positions_do_not_decay() -> None:
     assert all(p.ndim == 2 for p in decayed["params"])
 
 
-def test_groups_of_nothing_but_special_parameters() -> None:
-    embedding = torch.nn.Embedding(4, 2)
-    special = [{"params": [embedding.weight], "lr": 0.5}]
-    groups = parameter_groups(embedding, special)
-    assert len(groups) == 1
-    assert groups[0] is not special[0]
-    assert build_optimizer("sgd", groups).param_groups[0]["initial_lr"] == 0.5
-
-
-@each_kind
-def test_a_saved_optimizer_goes_on_to_the_same_numbers(kind: str) -> None:
-    model = make_model()
-    optimizer = optimizer_of(model, kind, lr=0.01)
-    steps(model, optimizer, 3)
-    other = make_model(seed=1)
-    other.load_state_dict(through_a_file(model.state_dict()))
-    resumed = optimizer_of(other, kind, lr=0.5)
-    resumed.load_state_dict(through_a_file(optimizer.state_dict()))
-    assert resumed.param_groups[0]["initial_lr"] == 0.01
-    for each, its_optimizer in ((model, optimizer), (other, resumed)):
-        apply_factor(its_optimizer, 0.5)
-        steps(each, its_optimizer, 3, start=3)
-    assert all(
-        torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True)
-    )
-
-
 def test_factors_of_the_rate() -> None:
     weights = [torch.nn.Parameter(torch.zeros(2)) for _ in range(2)]
     groups = [{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.1}]
@@ -256,10 +206,6 @@ def test_one_cycle_of_few_steps(steps: int, warm_up: float) -> None:
         assert factors[-1] == pytest.approx(1.0 if warm_up == 1.0 else 1e-4)
 
 
-def test_steps_beyond_the_last_stay_at_the_end() -> None:
-    assert build_schedule("one-cycle")(150, 101, 0) == pytest.approx(1e-4)
-
-
 def test_decay_by_epochs() -> None:
     """Inan et al., small: full rate for five epochs, 0.9 of it in the sixth."""
     factor = build_schedule("epoch-decay", {"after": 5, "rate": 0.9})
@@ -295,10 +241,6 @@ def test_linear_falls_with_the_steps_as_in_word2vec() -> None:
     assert [factor(step, 4, 0) for step in range(5)] == [1.0, 0.75, 0.5, 0.25, 0.1]
 
 
-def test_constant() -> None:
-    assert {build_schedule("constant")(step, 9, step) for step in range(9)} == {1.0}
-
-
 @pytest.mark.parametrize(
     ("kind", "settings", "says"),
     [
@@ -320,10 +262,6 @@ def test_constant() -> None:
 def test_schedules_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(BadOption, match=says):
         build_schedule(kind, settings)
-
-
-def test_all_schedules_have_defaults() -> None:
-    assert all(0.0 < build_schedule(kind)(3, 10, 1) <= 1.0 for kind in SCHEDULES)
 
 
 # --- Averages -----------------------------------------------------------------------------------
@@ -381,16 +319,6 @@ def test_the_weights_come_back_after_an_error() -> None:
     assert torch.equal(model.embed.weight, own)
 
 
-def test_without_a_mean_nothing_changes_places() -> None:
-    model = make_model()
-    average = WeightAverage(model.parameters())
-    own = model.embed.weight.detach().clone()
-    with average.applied():
-        assert torch.equal(model.embed.weight, own)
-    average.swap()
-    assert not average.swapped
-
-
 def test_a_mean_that_the_model_holds_is_not_changed_nor_saved() -> None:
     model = make_model()
     average = WeightAverage(model.parameters())
@@ -415,30 +343,6 @@ def test_a_restarted_mean_forgets() -> None:
     assert average.count == 0
     (last,) = history(model, average, 1)
     assert torch.equal(average.mean[0].double(), last[0])
-
-
-def test_a_saved_mean_goes_on() -> None:
-    model = make_model()
-    average = WeightAverage(model.parameters())
-    history(model, average, 3)
-    other = WeightAverage(model.parameters())
-    other.load_state_dict(through_a_file(average.state_dict()))
-    for each in (average, other):
-        each.update()
-    assert other.count == average.count == 4
-    assert all(torch.equal(a, b) for a, b in zip(average.mean, other.mean, strict=True))
-    kept = other.state_dict()["mean"][0].clone()
-    with torch.no_grad():
-        model.embed.weight.zero_()
-    assert torch.equal(other.mean[0], kept)
-
-
-def test_a_mean_of_none_is_saved_and_loaded() -> None:
-    model = make_model()
-    average = WeightAverage(model.parameters())
-    average.load_state_dict(through_a_file(average.state_dict()))
-    assert average.count == 0
-    assert average.mean == []
 
 
 def test_a_mean_of_another_model_is_refused() -> None:
@@ -482,13 +386,6 @@ def test_the_switch_is_that_of_the_paper() -> None:
         assert averaging
 
 
-def test_improving_losses_never_switch() -> None:
-    trigger = NtAsgd(WeightAverage(make_model().parameters()))
-    assert not any(trigger.checked(5.0 - t / 10) for t in range(40))
-    assert not trigger.averaging
-    assert trigger.average.count == 0
-
-
 @pytest.mark.parametrize("window", [1, 5])
 def test_equal_losses_never_switch(window: int) -> None:
     trigger = NtAsgd(WeightAverage(make_model().parameters()), window=window)
@@ -527,58 +424,7 @@ def test_finetuning_averages_from_the_start_and_ends() -> None:
     assert trigger.finished
 
 
-@pytest.mark.parametrize("finetune", [True, False])
-def test_a_saved_trigger_goes_on(finetune: bool) -> None:
-    model = make_model()
-    trigger = NtAsgd(WeightAverage(model.parameters()), window=2, finetune=finetune)
-    losses = [3.0, 2.0, 2.5, 3.5, 3.6, 1.0, 4.0]
-    for loss in losses[:4]:
-        trigger.checked(loss)
-    other = NtAsgd(WeightAverage(model.parameters()), window=2, finetune=finetune)
-    other.load_state_dict(through_a_file(trigger.state_dict()))
-    for each in (trigger, other):
-        each.after_step()
-    assert [other.checked(loss) for loss in losses[4:]] == [
-        trigger.checked(loss) for loss in losses[4:]
-    ]
-    assert (other.averaging, other.finished) == (trigger.averaging, trigger.finished)
-    assert all(
-        torch.equal(a, b) for a, b in zip(other.average.mean, trigger.average.mean, strict=True)
-    )
-
-
 @pytest.mark.parametrize("window", [0, 2.5, True])
 def test_a_window_that_makes_no_sense(window: Any) -> None:
     with pytest.raises(BadOption, match="window is"):
         NtAsgd(WeightAverage(make_model().parameters()), window=window)
-
-
-@pytest.mark.slow
-def test_all_of_it_on_a_real_model() -> None:
-    """AWD-LSTM under SGD at a high rate, clipped, averaged: the loss falls."""
-    torch.manual_seed(0)
-    model: Any = build("awd-lstm", 20, {"d": 8, "hidden": 10})
-    optimizer = build_optimizer("sgd", parameter_groups(model), {"lr": 10.0})
-    trigger = NtAsgd(WeightAverage(model.parameters()), window=1)
-    ids = (torch.arange(10).unsqueeze(1) + torch.arange(20)) % 20
-
-    def loss() -> Any:
-        output = model(ids[:-1])
-        logits = model.head(output.hidden).flatten(0, 1)
-        ce = torch.nn.functional.cross_entropy(logits, ids[1:].flatten())
-        return ce + model.activation_penalty(output)
-
-    before = loss().item()
-    for step in range(60):
-        optimizer.zero_grad()
-        loss().backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
-        apply_factor(optimizer, 1.0)
-        optimizer.step()
-        trigger.after_step()
-        if step in (10, 20, 30):
-            trigger.checked(float(step))
-    assert trigger.averaging
-    with trigger.average.applied():
-        model.eval()
-        assert loss().item() < before
