@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 
-from embgeo.training.loop.distributed import numerics  # noqa: E402
+from embgeo.training.loop.distributed import list_precisions, numerics  # noqa: E402
 from embgeo.training.loop.loop import BIAS_DEVIATION, list_deviations  # noqa: E402
 from embgeo.training.methods.catalog import METHODS, list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
@@ -212,10 +212,24 @@ def test_what_was_set_for_numerics_is_set_back() -> None:
     with numerics("tf32", CPU, threads + 1):
         assert torch.get_num_threads() == threads + 1
         assert torch.are_deterministic_algorithms_enabled()
-        assert torch.get_float32_matmul_precision() == "high"
+        assert all(getattr(place, name) == short for place, name, _, short in list_precisions())
     assert not torch.are_deterministic_algorithms_enabled()
     assert torch.get_float32_matmul_precision() == "highest"
     assert torch.get_num_threads() == threads
+
+
+def test_tf32_that_a_program_has_set_is_kept() -> None:
+    places = list_precisions()
+    before = [getattr(place, name) for place, name, _, _ in places]
+    try:
+        place, name, _, short = places[0]
+        setattr(place, name, short)
+        with numerics("float32", CPU):
+            assert all(getattr(place, name) == exact for place, name, exact, _ in places)
+        assert getattr(place, name) == short
+    finally:
+        for (place, name, _, _), value in zip(places, before, strict=True):
+            setattr(place, name, value)
 
 
 def test_cache_and_dynamic_evaluation_are_told(tmp_path: Path) -> None:

@@ -51,14 +51,14 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 @contextmanager
 def numerics(precision: str, device: torch.device, threads: int | None = None) -> Iterator[None]:
     """Set TF32, threads and, on a CPU, deterministic algorithms; restore them at the end."""
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    places = list_precisions()
+    before = [getattr(place, name) for place, name, _, _ in places]
     deterministic = torch.are_deterministic_algorithms_enabled()
     memory: Any = torch.utils.deterministic
     filled = memory.fill_uninitialized_memory
     number = torch.get_num_threads()
-    short = precision != "float32"
-    torch.set_float32_matmul_precision("high" if short else "highest")
-    torch.backends.cudnn.allow_tf32 = short
+    for place, name, exact, short in places:
+        setattr(place, name, exact if precision == "float32" else short)
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
         # Do not fill new memory first: it is written anyway.
@@ -69,10 +69,21 @@ def numerics(precision: str, device: torch.device, threads: int | None = None) -
         yield
     finally:
         torch.set_num_threads(number)
-        torch.set_float32_matmul_precision(before[0])
-        torch.backends.cudnn.allow_tf32 = before[1]
+        for (place, name, _, _), value in zip(places, before, strict=True):
+            setattr(place, name, value)
         torch.use_deterministic_algorithms(deterministic)
         memory.fill_uninitialized_memory = filled
+
+
+def list_precisions() -> list[tuple[Any, str, Any, Any]]:
+    """Objects and attributes that decide on TF32, each with its values for float32 and TF32.
+
+    Since torch 2.9 the older attributes cannot be read once a program has set a newer one.
+    """
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    if not hasattr(matmul, "fp32_precision"):
+        return [(place, "allow_tf32", False, True) for place in (matmul, cudnn)]
+    return [(place, "fp32_precision", "ieee", "tf32") for place in (matmul, cudnn.conv, cudnn.rnn)]
 
 
 def get_random_state(device: torch.device) -> dict[str, Any]:
