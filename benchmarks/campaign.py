@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import embgeo
-from embgeo.core.errors import Diverged
+from embgeo.core.errors import RunFailed
 from embgeo.core.number_text import format_optional
+from embgeo.core.progress import RunMonitor
 from embgeo.report.study_tables import ClaimRow, claim_rows, heads
 from embgeo.report.text.study import table
 from embgeo.result.saved import JSON_NAME
+from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import read_settings
 from embgeo.training.study.claims import TIME
@@ -36,9 +38,9 @@ from embgeo.training.study.deciding import (
 )
 from embgeo.training.study.record import Study
 from embgeo.training.study.run_result import is_finished
-from embgeo.workflows.train_monitor import RunMonitor
+from embgeo.workflows.train import prepare
+from embgeo.workflows.train_settings import parse_assignment
 from embgeo.workflows.train_study import make_study
-from embgeo.workflows.train_task import TrainRequest, parse_assignment, prepare
 
 RESULTS = Path(__file__).parent / "results"
 HEADS = (
@@ -180,22 +182,23 @@ def train(arguments: Mapping[str, Any]) -> Study:
     """Every run of a campaign; those that are finished are kept."""
     trained = embgeo.train(**arguments, monitor=RunMonitor(say=print))
     assert trained is not None
-    if trained.diverged:
-        print(f"diverged: {', '.join(f'{name}, seed {seed}' for name, seed in trained.diverged)}")
+    if trained.failed:
+        print(f"failed: {', '.join(f'{name}, seed {seed}' for name, seed in trained.failed)}")
     return trained.study
 
 
 def read_finished(arguments: Mapping[str, Any]) -> Study:
     """The study of the runs that are finished, with each method's own number of seeds."""
-    task = prepare(TrainRequest(**arguments), "")
+    settings, _, folder = prepare(**arguments)
+    homes = {run: run_folder(folder, *run) for run in settings.runs}
     absent = {
-        run: Diverged("it is not finished")
-        for run in task.runs
-        if not (is_finished(task.home(*run)) and (task.home(*run) / JSON_NAME).is_file())
+        run: RunFailed("it is not finished")
+        for run, home in homes.items()
+        if not (is_finished(home) and (home / JSON_NAME).is_file())
     }
-    if len(absent) == len(task.runs):
-        raise SystemExit(f"{task.folder} holds no finished run")
-    return make_study(task, absent)
+    if len(absent) == len(homes):
+        raise SystemExit(f"{folder} holds no finished run")
+    return make_study(settings, folder, absent, "")
 
 
 def leave_out_times(study: Study) -> Study:

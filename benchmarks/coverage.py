@@ -76,7 +76,7 @@ def draw_matrix(
 def measure(
     matrix: Matrix, seed: int, sections: Sequence[str] = SECTIONS, **more: object
 ) -> Analysis:
-    options = Options(**{"seed": seed, "pairs": PAIRS, "sphere": False} | more)  # type: ignore[arg-type]
+    options = Options(**{"seed": seed, "pairs": PAIRS} | more)  # type: ignore[arg-type]
     return embgeo.analyze(matrix, sections=sections, options=options, reference=False)
 
 

@@ -27,7 +27,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     calls: dict[str, dict[str, Any]] = {
         GEOMETRY: {**file, "sections": ours.GEOMETRY},
         EVERY: every,
-        CALL: {**every, "sphere": None, "reference": True},
+        CALL: {**every, "reference": True},
     }
     right = partial(ours.check, truth=known)
     contenders = {
@@ -42,9 +42,9 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     runs = bench.contest(contenders)
     rows = []
     for name, bound, note in (
-        (GEOMETRY, 0.6, "without i_sphere and isotropic reference"),
+        (GEOMETRY, 0.6, "without isotropic reference"),
         (EVERY, 1.5, "with tokens and counts: probe, neighbors, pairs too"),
-        (CALL, None, "i_sphere and isotropic reference too"),
+        (CALL, None, "isotropic reference too"),
     ):
         what = f"{name.removeprefix('embgeo, ')}, {shape.text}"
         if has_peer:

@@ -19,7 +19,7 @@ USUAL_ROUNDS = 5
 OURS = "embgeo"
 FLOOR, SVD = "floor", "numpy.linalg.svd, float32"
 ABOUT_FLOOR = (
-    "from load (hash included) to result, without i_sphere; floor: read, one float64 and one "
+    "from load (hash included) to result; floor: read, one float64 and one "
     "float32 syrk pass, eigh, one float32 product with the eigenvectors"
 )
 

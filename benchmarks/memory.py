@@ -31,7 +31,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     warm_cache(path)
     rows = []
     for name, asked, bound in (
-        ("sections 1–4 without i_sphere", {"sections": ours.GEOMETRY}, BOUND_GB),
+        ("sections 1–4", {"sections": ours.GEOMETRY}, BOUND_GB),
         ("every section, tokens and counts", {"labeled": True}, None),
     ):
         rounds = bench.runs or USUAL_ROUNDS

@@ -52,7 +52,7 @@ def naive(path: Path) -> dict[str, Any]:
     sigma = np.linalg.svd(w, compute_uv=False)
     return {
         "mean_cosine": float((total @ total - m) / (m * (m - 1.0))),
-        "stable_rank": float(np.sum(sigma**2) / sigma[0] ** 2),
+        "top_share": float(sigma[0] ** 2 / np.sum(sigma**2)),
         "singular_values": (sigma[:10] / sigma[0]).tolist(),
     }
 
@@ -122,7 +122,7 @@ def check(analysis: Path, expected: dict[str, Any]) -> None:
     curves = {s["name"]: s["y"] for s in written["series"]}
     pairs = [
         (scalars["cosine.mean"], expected["mean_cosine"]),
-        (scalars["spectrum.stable_rank"], expected["stable_rank"]),
+        (scalars["spectrum.top_share"], expected["top_share"]),
         *zip(
             curves["spectrum.singular_values"]["uncentered"],
             expected["singular_values"],

@@ -78,5 +78,5 @@ def check_report(out: Path, known: dict[str, Any]) -> dict[str, float]:
 
 def check_json(printed: str, known: dict[str, Any]) -> dict[str, float]:
     found = ours.collect_answers(json.loads(printed))
-    names = ("singular_values", "stable_rank", "effective_rank", "i1", "i2", "isoscore")
+    names = ("singular_values", "top_share", "effective_rank", "i1", "i2", "isoscore")
     return errors("embgeo", found, known, {name: ours.TOLERANCES[name] for name in names})

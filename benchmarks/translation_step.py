@@ -29,14 +29,14 @@ if __name__ == "__main__":
 
 from benchmarks.harness.steps import Steps, compare_speed, require
 from embgeo.training.data import Vocabulary
-from embgeo.training.data.pair_batches import PairBatch, PairBatches
+from embgeo.training.data.encoding import join_sequences
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
-from embgeo.training.data.sequences import join_sequences
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.trainer import Trainer
+from embgeo.training.models.encoder_decoder import Attention, EncoderDecoder, encode_places
 from embgeo.training.settings import from_tables
-from embgeo.training.tasks.encoder_decoder import Attention, EncoderDecoder, encode_places
+from embgeo.training.tasks.translation import PairBatch, PairBatches
 
 PEER = "torch.nn.Transformer"
 SMOOTHING, RATE = 0.1, 1e-4

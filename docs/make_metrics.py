@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from embgeo.core.quantities import QUANTITIES
+from embgeo.core.quantities.retired import RETIRED
 from embgeo.core.values import Quantity
 from embgeo.measure.provenance import CONVENTIONS
 from embgeo.measure.reference import NO_REFERENCE
@@ -23,6 +24,9 @@ Every value that an analysis can hold. A key is what `analysis.json` calls it an
 `W` is the N × d matrix with a row `w_i` for each token, M the number of rows that are kept,
 `ŵ_i = w_i/‖w_i‖`, `μ` the mean row, `σ_k` a singular value, `λ_k` an eigenvalue of WᵀW, and
 `Z(a) = Σ_i exp⟨w_i, a⟩` for a unit vector `a`.
+
+The column "why" says of each scalar who reads it (the verdict, a gate preset, a chart, one of the
+papers), or which question of its own it answers. No scalar is a function of another one.
 """
 
 REFERENCES = """\
@@ -31,6 +35,10 @@ counts next to them: in closed form where there is one, otherwise from one draw.
 rows are isotropic around the centers of those clusters. Probes, neighbors and correlations are
 compared with chance. Counts and lengths of rows have no reference, as isotropic rows have the same
 ones, nor has what is measured between two matrices. The other numbers without one are
+"""
+
+EARLIER = """\
+A rule or an export that names one of these is refused with the name to take.
 """
 
 TITLES = {
@@ -62,10 +70,10 @@ def formula(text: str) -> str:
 def section(title: str, members: list[Quantity]) -> str:
     rows = "".join(
         f"| `{q.name}` | {prose(q.title)}{f' ({q.unit})' if q.unit else ''} | {prose(q.meaning)} "
-        f"| {formula(q.formula)} | {prose(q.source)} |\n"
+        f"| {formula(q.formula)} | {prose(q.source)} | {prose(q.why)} |\n"
         for q in members
     )
-    head = "| key | name | meaning | formula | source |\n|---|---|---|---|---|\n"
+    head = "| key | name | meaning | formula | source | why |\n|---|---|---|---|---|---|\n"
     return f"\n## {title}\n\n{head}{rows}"
 
 
@@ -73,6 +81,17 @@ def references() -> str:
     """What is compared with isotropic rows, and what is not."""
     listed = "".join(f"- `{name}`: {prose(reason)}.\n" for name, reason in NO_REFERENCE.items())
     return f"\n## References\n\n{REFERENCES}\n{listed}"
+
+
+def retired() -> str:
+    """Names of earlier versions, and what takes their place."""
+    rows = "".join(
+        f"| `{name}` | {f'`{one.replacement}`' if one.replacement else '–'} "
+        f"| {prose(one.reason)} |\n"
+        for name, one in sorted(RETIRED.items())
+    )
+    head = "| earlier name | take | why it went |\n|---|---|---|\n"
+    return f"\n## Earlier names\n\n{EARLIER}\n{head}{rows}"
 
 
 def document() -> str:
@@ -89,7 +108,7 @@ def document() -> str:
     return (
         f"{OPENING}\nThe sections, as `--sections` and `embgeo.analyze` take them: {names}.\n"
         f"\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"
-        f"{references()}"
+        f"{references()}{retired()}"
     )
 
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from embgeo.stats.resources import Resources
     from embgeo.training.study.record import load_study
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
-    from embgeo.workflows.check import check
     from embgeo.workflows.diff import compare_vocabularies, diff
     from embgeo.workflows.export import export
     from embgeo.workflows.fetch import fetch
     from embgeo.workflows.figures import figures
+    from embgeo.workflows.gate import gate
     from embgeo.workflows.inspect import inspect
     from embgeo.workflows.render import render
     from embgeo.workflows.repair import repair
@@ -40,12 +40,12 @@ _HOMES = {
     "Progress": "embgeo.core.progress",
     "Resources": "embgeo.stats.resources",
     "analyze": "embgeo.workflows.analyze",
-    "check": "embgeo.workflows.check",
     "compare_vocabularies": "embgeo.workflows.diff",
     "diff": "embgeo.workflows.diff",
     "export": "embgeo.workflows.export",
     "fetch": "embgeo.workflows.fetch",
     "figures": "embgeo.workflows.figures",
+    "gate": "embgeo.workflows.gate",
     "inspect": "embgeo.workflows.inspect",
     "load": "embgeo.io",
     "load_analysis": "embgeo.workflows.analyze",
@@ -66,12 +66,12 @@ __all__ = [
     "Resources",
     "__version__",
     "analyze",
-    "check",
     "compare_vocabularies",
     "diff",
     "export",
     "fetch",
     "figures",
+    "gate",
     "inspect",
     "load",
     "load_analysis",

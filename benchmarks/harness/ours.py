@@ -26,7 +26,7 @@ EVERY = (*GEOMETRY, "frequency", "tokens")
 #: two Z, I2 a difference of Z that nearly agree.
 TOLERANCES = {
     "singular_values": 1e-9,
-    "stable_rank": 1e-9,
+    "top_share": 1e-9,
     "effective_rank": 1e-9,
     "mean_cosine": 1e-9,
     "std_cosine": 1e-6,
@@ -35,7 +35,7 @@ TOLERANCES = {
     "isoscore": 1e-9,
 }
 SCALARS = {
-    "spectrum.stable_rank": "stable_rank",
+    "spectrum.top_share": "top_share",
     "spectrum.effective_rank": "effective_rank",
     "cosine.mean": "mean_cosine",
     "cosine.std": "std_cosine",
@@ -78,7 +78,6 @@ def warm_up(asked: dict[str, Any]) -> None:
 def analyze_sections(
     W: Any,
     sections: Sequence[str] = EVERY,
-    sphere: bool | None = False,
     reference: bool = False,
     labeled: bool = False,
     precision: Literal["float64", "float32"] = "float64",
@@ -98,7 +97,7 @@ def analyze_sections(
         tokens=labels(n) if labeled else None,
         counts=counts(n) if labeled else None,
         sections=sections,
-        options=embgeo.Options(sphere=sphere, precision=precision),
+        options=embgeo.Options(precision=precision),
         reference=reference,
     )
     if missing := set(sections) - {scalar.quantity.family for scalar in analysis.scalars}:

@@ -50,7 +50,7 @@ def numbers(W: npt.NDArray[Any]) -> dict[str, Any]:
     return {
         "singular_values": (sigma / sigma[0]).tolist(),
         "largest_singular_value": float(sigma[0]),
-        "stable_rank": float(np.sum(sigma**2) / sigma[0] ** 2),
+        "top_share": float(sigma[0] ** 2 / np.sum(sigma**2)),
         "effective_rank": float(np.exp(-np.sum(share * np.log(share)))),
         "mean_cosine": float(mean),
         "std_cosine": float(np.sqrt(squares - mean**2)),

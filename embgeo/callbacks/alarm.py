@@ -21,7 +21,7 @@ class Alarm:
     Parameters
     ----------
     rules : sequence of str
-        As in :func:`embgeo.check`, about scalars of an analysis or of the cheap tier
+        As in :func:`embgeo.gate`, about scalars of an analysis or of the cheap tier
         (``live.zero_rows == 0``).
     on_breach : {"warn", "stop"}
 

@@ -15,7 +15,7 @@ from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
 from embgeo.io.memory import as_matrix
-from embgeo.metrics.skipping import skip_unneeded
+from embgeo.metrics.pairs import skip_pairs
 from embgeo.rules.check import Measured
 from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import analyze
@@ -110,7 +110,7 @@ class Monitor:
         self.of = of
         self.tokens = tokens
         self.counts = counts
-        self.options = skip_unneeded(options or Options(), self.scalars)
+        self.options = skip_pairs(options or Options(), self.scalars)
         self.prefix = prefix
         self.resources = resources
         self.budget = budget

@@ -49,7 +49,6 @@ def analyze(
     popular_share: o.PopularShare = None,
     isotropy_rows: o.IsotropyRows = None,
     isotropy_runs: o.IsotropyRuns = None,
-    sphere: o.Sphere = None,
     neighbors_of: o.NeighborsOf = None,
     precision: o.Precision = None,
     memory: o.Memory = None,

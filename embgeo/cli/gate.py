@@ -107,7 +107,7 @@ def gate(
     """
     check_output(json_, format_)
     if init:
-        from embgeo.workflows.gate_start import start_gate
+        from embgeo.workflows.gate_outputs import start_gate
 
         others = (rule, preset, baseline, update_baseline, level, config, no_config, junit)
         more = (metrics_json, metrics_txt, github, json_)
@@ -126,7 +126,7 @@ def gate(
     files = {name: path for name, path in options.items() if path is not None}
     outputs = GateOutputs(files, command, json_, format_ == "markdown", quiet, github)
     with outputs.report_errors(one_line):
-        from embgeo.workflows.check import gate_settings, plan_gate
+        from embgeo.workflows.gate import gate_settings, plan_gate
 
         settings = gate_settings(config, search=not no_config)
         planned = plan_gate(

@@ -101,13 +101,6 @@ IsotropyRows = Annotated[
     int | None, option("Also compute I1/I2 on random samples of this many rows.", least=1)
 ]
 IsotropyRuns = Annotated[int | None, option("Number of these samples; 10.", least=1)]
-Sphere = Annotated[
-    bool | None,
-    option(
-        "Search the whole sphere for the extremes of Z; by default for up to 1e8 entries.",
-        "--sphere/--no-sphere",
-    ),
-]
 NeighborsOf = Annotated[
     Queries | None,
     option(

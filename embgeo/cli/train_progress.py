@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from embgeo.cli.shared import printable
-from embgeo.core.progress import Progress
-from embgeo.workflows.train_monitor import RunMonitor
+from embgeo.core.progress import Progress, RunMonitor
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -21,7 +21,7 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import isotropy
 from embgeo.core.reach import REACH, student_reach
 from embgeo.core.values import Influence, Quantity, Scalar
-from embgeo.numerics.multiple_tests import adjust_holm, two_sided
+from embgeo.numerics.scores import adjust_holm, two_sided
 from embgeo.result.analysis import Analysis
 
 #: A difference is beyond error if its p-value, after Holm's correction for all judged differences,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 #: The name of an argument in a message, between control characters that no other text contains.
 _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
@@ -97,8 +98,22 @@ class LabelMismatch(EmbgeoError):
     """Labels or counts that do not fit the rows of the matrix."""
 
 
-class Diverged(EmbgeoError):
-    """A run whose loss or weights became NaN or infinite; other runs continue."""
+class RunFailed(EmbgeoError):
+    """A run that cannot be finished; the other runs of its study continue."""
+
+    HOW: ClassVar[str] = "failed"
+
+
+class Diverged(RunFailed):
+    """A run whose loss or weights became NaN or infinite."""
+
+    HOW = "diverged"
+
+
+class OutOfMemory(RunFailed):
+    """A run that needs more memory than there is."""
+
+    HOW = "lacked memory"
 
 
 class BadOption(EmbgeoError):

@@ -44,7 +44,6 @@ MEASURING: dict[str, Any] = {
     "popular_share": float,
     "isotropy_rows": int,
     "isotropy_runs": int,
-    "sphere": bool,
     "neighbors_of": Queries,
     "precision": Precision,
 }
@@ -65,7 +64,6 @@ _SECTIONS = {
     "popular_share": ("frequency",),
     "isotropy_rows": ("isotropy",),
     "isotropy_runs": ("isotropy",),
-    "sphere": ("isotropy",),
     "neighbors_of": ("tokens", "frequency"),
     "show_neighbors": ("frequency",),
 }
@@ -86,8 +84,6 @@ class Options:
         Share of popular tokens, by falling frequency ([FRAGE] §3: 20 %).
     isotropy_rows, isotropy_runs
         Rows in a sample and number of samples of Wang's protocol, which needs `isotropy_rows`.
-    sphere : bool or None
-        Whether to search the whole sphere for the extremes of Z; by default for small matrices.
     random : bool
         Whether to measure Z over random directions.
     row_errors : bool
@@ -114,7 +110,6 @@ class Options:
     popular_share: float = 0.2
     isotropy_rows: int | None = None
     isotropy_runs: int = 10
-    sphere: bool | None = None
     random: bool = True
     row_errors: bool = True
     neighbors: int = 10

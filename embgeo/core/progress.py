@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: Whether :func:`announce` says nothing, as with ``--quiet``.
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
@@ -31,6 +31,34 @@ class Progress:
 
     start: Callable[[str, int], None] = lambda _what, _rows: None
     advance: Callable[[int], None] = lambda _rows: None
+
+
+def _ignore(_reported: object) -> None:
+    """Drop a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunMonitor:
+    """Receives reports of many training runs; the command line draws bars from them.
+
+    Attributes
+    ----------
+    progress : Progress
+        Progress of the current run, or of other long work.
+    expect : callable
+        ``expect(runs)`` before the first run.
+    begin, done : callable
+        ``begin(behind)`` before a run and ``done(behind)`` after it, with the number of runs that
+        have ended.
+    say : callable
+        ``say(line)`` with the result of a run.
+    """
+
+    progress: Progress = field(default_factory=Progress)
+    expect: Callable[[int], None] = _ignore
+    begin: Callable[[int], None] = _ignore
+    done: Callable[[int], None] = _ignore
+    say: Callable[[str], None] = _ignore
 
 
 def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:

@@ -16,15 +16,14 @@ from embgeo.core.number_text import format_number as format_number
 
 Cell = str | int | float | None
 
-#: Metadata of a field whose value is a dataclass: the fields of that are saved in its place.
-INLINE = {"inline": True}
+#: Metadata of a dataclass whose fields are saved in its place, and of a field that is not saved.
+INLINE, UNSAVED = {"inline": True}, {"saved": False}
 #: Metadata of an array with an entry for each row, which is saved next to the JSON file.
 IN_ARCHIVE = {"archive": "", "key": "array"}
 
 #: How well a number is known: exactly, estimated by a sample, or bounded from one side.
 Known = Literal["exact", "sampled", "at_least", "at_most"]
-#: Source of a standard error: random choices of the analysis, folds of a cross-validation, or the
-#: choice of the tokens in the vocabulary.
+#: Source of a standard error: random choices of the analysis, or the choice of the tokens.
 ErrorKind = Literal["monte_carlo", "cross_validation", "population"]
 #: Short names of these kinds.
 ERROR_WORDS: dict[ErrorKind, str] = {
@@ -34,12 +33,11 @@ ERROR_WORDS: dict[ErrorKind, str] = {
 }
 #: A reference is the value of isotropic rows or the value by chance.
 ReferenceKind = Literal["isotropic", "chance", "none"]
-#: Caveats of a number: it depends on the choice or the signs of eigenvectors, its computation did
-#: not converge, or its error over tokens tends to be too large.
+#: A number depends on the choice or the signs of eigenvectors, its computation did not converge, or
+#: its error over tokens tends to be too large.
 Caveat = Literal["basis_dependent", "not_converged", "sign_dependent", "conservative_error"]
 
-#: Subject of a note: reading and labeling of the file, rows or hidden states that were left out, or
-#: a matrix measured in parts.
+#: Subject of a note: the file and its labels, rows that were left out, or a matrix in parts.
 NoteCode = Literal[
     "tied", "output", "loading", "masked", "zero", "nonfinite", "damaged", "listed", "hidden",
     "parts"]  # fmt: skip
@@ -76,6 +74,8 @@ class Quantity:
         ``""`` for pure numbers.
     better : {"higher", "lower"} or None
         None if neither direction is better.
+    why : str
+        Of a scalar: who reads it, or which question it answers.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Quantity:
     source: str = ""
     unit: str = ""
     better: Literal["higher", "lower"] | None = None
+    why: str = field(default="", compare=False, metadata=UNSAVED)
 
     @property
     def family(self) -> str:

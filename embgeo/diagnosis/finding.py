@@ -224,3 +224,36 @@ def is_faint_cone(analysis: Numbers) -> bool:
 def milder(first: State, second: State) -> State:
     """The milder of two states: a finding that needs two tests is as bad as the better one."""
     return min(first, second, key=RANK.__getitem__)
+
+
+# The spectrum that limits are relative to has eigenvalues that fall like λ_k ∝ 1/k. Trained
+# representations are near it (Stringer et al. 2019, Nature 571; Agrawal et al. 2022, α-ReQ): the
+# fewer dimensions there are, the larger the share of its first direction.
+
+
+def ordinary_share(analysis: Numbers) -> float:
+    """Share of the first eigenvalue, 1/H_n with n the smaller of d and the number of rows."""
+    return 1.0 / sum(1.0 / k for k in range(1, count_directions(analysis) + 1))
+
+
+def ordinary_squares(analysis: Numbers) -> float:
+    """Sum of the squared shares: the mean squared cosine of rows with that spectrum."""
+    share = ordinary_share(analysis)
+    return sum((share / k) ** 2 for k in range(1, count_directions(analysis) + 1))
+
+
+def relative_odds(share: float, ordinary: float) -> float:
+    """The odds share/(1 − share) over those of the ordinary share; infinite at a share of 1.
+
+    0 if the ordinary share is 1: a single direction cannot hold more than its share.
+    """
+    if ordinary >= 1.0:
+        return 0.0
+    if share >= 1.0:
+        return math.inf
+    return (share / (1.0 - share)) / (ordinary / (1.0 - ordinary))
+
+
+def count_directions(analysis: Numbers) -> int:
+    kept = int(analysis.provenance.get("kept") or 0)
+    return min(dimensions(analysis), kept) if kept else dimensions(analysis)

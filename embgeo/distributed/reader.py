@@ -19,7 +19,7 @@ from embgeo.core.version import VERSION
 from embgeo.distributed.passes import Part, PassState, PassTask, StoredRows
 from embgeo.measure.analyze import Clock, complete, count_stages
 from embgeo.measure.checks import check_usable, check_width
-from embgeo.measure.passes import Measurement
+from embgeo.measure.passes import Passes
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.result.analysis import Analysis
 from embgeo.stats.reader import RowReader
@@ -188,7 +188,7 @@ def analyze_remotely(
     options, clock = options or Options(), Clock()
     matrix = replace(matrix, rounded=options.precision == "float32")
     reader = RemoteReader(matrix, engine, resources, progress)
-    measurement = Measurement(reader, options, sections)
+    measurement = Passes(reader, options, sections)
     compared = sections if reference else ()
     with measurement.quiet():
         reader.stage = count_stages(measurement, compared, 1)
@@ -213,7 +213,7 @@ def analyze_remotely(
     return replace(found, notes=(*found.notes, *notes), provenance=provenance)
 
 
-def gather_rows(measurement: Measurement) -> list[Note]:
+def gather_rows(measurement: Passes) -> list[Note]:
     """Fetch the rows that the families read one by one, at once.
 
     Families that read too many are left out, with a note.
@@ -222,14 +222,14 @@ def gather_rows(measurement: Measurement) -> list[Note]:
     most = MOST_GATHERED // (matrix.d * matrix.data.dtype.itemsize)
     kept, read, notes = [], [NO_ROWS], []
     for family in measurement.families:
-        rows = measurement.ask(family, "rows_read")
+        rows = family.rows_read(measurement)
         if len(rows) <= most:
             kept.append(family)
             read.append(rows)
         else:
-            name = family.__name__.rpartition(".")[2]  # type: ignore[attr-defined]
+            name = family.compute.__module__.rpartition(".")[2]
             cause = f"which reads {len(rows):,} single rows, too many to gather from parts"
-            notes.append(Note("parts", f"left out: {family.FAMILY} ({name}), {cause}"))
+            notes.append(Note("parts", f"left out: {family.section} ({name}), {cause}"))
     measurement.families = kept
     matrix.data[np.unique(np.concatenate(read))]
     return notes

@@ -16,17 +16,11 @@ from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable, check_width
-from embgeo.measure.passes import Measurement, open_rows
+from embgeo.measure.passes import Passes, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
-from embgeo.measure.reference import (
-    FAMILIES,
-    NO_REFERENCE,
-    NOTE,
-    find_expected,
-    measure_reference,
-)
+from embgeo.measure.reference import NO_REFERENCE, NOTE, find_expected, measure_reference
 from embgeo.metrics import Facts
-from embgeo.metrics.popularity import explain_absence, rank_by_frequency
+from embgeo.metrics.frequency import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
 from embgeo.stats.resources import Resources
@@ -74,7 +68,7 @@ def analyze(
     options = options or Options()
     clock = Clock()
     reader = open_rows(matrix, options, resources, progress)
-    measurement = Measurement(reader, options, sections)
+    measurement = Passes(reader, options, sections)
     compared = sections if reference else ()
     with measurement.quiet():
         reader.stage = count_stages(measurement, compared, 1)
@@ -88,7 +82,7 @@ def analyze(
 
 
 def complete(
-    measurement: Measurement, compared: Sequence[str] | None, command: str, clock: Clock
+    measurement: Passes, compared: Sequence[str] | None, command: str, clock: Clock
 ) -> Analysis:
     """Compute the result from the statistics of both passes.
 
@@ -97,14 +91,14 @@ def complete(
     values: list[Value] = []
     seen: dict[str, None] = {}
     for family in measurement.families:
-        if family.FAMILY not in seen:
-            seen[family.FAMILY] = None
+        if family.section not in seen:
+            seen[family.section] = None
             measurement.reader.stage = count_stages(measurement, compared, 2 + len(seen))
         values += measurement.compute(family)
-        clock.lap(family.FAMILY)
+        clock.lap(family.section)
     measurement.shared.nearest = add_named_rows(measurement, values)
     clock.lap("neighbors of named rows")
-    measured = dict.fromkeys(f.FAMILY for f in measurement.families if f in FAMILIES)
+    measured = dict.fromkeys(f.section for f in measurement.families if f.isotropic)
     referenced = [s for s in measured if compared is None or s in compared]
     note: dict[str, Any] | None = None
     if referenced:
@@ -114,11 +108,11 @@ def complete(
     return assemble(measurement, values, note, command, clock.seconds)
 
 
-def count_stages(measurement: Measurement, compared: Sequence[str] | None, now: int) -> str:
+def count_stages(measurement: Passes, compared: Sequence[str] | None, now: int) -> str:
     """Progress of an analysis, such as ``4/8``: two passes, each section, the isotropic rows."""
-    families = {family.FAMILY for family in measurement.families}
+    families = {family.section for family in measurement.families}
     with_reference = any(
-        family in FAMILIES and (compared is None or family.FAMILY in compared)
+        family.isotropic and (compared is None or family.section in compared)
         for family in measurement.families
     )
     return f"{now}/{2 + len(families) + with_reference}"
@@ -138,7 +132,7 @@ class Clock:
 
 
 def with_reference(
-    values: list[Value], measurement: Measurement, referenced: Sequence[str]
+    values: list[Value], measurement: Passes, referenced: Sequence[str]
 ) -> tuple[list[Value], dict[str, Any]]:
     """Add the values of isotropic rows of the same N, d and norms as references."""
     measurement.reader.announce("isotropic reference", 0)
@@ -164,7 +158,7 @@ def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str,
     return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
 
 
-def add_named_rows(measurement: Measurement, values: Iterable[Value]) -> NearestRows | None:
+def add_named_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows | None:
     """Add the nearest rows of the rows that tables name to those that a family has searched.
 
     The tables are known only after the second pass, so this takes a short further one.
@@ -208,7 +202,7 @@ def cut_influence(influence: Influence, facts: Facts) -> Influence:
 
 
 def assemble(
-    measurement: Measurement,
+    measurement: Passes,
     values: list[Value],
     reference: dict[str, Any] | None,
     command: str,
@@ -217,7 +211,7 @@ def assemble(
     """Build the result from the values of all families."""
     facts, hidden, matrix = measurement.facts, measurement.hidden, measurement.reader.matrix
     popular = None
-    if any(f.FAMILY == "frequency" for f in measurement.families) and not explain_absence(facts):
+    if any(f.section == "frequency" for f in measurement.families) and not explain_absence(facts):
         popular = rank_by_frequency(facts).popular
     values = [cut_influence(v, facts) if isinstance(v, Influence) else v for v in values]
     listed = slice(None) if facts.listed is None else facts.listed

@@ -10,8 +10,7 @@ import numpy as np
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.measure.passes import Measurement
-from embgeo.metrics.facts import Facts
+from embgeo.metrics import Facts, Measurement
 from embgeo.stats.reader import HiddenStates
 
 #: The largest entry must lie between these: sums of squares hold up to about 1e±308.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -14,12 +13,11 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.values import Value
-from embgeo.metrics import FAMILIES, SECTIONS, Facts, Family, SharedStatistics
-from embgeo.metrics.family import ask, request_first
+from embgeo.metrics import FAMILIES, SECTIONS, Facts, Family, Measurement, SharedStatistics
 from embgeo.numerics.blas_threads import limited
 from embgeo.stats import Norms
 from embgeo.stats.reader import HiddenStates, RowReader
-from embgeo.stats.resources import Resources, as_caller
+from embgeo.stats.resources import Resources
 from embgeo.stats.statistic import Statistic
 
 
@@ -36,8 +34,8 @@ def open_rows(
     return RowReader(matrix, resources, progress, first_row)
 
 
-class Measurement:
-    """The state of a measurement: facts, shared statistics, and the passes that families need.
+class Passes(Measurement):
+    """A measurement with the passes that its families need.
 
     Parameters
     ----------
@@ -50,9 +48,6 @@ class Measurement:
 
     Attributes
     ----------
-    facts : Facts
-    shared : SharedStatistics
-    hidden : HiddenStates or None
     families : list of Family
         Those that are not absent.
     absent : dict of str to str
@@ -68,10 +63,12 @@ class Measurement:
         frugal: bool = True,
     ) -> None:
         matrix = reader.matrix
-        self.reader = reader
-        self.facts = Facts.of(matrix, options)
-        self.hidden = None if matrix.hidden is None else HiddenStates(matrix.hidden)
-        self.shared = SharedStatistics(reader.eigh, frugal)
+        super().__init__(
+            Facts.of(matrix, options),
+            reader,
+            SharedStatistics(reader.eigh, frugal),
+            None if matrix.hidden is None else HiddenStates(matrix.hidden),
+        )
         self.absent: dict[str, str] = {}
         self.families = choose_families(sections)
         self._leave_out_absent()
@@ -80,14 +77,10 @@ class Measurement:
     def options(self) -> Options:
         return self.facts.options
 
-    def ask(self, family: Family, question: str) -> Any:
-        """The answer of a family to one of `embgeo.metrics.family.QUESTIONS`."""
-        return ask(family, question, self)
-
     def _leave_out_absent(self) -> None:
-        reasons = {id(family): self.ask(family, "absent") for family in self.families}
-        self.absent |= {f.FAMILY: reasons[id(f)] for f in self.families if reasons[id(f)]}
-        self.families = [family for family in self.families if not reasons[id(family)]]
+        reasons = [(family, family.absent(self)) for family in self.families]
+        self.absent |= {family.section: reason for family, reason in reasons if reason}
+        self.families = [family for family, reason in reasons if not reason]
 
     def quiet(self) -> AbstractContextManager[None]:
         """Limit BLAS to one thread per call for a narrow matrix.
@@ -120,15 +113,7 @@ class Measurement:
 
     def second_pass(self) -> None:
         """Decompose the sums of the first pass, and feed the rows to further statistics."""
-        plan = self.reader.plan
-        if self.reader.narrow and plan.workers * plan.threads > 1:
-            # Decompositions take one thread: another one has time for what needs none of them.
-            with self.quiet(), ThreadPoolExecutor(1) as other:
-                ahead = other.submit(as_caller(self.collect), "ahead")
-                statistics = self.collect("second")
-            self.shared.add(ahead.result())
-        else:
-            statistics = self.collect("second")
+        statistics = self.request_second()
         if statistics:
             self.reader.announce("second pass", self.facts.m)
             self.reader.fold(statistics)
@@ -136,17 +121,16 @@ class Measurement:
 
     def request_first(self) -> list[Statistic]:
         """The statistics of the first pass that the families name."""
-        return distinct(s for family in self.families for s in request_first(family, self.facts))
+        return distinct(make(self.facts) for family in self.families for make in family.first)
 
-    def collect(self, question: str) -> list[Statistic]:
-        """Collect the statistics that the families request, each once."""
-        return distinct(s for family in self.families for s in self.ask(family, question))
+    def request_second(self) -> list[Statistic]:
+        """The statistics of the second pass that the families request, each once."""
+        return distinct(one for family in self.families for one in family.second(self))
 
     def compute(self, family: Family) -> list[Value]:
         """Compute the values of a family; both passes must be over."""
-        self.reader.announce(family.FAMILY, 0)
-        values: list[Value] = self.ask(family, "compute")
-        return values
+        self.reader.announce(family.section, 0)
+        return family.compute(self)
 
 
 def choose_families(sections: Sequence[str] | None) -> list[Family]:
@@ -155,7 +139,7 @@ def choose_families(sections: Sequence[str] | None) -> list[Family]:
     for name in chosen or ("",):
         if name not in SECTIONS:
             raise refuse_name("section", name, SECTIONS, argument("sections"))
-    return [family for family in FAMILIES if family.FAMILY in chosen]
+    return [family for family in FAMILIES if family.section in chosen]
 
 
 def distinct(statistics: Iterable[Statistic]) -> list[Statistic]:

@@ -16,12 +16,11 @@ from embgeo.core.matrix import Matrix, tied_note
 from embgeo.core.options import Options
 from embgeo.core.values import Note, NoteCode, format_number
 from embgeo.core.version import VERSION
-from embgeo.measure.passes import Measurement
-from embgeo.metrics import Facts, subspace
+from embgeo.measure.passes import Passes
+from embgeo.metrics import Facts
 from embgeo.metrics.facts import NO_ROWS
-from embgeo.metrics.row_sides import Side, find_dead_output_rows, find_output_side
-from embgeo.numerics.initialization import find_initial_rows
-from embgeo.numerics.norm_gap import find_short_rows
+from embgeo.metrics.rows import Side, find_dead_output_rows, find_output_side
+from embgeo.numerics.row_norms import find_initial_rows, find_short_rows
 
 #: Damaged special tokens that are named at most.
 MOST_NAMED = 20
@@ -81,7 +80,7 @@ def notes(
 
 
 def provenance(
-    measurement: Measurement,
+    measurement: Passes,
     popular: Mask | None,
     reference: dict[str, Any] | None,
     command: str,
@@ -136,7 +135,7 @@ def provenance(
         "output": output,
         "hidden": hidden,
         "reference": reference,
-        "sections": list(dict.fromkeys(family.FAMILY for family in measurement.families)),
+        "sections": list(dict.fromkeys(family.section for family in measurement.families)),
         "options": asdict(options)
         | {"show_neighbors": [[token, list(others)] for token, others in options.show_neighbors]},
         "seed": options.seed,
@@ -153,7 +152,7 @@ def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:
     return {reason: len(own) for reason, own in (matrix.masked | rows).items() if len(own)}
 
 
-def describe_damage(measurement: Measurement) -> dict[str, Any]:
+def describe_damage(measurement: Passes) -> dict[str, Any]:
     """Describe damaged rows by kind, and name the special tokens among them."""
     facts = measurement.facts
     output = find_output_side(facts, measurement.shared)
@@ -186,9 +185,9 @@ def describe_damage(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def count_dead_output_rows(measurement: Measurement) -> int:
+def count_dead_output_rows(measurement: Passes) -> int:
     """Count the kept rows that the subspace distance leaves out; 0 if it was not measured."""
-    if not any(family.FAMILY == subspace.FAMILY for family in measurement.families):
+    if not any(family.section == "subspace" for family in measurement.families):
         return 0
     return len(find_dead_output_rows(measurement.facts, measurement.shared))
 

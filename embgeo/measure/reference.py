@@ -17,53 +17,17 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix, Origin
-from embgeo.core.quantities import coordinates as coordinate
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.quantities import spectrum as decay
 from embgeo.core.values import Scalar, Series
-from embgeo.measure.passes import Measurement, open_rows
-from embgeo.metrics import (
-    Family,
-    clusters,
-    coordinates,
-    hubs,
-    neighborhoods,
-    projection,
-    spectrum,
-    tail,
-    weighted,
-)
-from embgeo.metrics import cosine as cosines
-from embgeo.metrics import isotropy as partition
-from embgeo.metrics.weighted import find_weights
+from embgeo.measure.passes import Passes, open_rows
+from embgeo.metrics.frequency import find_weights
 from embgeo.stats import Norms
 
-#: Families whose values mean something on isotropic Gaussian rows.
-FAMILIES: tuple[Family, ...] = (
-    spectrum,
-    tail,
-    projection,
-    cosines,
-    clusters,
-    partition,
-    coordinates,
-    hubs,
-    neighborhoods,
-    weighted,
-)
-_I1_OF_ALL = "with all coordinates I1 of unit rows has a reference, from which a few change little"
 #: Geometry that isotropic rows give no value for, and why; docs/metrics.md shows it.
 NO_REFERENCE: dict[str, str] = {
-    decay.TAIL_P.name: "a p-value: two draws of isotropic rows can give 0.05 and 0.7",
     cosine.CONE_APERTURE.name: "the largest angle grows with the number of pairs",
     isotropy.EIGENGAP.name: "a gap between two draws of eigenvalues is chance",
-    isotropy.Z_RANDOM_MIN.name: "an extreme of a thousand directions, which z_random_std describes",
-    isotropy.Z_RANDOM_MAX.name: "an extreme of a thousand directions, which z_random_std describes",
-    isotropy.I_SPHERE.name: "Z of isotropic rows is nearly flat, and its extremes take long to "
-    "find; I1 has a reference",
-    coordinate.I1_WITHOUT_1.name: _I1_OF_ALL,
-    coordinate.I1_WITHOUT_3.name: _I1_OF_ALL,
-    coordinate.I1_WITHOUT_5.name: _I1_OF_ALL,
 }
 #: Above this many entries the d×d sums of reference rows are made in float32, which is faster.
 SINGLE_ENTRIES = 20_000_000
@@ -124,9 +88,7 @@ class GaussianRows:
         return np.asarray(drawn * (norms / lengths).astype(self.dtype)[:, None])
 
 
-def measure_reference(
-    measurement: Measurement, sections: Sequence[str]
-) -> dict[str, Scalar | Series]:
+def measure_reference(measurement: Passes, sections: Sequence[str]) -> dict[str, Scalar | Series]:
     """Measure isotropic rows of the same N, d and norms as a matrix after both passes, by name."""
     reader, norms, d = measurement.reader, measurement.shared.norms, measurement.facts.d
     facts = measurement.facts
@@ -134,10 +96,9 @@ def measure_reference(
     if facts.frequency is not None:
         counts = facts.frequency.counts[facts.kept]
         twin = replace(twin, frequency=replace(facts.frequency, counts=counts))
-    # Flat all over, its extremes take many steps to find and say little.
     plain = replace(
         measurement.options,
-        isotropy_rows=None, show_neighbors=(), pairs=0, sphere=False, random=False,
+        isotropy_rows=None, show_neighbors=(), pairs=0, random=False,
         row_errors=False, neighbors_of="sample",
     )  # fmt: skip
     if len(norms) * d > SINGLE_ENTRIES:
@@ -145,8 +106,8 @@ def measure_reference(
     # Norms that float32 does not hold are kept off devices, which may have nothing wider.
     single = twin.working is np.float32
     resources = reader.resources if single else replace(reader.resources, device="cpu")
-    other = Measurement(open_rows(twin, plain, resources), plain, sections)
-    other.families = [family for family in other.families if family in FAMILIES]
+    other = Passes(open_rows(twin, plain, resources), plain, sections)
+    other.families = [family for family in other.families if family.isotropic]
     with other.quiet():
         # Its norms are known, and those of healthy rows.
         statistics = [one for one in other.request_first() if not isinstance(one, Norms)]
@@ -172,7 +133,7 @@ def isotropic_twin(norms: FloatArray, d: int, seed: int, spread: Spread) -> Matr
     return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
 
 
-def find_expected(measurement: Measurement) -> dict[str, float]:
+def find_expected(measurement: Passes) -> dict[str, float]:
     """Reference values that have a closed form, by name."""
     facts, norms = measurement.facts, measurement.shared.norms
     weights = find_weights(facts)
@@ -194,7 +155,6 @@ def expected(norms: FloatArray, d: int) -> dict[str, float]:
     found = {
         cosine.MEAN.name: 0.0,
         cosine.STD.name: float(1.0 / np.sqrt(d)),
-        cosine.COSREG_VALUE.name: 0.0,
         cosine.POSITIVE_SHARE.name: 0.5,
         cosine.UNIFORMITY.name: float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
         # A p-value of this null is uniform between 0 and 1.
@@ -225,7 +185,7 @@ def expect_isoscore(norms: FloatArray, d: int) -> float:
 
 
 def expect_weighted(norms: FloatArray, d: int, weights: FloatArray) -> dict[str, float]:
-    """IsoScore and first moment of symmetry where each row has a weight; the weights sum to 1.
+    """IsoScore where each row has a weight; the weights sum to 1.
 
     With a_i = p_i²n_i² and c_i = p_i n_i², the mean row m has E‖m‖² = Σa_i and, as directions are
     independent, Var ‖m‖² = (2/d)·Σ_(i≠j) a_i a_j. The covariance is C = S − mmᵀ, S = Σp_i w_i w_iᵀ,
@@ -243,9 +203,4 @@ def expect_weighted(norms: FloatArray, d: int, weights: FloatArray) -> dict[str,
     along = float(a @ (c + (total - c) / d))
     square = (total - mean) ** 2 + spread
     squares = same + (total**2 - same) / d - 2.0 * along + mean**2 + spread
-    # E‖m‖ to second order in the spread of ‖m‖².
-    length = np.sqrt(mean) * (1.0 - spread / (8.0 * mean**2))
-    return {
-        frequency.WEIGHTED_ISOSCORE.name: (square / squares - 1.0) / (d - 1.0),
-        frequency.WEIGHTED_SYMMETRY_FIRST.name: 1.0 - float(length / (weights @ lengths)),
-    }
+    return {frequency.WEIGHTED_ISOSCORE.name: (square / squares - 1.0) / (d - 1.0)}

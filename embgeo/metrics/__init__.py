@@ -1,68 +1,56 @@
 """Metric families, one a file: what each needs from the passes, then its values."""
 
 from embgeo.metrics import (
-    centroid,
     clump,
     clusters,
     coordinates,
     cosine,
     decay,
+    dimension,
     frequency,
     hidden,
     hubs,
     isotropy,
-    neighborhoods,
     neighbors,
     probe,
     projection,
-    row_norms,
-    row_states,
+    rows,
     spectrum,
     subspace,
-    tail,
-    token_groups,
+    token_kinds,
     tokenizer_fit,
     tokens,
     undertrained,
-    unigram,
-    unreachable,
-    weighted,
 )
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.family import Family
+from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics
 
 #: Every family, in the order of the report. A new one is a file and a line here.
 FAMILIES: tuple[Family, ...] = (
-    spectrum,
-    decay,
-    tail,
-    projection,
-    cosine,
-    clusters,
-    isotropy,
-    coordinates,
-    frequency,
-    weighted,
-    unigram,
-    probe,
-    neighbors,
-    subspace,
-    hidden,
-    row_states,
-    row_norms,
-    tokenizer_fit,
-    tokens,
-    token_groups,
-    centroid,
-    clump,
-    unreachable,
-    undertrained,
-    hubs,
-    neighborhoods,
+    spectrum.FAMILY,
+    decay.FAMILY,
+    projection.FAMILY,
+    cosine.FAMILY,
+    clusters.FAMILY,
+    isotropy.FAMILY,
+    coordinates.FAMILY,
+    frequency.FAMILY,
+    probe.FAMILY,
+    neighbors.FAMILY,
+    subspace.FAMILY,
+    hidden.FAMILY,
+    rows.FAMILY,
+    tokenizer_fit.FAMILY,
+    tokens.FAMILY,
+    token_kinds.FAMILY,
+    clump.FAMILY,
+    undertrained.FAMILY,
+    hubs.FAMILY,
+    dimension.FAMILY,
 )
 
 #: What ``--sections`` takes.
-SECTIONS: tuple[str, ...] = tuple(dict.fromkeys(family.FAMILY for family in FAMILIES))
+SECTIONS: tuple[str, ...] = tuple(dict.fromkeys(family.section for family in FAMILIES))
 
-__all__ = ["FAMILIES", "SECTIONS", "Facts", "Family", "SharedStatistics"]
+__all__ = ["FAMILIES", "SECTIONS", "Facts", "Family", "Measurement", "SharedStatistics"]

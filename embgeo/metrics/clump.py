@@ -26,25 +26,23 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import clump as q
 from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
+from embgeo.metrics.dimension import find_distinct_rows
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
-from embgeo.metrics.neighborhoods import find_distinct_rows
-from embgeo.metrics.shared import SharedStatistics
-from embgeo.metrics.token_groups import find_unused_rows
-from embgeo.metrics.token_kinds import find_kinds
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
+from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
 from embgeo.numerics.clumps import (
+    LEAST,
     Clump,
     find_clump,
+    find_critical_excess,
     find_critical_excess_of_group,
     find_dense_direction,
 )
-from embgeo.numerics.excess_mass import LEAST, find_critical_excess
 from embgeo.numerics.sampling import sample_rows
 from embgeo.stats import AngleTo
-from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "tokens"
-FIRST = ("norms", "hashes", "unit moments")
 SHOWN = 20
 SHOWN_SCRIPTS = 40
 SCRIPT_COLUMNS = (
@@ -67,7 +65,6 @@ DENSE = "dense"
 TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS, q.DENSE_EXCESS)
 OF_CLUMP = (
     q.CLUMP_ROWS,
-    q.CLUMP_SHARE,
     q.CLUMP_ANGLE,
     q.CLUMP_MEAN_COSINE,
     q.CLUMP_TILT,
@@ -76,34 +73,35 @@ OF_CLUMP = (
 )
 
 
-def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
-    rows = find_distinct_rows(facts, shared)
+def rows_read(m: Measurement) -> IntArray:
+    rows = find_distinct_rows(m.facts, m.shared)
     if len(rows) < LEAST:
         return NO_ROWS
-    size = int(np.clip(SAMPLE_ENTRIES // facts.d, *SAMPLE))
-    return sample_rows(rows, size, facts.generator("dense direction"))
+    size = int(np.clip(SAMPLE_ENTRIES // m.facts.d, *SAMPLE))
+    return sample_rows(rows, size, m.facts.generator("dense direction"))
 
 
-def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
-    if shared.mean_direction is None:
+def second(m: Measurement) -> list[Statistic]:
+    if m.shared.mean_direction is None:
         return []
-    rows = rows_read(facts, shared)
-    dense = find_dense_direction(reader.take_unit(rows)) if len(rows) else None
-    return [*shared.request_mean_angles(), *([] if dense is None else [AngleTo(DENSE, dense)])]
+    rows = rows_read(m)
+    dense = find_dense_direction(m.reader.take_unit(rows)) if len(rows) else None
+    return [*m.shared.request_mean_angles(), *([] if dense is None else [AngleTo(DENSE, dense)])]
 
 
-def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    angles, norms = shared.mean_angles, shared.norms
+def compute(m: Measurement) -> list[Value]:
+    facts, shared = m.facts, m.shared
+    angles, lengths = shared.mean_angles, shared.norms
     if angles is None:
         return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
     to_dense = shared.get(AngleTo, DENSE)
     dense = None if to_dense is None else to_dense.values()
-    clump = find_clump(angles, norms, shared.hashes, dense)
+    clump = find_clump(angles, lengths, shared.hashes, dense)
     groups = group_by_kind(find_kinds(facts, facts.kept))
     scripts = []
     if facts.tokens is not None:
         rows = None if clump is None else clump.rows
-        scripts.append(tabulate_scripts(facts, groups, norms, angles, rows))
+        scripts.append(tabulate_scripts(facts, groups, lengths, angles, rows))
     if clump is None:
         return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
     around = dense if clump.is_own and dense is not None else angles
@@ -115,13 +113,14 @@ def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
         *scripts,
     ]
     if clump.scattered.any():
-        values.append(tabulate_rows(facts, q.SCATTERED, clump.scattered, groups, -angles, norms))
+        table = tabulate_rows(facts, q.SCATTERED, clump.scattered, groups, -angles, lengths)
+        values.append(table)
     if not clump.rows.any():
         return values
     values += [
         *count_unused(facts, clump),
         tabulate_kinds(facts, clump, groups),
-        tabulate_rows(facts, q.CLUMP, clump.rows, groups, around, norms),
+        tabulate_rows(facts, q.CLUMP, clump.rows, groups, around, lengths),
     ]
     if clump.is_own:
         column = np.degrees(facts.take_listed(around))
@@ -145,9 +144,9 @@ def describe_modes(clump: Clump) -> list[Scalar]:
 def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
     """Size and width of the clump, and its mean cosine; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
-    counted = [q.CLUMP_ROWS.measured(count), q.CLUMP_SHARE.measured(count / len(rows))]
+    counted = [q.CLUMP_ROWS.measured(count)]
     if not count:
-        return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[2:4])]
+        return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[1:3])]
     angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.limit)))
     if count < 2:
         return [*counted, angle, q.CLUMP_MEAN_COSINE.undefined("a single row has no pairs")]
@@ -262,3 +261,12 @@ def tabulate_rows(
     rows = facts.list_rows(at, kinds, degrees, norms[at].tolist())
     columns = ("row", "token", "count", "kind", "angle (°)", "‖w‖")
     return Table(quantity, columns, rows, note=note_shown(int(members.sum()), "rows", SHOWN))
+
+
+FAMILY = Family(
+    "tokens",
+    compute,
+    first=(norms, hashes, unit_moments),
+    second=second,
+    rows_read=rows_read,
+)

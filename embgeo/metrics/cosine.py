@@ -15,40 +15,39 @@ from __future__ import annotations
 
 import numpy as np
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.pair_errors import error_of_mean
-from embgeo.metrics.pairs import compute_pair_values, list_pair_rows, sample_pairs_ahead
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.pairs import compute_pair_values, error_of_mean, list_pair_rows
 from embgeo.metrics.row_sample import add_row_errors
-from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.pair_errors import LEAST_ROWS
-from embgeo.numerics.row_errors import RowError
+from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
+from embgeo.numerics.row_errors import LEAST_ROWS, RowError
 from embgeo.stats import Moments
-from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "cosine"
-FIRST = ("norms", "unit moments")
 CONE_QUANTILES = {
     q.CONE_HALF_ANGLE_MAX: 1.0,
-    q.CONE_HALF_ANGLE_P99: 0.99,
-    q.CONE_HALF_ANGLE_P95: 0.95,
     q.CONE_HALF_ANGLE_MEDIAN: 0.5,
 }
 ONE_ROW = "a single row has no pairs"
-ahead = sample_pairs_ahead
-rows_read = list_pair_rows
+CONVENTION = "over ordered pairs i ≠ j; the term of CosReg, divided by N², is (M − 1)/M times it"
 
 
-def second(shared: SharedStatistics) -> list[Statistic]:
-    return shared.request_mean_angles()
+def rows_read(m: Measurement) -> IntArray:
+    return list_pair_rows(m.facts)
 
 
-def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+def second(m: Measurement) -> list[Statistic]:
+    return m.shared.request_mean_angles()
+
+
+def compute(m: Measurement) -> list[Value]:
+    facts, shared = m.facts, m.shared
     exact = compute_exact_values(shared.unit_moments)
     spread = (exact[0].value or 0.0, exact[1].value or 0.0)
-    pairs, errors = compute_pair_values(facts, reader, shared, spread)
+    pairs, errors = compute_pair_values(facts, m.reader, shared, spread)
     values: list[Value] = [
         *add_row_errors(exact, find_mean_errors(facts, shared, *spread), facts.listed),
         *compute_cone_values(facts, shared),
@@ -61,34 +60,32 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
 def find_mean_errors(
     facts: Facts, shared: SharedStatistics, mean: float, std: float
 ) -> dict[Quantity, RowError]:
-    """Errors over tokens of the mean cosine and of the regularizer, which is (M − 1)/M times it."""
+    """Error over tokens of the mean cosine."""
     moments, angles = shared.unit_moments, shared.mean_angles
     if angles is None or facts.m < LEAST_ROWS:
         return {}
     length = moments.n * float(np.linalg.norm(moments.mean))
     found = error_of_mean(facts.take_listed(angles), length, mean, std, facts.m)
-    return {q.MEAN: found, q.COSREG_VALUE: found.times((moments.n - 1.0) / moments.n)}
+    return {q.MEAN: found}
 
 
 def compute_exact_values(moments: Moments) -> list[Scalar]:
-    """Mean, standard deviation and regularizer over ordered pairs i ≠ j, from sums over rows.
+    """Mean and standard deviation over ordered pairs i ≠ j, from sums over rows.
 
     The variance comes from the centered scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =
     2M·ūᵀCū + ‖C‖_F², which does not cancel if all cosines are close to 1.
     """
     m = moments.n
     squared = float(np.square(moments.mean * m).sum())
-    cosreg = q.COSREG_VALUE.measured((squared - m) / m**2, convention="divided by N², γ left out")
     if m < 2:
-        return [q.MEAN.undefined(ONE_ROW), q.STD.undefined(ONE_ROW), cosreg]
+        return [q.MEAN.undefined(ONE_ROW), q.STD.undefined(ONE_ROW)]
     mean = (squared - m) / (m * (m - 1.0))
     rest = moments.trace() / m  # 1 − ‖ū‖², without cancellation
     total = 2.0 * m * moments.along_mean() + moments.squares()
     variance = (total - m * rest**2) / (m * (m - 1.0)) - (rest / (m - 1.0)) ** 2
     return [
-        q.MEAN.measured(mean, convention="over ordered pairs i ≠ j"),
+        q.MEAN.measured(mean, convention=CONVENTION),
         q.STD.measured(float(np.sqrt(max(variance, 0.0)))),
-        cosreg,
     ]
 
 
@@ -141,3 +138,13 @@ def compute_dimension_values(shared: SharedStatistics) -> list[Value]:
             note="coordinates are counted from 0; they depend on the basis of the model",
         ),
     ]
+
+
+FAMILY = Family(
+    "cosine",
+    compute,
+    first=(norms, unit_moments),
+    second=second,
+    rows_read=rows_read,
+    isotropic=True,
+)

@@ -16,15 +16,14 @@ import numpy as np
 
 from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Cell, Series, Table, Value
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.family import Family, Measurement
 from embgeo.numerics.decay_fit import LARGEST_C2, fit_exponential, fit_polynomial
 
-FAMILY = "spectrum"
 DECAY_COLUMNS = ("prior", "c1", "c2", "gamma", "residual", "better")
 
 
-def compute(shared: SharedStatistics) -> list[Value]:
-    sigma = shared.singular_values("uncentered")
+def compute(m: Measurement) -> list[Value]:
+    sigma = m.shared.singular_values("uncentered")
     normalized = sigma / sigma[0]
     if len(normalized) < 4:
         note = f"not defined: three parameters cannot be fitted to {len(normalized)} values"
@@ -48,3 +47,6 @@ def compute(shared: SharedStatistics) -> list[Value]:
         Table(q.DECAY, DECAY_COLUMNS, tuple(rows), note=note),
         Series(q.DECAY_FIT, k, {"σ_k/σ₁": normalized, **curves}, "index k", "σ_k / σ₁", log_y=True),
     ]
+
+
+FAMILY = Family("spectrum", compute)

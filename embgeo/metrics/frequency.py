@@ -16,82 +16,164 @@ norm_spearman 0.31
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Cell, Column, Scalar, Table, Value
+from embgeo.core.values import Cell, Column, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.popularity import BINS, Popularity, explain_absence, rank_by_frequency
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.isotropy import measure_isoscore
+from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
+from embgeo.numerics.eigen import eigenvalues
 from embgeo.numerics.scores import spearman
-from embgeo.numerics.spectra import average_cosine
-from embgeo.stats import GroupMoments
+from embgeo.numerics.spectra import average_cosine, compute_effective_rank
+from embgeo.stats import GroupMoments, Moments, WeightedSum
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "frequency"
-FIRST = ("norms", "unit moments")
-absent = explain_absence
+#: Bins of equal token counts, by falling frequency (definitions, section 5).
+BINS = 10
+#: The edge between the classes is moved by the smaller class divided by this, to see its influence.
+EDGE_PART = 4
+
+#: The weighted sum of unit rows, by counts.
+COUNTS = "counts"
+WEIGHTED = (q.WEIGHTED_MEAN_COSINE, q.WEIGHTED_EFFECTIVE_RANK, q.WEIGHTED_ISOSCORE)
 
 
-def second(facts: Facts) -> list[Statistic]:
-    known = rank_by_frequency(facts)
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """The M kept rows by falling frequency; rows of equal counts in the order of their numbers."""
+
+    #: Positions among the kept rows, the most frequent first.
+    order: IntArray
+    popular: Mask
+    counts: FloatArray
+    #: ln(1 + count), or −ln(rank) if only the order is known.
+    log_count: FloatArray
+    convention: str
+
+    @property
+    def rank(self) -> IntArray:
+        """Rank of each kept row by falling frequency, from 0."""
+        rank = np.empty(len(self.order), dtype=np.int64)
+        rank[self.order] = np.arange(len(self.order))
+        return rank
+
+    @property
+    def edge_step(self) -> int:
+        """How many tokens change class if the edge is moved; 0 if a class is small."""
+        edge = int(self.popular.sum())
+        return min(edge, len(self.order) - edge) // EDGE_PART
+
+    def labels(self, facts: Facts) -> IntArray:
+        """1 popular, 0 rare, −1 left out; shape (N,)."""
+        labels = np.full(facts.n, -1, dtype=np.int64)
+        labels[facts.kept] = self.popular
+        return labels
+
+    def bins(self, facts: Facts) -> IntArray:
+        """Frequency bin of each of the N rows, 0 the most frequent, −1 left out."""
+        labels = np.full(facts.n, -1, dtype=np.int64)
+        m = len(self.order)
+        labels[facts.kept[self.order]] = np.arange(m) * min(BINS, m) // m
+        return labels
+
+
+def explain_absence(facts: Facts) -> str:
+    """Why rare and popular tokens are not known; empty if they are."""
+    if facts.frequency is None:
+        return (
+            "no token frequencies: give --counts FILE, --corpus FILE, or --rank-order if the rows "
+            "are sorted by frequency"
+        )
+    if facts.m and facts.m < 5:
+        return f"{facts.m} rows are too few to call some popular and some rare"
+    if facts.m and np.ptp(facts.frequency.counts[facts.kept]) == 0:
+        return "all kept tokens have the same count, none is more popular than another"
+    return ""
+
+
+def rank_by_frequency(facts: Facts) -> Popularity:
+    """Call only if `explain_absence` gives no reason."""
+    if facts.frequency is None:
+        raise ValueError("no counts")
+    counts = facts.frequency.counts[facts.kept]
+    order = np.lexsort((facts.kept, -counts))
+    m = len(order)
+    share = facts.options.popular_share
+    size = min(max(1, round(share * m)), m - 1)
+    popular = np.zeros(m, dtype=bool)
+    popular[order[:size]] = True
+    edge = counts[order[size - 1]]
+    tied = int(np.count_nonzero(counts == edge)) if counts[order[size]] == edge else 0
+    if facts.is_ranked:
+        rank = np.empty(m)
+        rank[order] = np.arange(1, m + 1)
+        log_count = -np.log(rank)
+    else:
+        log_count = np.log1p(counts)
+    convention = (
+        f"popular: the {100 * share:g} % most frequent ({size:,} of {m:,} tokens), by "
+        f"{facts.frequency.source}"
+    )
+    if tied:
+        convention += f"; {tied:,} tokens share the count at the edge, lower row numbers first"
+    return Popularity(order, popular, counts, log_count, convention)
+
+
+def absent(m: Measurement) -> str:
+    return explain_absence(m.facts)
+
+
+def second(m: Measurement) -> list[Statistic]:
+    facts, known = m.facts, rank_by_frequency(m.facts)
+    weights = find_weights(facts)
+    single = facts.options.precision == "float32"
+    weighted: list[Statistic] = []
+    if weights is not None:
+        weighted.append(Moments(facts.d, single=single, weights=weights))
+        weighted.append(WeightedSum(COUNTS, weights, facts.d, of="unit"))
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
         GroupMoments("bin", known.bins(facts), BINS, facts.d, of="unit"),
+        *weighted,
     ]
 
 
-def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
+    facts, shared = m.facts, m.shared
     known = rank_by_frequency(facts)
-    norms = shared.norms
     classes = shared.find(GroupMoments, "class")
     bins = shared.find(GroupMoments, "bin")
     return [
-        *compare_centroids(classes, known),
-        *compare_norms(norms, known),
-        tabulate_bins(facts, shared.unit_moments.mean, norms, bins, known),
+        compare_centroids(classes, known),
+        *compare_norms(shared.norms, known),
+        tabulate_bins(facts, shared.unit_moments.mean, shared.norms, bins, known),
         make_frequency_column(facts, known),
+        *measure_weighted(facts, shared),
     ]
 
 
-def compare_centroids(classes: GroupMoments, known: Popularity) -> list[Scalar]:
-    """Cosine and distance of the class means, compared with random classes of the same sizes.
+def compare_centroids(classes: GroupMoments, known: Popularity) -> Scalar:
+    """Distance of the class means, compared with random classes of the same sizes.
 
     Random classes differ by sampling alone: E‖μ_p − μ_r‖² = s²(1/n_p + 1/n_r).
     """
     rare, popular = classes.mean
-    chance = "chance: two random classes of these sizes"
     pooled = float(classes.spread.sum()) / (float(classes.n.sum()) - 2.0)
-    noise = pooled / classes.n
-    lengths = np.linalg.norm(classes.mean, axis=1)
-    values: list[Scalar] = []
-    if min(lengths) <= 1e-13 * float(np.sqrt(classes.spread.sum())):
-        values.append(q.CENTROID_COSINE.undefined("the mean of a class is the origin"))
-    else:
-        overall = float(np.square(classes.n @ classes.mean / classes.n.sum()).sum())
-        common = max(overall - pooled / float(classes.n.sum()), 0.0)
-        values.append(
-            q.CENTROID_COSINE.measured(
-                float(np.clip(rare @ popular / lengths.prod(), -1, 1)),
-                convention=known.convention,
-                reference=common / float(np.prod(np.sqrt(common + noise))) if common else 0.0,
-                reference_note=chance,
-            )
-        )
     # Rounding of the means leaves about 1e-32 of their squares.
-    if pooled <= 1e-28 * float(np.square(lengths).max()):
+    if pooled <= 1e-28 * float(np.square(classes.mean).sum(axis=1).max()):
         reason = "within each class all rows are equal, there is no spread to measure in"
-        return [*values, q.CENTROID_DISTANCE.undefined(reason)]
-    return [
-        *values,
-        q.CENTROID_DISTANCE.measured(
-            float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled)),
-            convention=f"{known.convention}; spread summed over the coordinates",
-            reference=float(np.sqrt(np.sum(1.0 / classes.n))),
-            reference_note=chance,
-        ),
-    ]
+        return q.CENTROID_DISTANCE.undefined(reason)
+    return q.CENTROID_DISTANCE.measured(
+        float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled)),
+        convention=f"{known.convention}; spread summed over the coordinates",
+        reference=float(np.sqrt(np.sum(1.0 / classes.n))),
+        reference_note="chance: two random classes of these sizes",
+    )
 
 
 def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
@@ -158,3 +240,67 @@ def make_frequency_column(facts: Facts, known: Popularity) -> Column:
     if facts.is_ranked:
         return Column(q.RANK, -decades, "log10 rank")
     return Column(q.LOG_COUNT, decades, "log10(1 + count)")
+
+
+def find_weights(facts: Facts) -> FloatArray | None:
+    """Share of each of the N tokens in the text, over kept rows; None if unknown."""
+    counts = facts.counts
+    if counts is None or not np.count_nonzero(counts[facts.kept]) > 1:
+        return None
+    weights = np.zeros(facts.n)
+    weights[facts.kept] = counts[facts.kept]
+    return np.asarray(weights / weights.sum())
+
+
+def measure_weighted(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    """Geometry where tokens count as often as they occur (definitions, section 11)."""
+    weights = find_weights(facts)
+    if weights is None:
+        reason = (
+            "only the order of the frequencies is known"
+            if facts.is_ranked
+            else "fewer than two tokens have a count above 0"
+        )
+        return [quantity.undefined(reason) for quantity in WEIGHTED]
+    p = weights[facts.kept]
+    moments = shared.find(Moments, "weighted rows")
+    total = shared.find(WeightedSum, COUNTS).total
+    scatter = moments.scatter
+    variances = eigenvalues(scatter, facts.m)
+    varies = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
+    scatter += np.outer(moments.mean, moments.n * moments.mean)
+    energies = eigenvalues(scatter, facts.m)
+    # Eigenvalues below the rounding error count as 0.
+    floor = energies[0] * max(facts.m, facts.d) * np.finfo(float).eps
+    sigma = np.sqrt(np.where(energies > floor, energies, 0.0))
+    own = float(p @ p)
+    return [
+        q.WEIGHTED_MEAN_COSINE.measured(
+            (float(total @ total) - own) / (1.0 - own),
+            convention="over ordered pairs of different tokens, weight p_i·p_j",
+            reference=0.0,
+            reference_kind="isotropic",
+        ),
+        q.WEIGHTED_EFFECTIVE_RANK.measured(
+            compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
+        ),
+        measure_isoscore(q.WEIGHTED_ISOSCORE, variances, "" if varies else "all rows are equal"),
+        Series(
+            q.WEIGHTED_SINGULAR_VALUES,
+            np.arange(1, facts.d + 1, dtype=np.float64),
+            {"weighted": sigma / sigma[0]},
+            "index k",
+            "σ_k / σ₁",
+            log_y=True,
+        ),
+    ]
+
+
+FAMILY = Family(
+    "frequency",
+    compute,
+    first=(norms, unit_moments),
+    second=second,
+    absent=absent,
+    isotropic=True,
+)

@@ -22,28 +22,26 @@ import numpy as np
 from embgeo.core.matrix import FinalNorm
 from embgeo.core.quantities import hidden as q
 from embgeo.core.values import Scalar, Series, Table, Value
-from embgeo.metrics.facts import Facts
+from embgeo.metrics.family import Family, Measurement
 from embgeo.numerics.convex_hull import Hull, distance_to_hull
-from embgeo.stats.reader import HiddenStates
-
-FAMILY = "hidden"
 
 
-def absent(facts: Facts, hidden: HiddenStates | None) -> str:
-    norm = facts.final_norm
-    if hidden is None and (norm is None or norm.scale is None or norm.bias is None):
+def absent(m: Measurement) -> str:
+    norm = m.facts.final_norm
+    if m.hidden is None and (norm is None or norm.scale is None or norm.bias is None):
         return "no hidden states: give --hidden FILE"
     return ""
 
 
-def compute(facts: Facts, hidden: HiddenStates | None) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
     values: list[Value] = []
+    hidden = m.hidden
     if hidden is not None:
         hull = distance_to_hull(
             hidden.blocks, hidden.width, hidden.rounding, hidden.find_repeated()
         )
         values += describe_hull(hull, hidden.rounding)
-    values.append(compute_layernorm_condition(facts.final_norm))
+    values.append(compute_layernorm_condition(m.facts.final_norm))
     return values
 
 
@@ -53,7 +51,7 @@ def describe_hull(hull: Hull, rounding: float) -> list[Value]:
         "outside": "origin outside the hull: a uniformly negative direction exists; certified by "
         "its margin",
         "inside": "origin inside the hull: no uniformly negative direction; certified by convex "
-        "weights",
+        f"weights, which leave {hull.residual / (hull.longest or 1.0):.2g} of the longest state",
         "undecided": "undecided",
     }[hull.side]
     if hull.origin is not None:
@@ -79,7 +77,6 @@ def describe_hull(hull: Hull, rounding: float) -> list[Value]:
     values: list[Value] = [
         distance,
         margin,
-        q.COMBINATION_RESIDUAL.measured(hull.residual / hull.longest if hull.longest else 0.0),
         Table(
             q.CERTIFICATE,
             ("hidden state", "weight"),
@@ -118,3 +115,6 @@ def compute_layernorm_condition(norm: FinalNorm | None) -> Scalar:
             f"the bias of {name} is zero: the condition says nothing"
         )
     return q.LAYERNORM_CONDITION.measured(float(abs(ratio.sum())) / scale, convention=f"of {name}")
+
+
+FAMILY = Family("hidden", compute, absent=absent)

@@ -7,9 +7,9 @@ Examples
 >>> hub = np.vstack([W, W.mean(axis=0)])
 >>> for rows in (W, hub):
 ...     found = embgeo.analyze(rows, sections=["tokens"], reference=False)
-...     print(f"{found['tokens.hubness'].value:.0f} {found['tokens.antihub_share'].value:.2f}")
-3 0.08
-15 0.09
+...     print(f"{found['tokens.hubness'].value:.0f}")
+3
+15
 """
 
 from __future__ import annotations
@@ -21,37 +21,35 @@ from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
-from embgeo.metrics.queries import (
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.neighbors import (
     count_all_occurrences,
     draw_hub_queries,
     find_searched,
     list_queries,
     search_queries,
 )
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.shared import SharedStatistics, hashes
 from embgeo.numerics.hubness import (
     count_occurrences,
     jackknife_error,
-    robin_hood,
     share_among_equals,
     skewness,
 )
-from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "tokens"
-FIRST = ("hashes",)
 #: Parts of the queries for the jackknife error.
 PARTS = 20
 SHOWN = 10
-ASK_ALL = "only some of the rows are queries; --neighbors-of all takes every row"
+EQUALLY_OFTEN = "every token is a neighbor equally often"
 
 
-def second(facts: Facts, reader: RowReader) -> list[Statistic]:
-    return [*search_queries(facts, reader)] if is_sampled(facts) else []
+def second(m: Measurement) -> list[Statistic]:
+    return [*search_queries(m.facts, m.reader)] if is_sampled(m.facts) else []
 
 
-def rows_read(facts: Facts) -> IntArray:
+def rows_read(m: Measurement) -> IntArray:
+    facts = m.facts
     if facts.m <= facts.options.neighbors:
         return NO_ROWS
     return list_queries(facts) if is_sampled(facts) else facts.kept
@@ -61,11 +59,11 @@ def is_sampled(facts: Facts) -> bool:
     return len(draw_hub_queries(facts)) > 0
 
 
-def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
+    facts, reader, shared = m.facts, m.reader, m.shared
     k = facts.options.neighbors
     if facts.m <= k:
-        reason = f"{facts.m} rows have no {k} neighbors each"
-        return [quantity.undefined(reason) for quantity in QUANTITIES]
+        return [q.HUBNESS.undefined(f"{facts.m} rows have no {k} neighbors each")]
     if is_sampled(facts):
         return measure_sample(facts, shared)
     if facts.options.neighbors_of == "all":
@@ -74,22 +72,12 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
         occurrences, near, cosines = count_occurrences(reader.take_unit(facts.kept), k)
         shared.nearest = NearestRows(np.arange(facts.m), near, cosines.astype(np.float32))
     skew = skewness(occurrences)
-    convention = f"k = {k}, cosine"
     hubness = (
-        q.HUBNESS.undefined("every token is a neighbor equally often")
+        q.HUBNESS.undefined(EQUALLY_OFTEN)
         if skew is None
-        else q.HUBNESS.measured(skew, convention=convention, size=facts.m)
+        else q.HUBNESS.measured(skew, convention=f"k = {k}, cosine", size=facts.m)
     )
-    never = float(np.count_nonzero(occurrences == 0.0)) / facts.m
-    return [
-        hubness,
-        q.ANTIHUB_SHARE.measured(never, convention=convention, size=facts.m),
-        q.ROBIN_HOOD.measured(robin_hood(occurrences), convention=convention, size=facts.m),
-        make_hub_table(facts, occurrences, "all rows"),
-    ]
-
-
-QUANTITIES = (q.HUBNESS, q.ANTIHUB_SHARE, q.ROBIN_HOOD)
+    return [hubness, make_hub_table(facts, occurrences, "all rows")]
 
 
 def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
@@ -102,18 +90,16 @@ def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
         np.searchsorted(facts.kept, found.neighbors[:, :k]),
         np.asarray(found.cosines[:, :k], dtype=np.float32),
     )
-    hashes = shared.hashes
     places = share_among_equals(
         np.asarray(np.searchsorted(facts.kept, near)),
         np.asarray(np.searchsorted(facts.kept, queries)),
-        np.unique(hashes, return_inverse=True)[1].astype(np.int64),
+        np.unique(shared.hashes, return_inverse=True)[1].astype(np.int64),
     )
     every = np.ones(len(queries), dtype=bool)
     skew = places.skewness(every, k)
-    rest = [q.ANTIHUB_SHARE.undefined(ASK_ALL), q.ROBIN_HOOD.undefined(ASK_ALL)]
     note = f"{len(queries):,} queries against all {facts.m:,} rows"
     if skew is None:
-        return [q.HUBNESS.undefined("every token is a neighbor equally often"), *rest]
+        return [q.HUBNESS.undefined(EQUALLY_OFTEN)]
     occurrences = places.sums(every)[0] * (facts.m / len(queries))
     return [
         q.HUBNESS.measured(
@@ -125,7 +111,6 @@ def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
             sample=note,
             convention=f"k = {k}, cosine",
         ),
-        *rest,
         make_hub_table(facts, occurrences, f"estimated from {note}"),
     ]
 
@@ -137,3 +122,8 @@ def make_hub_table(facts: Facts, occurrences: FloatArray, note: str) -> Table:
         for at in top
     )
     return Table(q.HUBS, ("row", "token", "neighbor of"), body, note=note)
+
+
+FAMILY = Family(
+    "tokens", compute, first=(hashes,), second=second, rows_read=rows_read, isotropic=True
+)

@@ -23,26 +23,23 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Series, Table, Value
-from embgeo.metrics import sphere
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.isotropy_errors import (
     find_covariance_errors,
     find_random_error,
     find_ratio_error,
 )
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
-from embgeo.metrics.shared import SharedStatistics, row_moments
+from embgeo.metrics.shared import SharedStatistics, norms, row_moments
 from embgeo.numerics.eigen import Eigen, signed_eigen
 from embgeo.numerics.row_errors import RowError
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
-from embgeo.numerics.spectra import compute_isoscore, compute_symmetry
+from embgeo.numerics.spectra import compute_isoscore
 from embgeo.stats import LogPartition
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
-
-FAMILY = "isotropy"
-FIRST = ("norms", "moments")
 
 #: Below this relative gap, rounding the entries to float32 (6e-8) can rotate two neighboring
 #: eigenvectors into each other by about a tenth of a radian.
@@ -58,8 +55,6 @@ RANDOM_PAIRS = 500
 #: Least effective number of pairs (squared sum over sum of squares) for an error of the variance of
 #: Z over random directions: with fewer, 95 % intervals cover less than 92 %.
 LEAST_PAIRS = 60
-#: Above this many entries `i_sphere`, which reads the matrix once a step, is only made on demand.
-SPHERE_LIMIT = 10**8
 
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
@@ -67,16 +62,14 @@ ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
 RAW = (q.I1, q.I2)
 RAW_SIGNED = (q.I1_MEAN_SIGN, q.I2_MEAN_SIGN)
 UNIT = (q.I1_UNIT, q.I2_UNIT)
-UNIT_ROWS = (q.I1_UNIT_ROWS, q.I2_UNIT_ROWS)
-UNIT_SIGNED = (q.I1_UNIT_MEAN_SIGN, q.I2_UNIT_MEAN_SIGN)
 CENTERED = (q.I1_CENTERED, q.I2_CENTERED)
 SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
-SAMPLED_SIGNED = (q.I1_SAMPLED_MEAN_SIGN, q.I2_SAMPLED_MEAN_SIGN)
 
 
-def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
-    norms, mean = shared.norms, shared.moments.mean
-    unit, bound = 1.0 / float(norms.mean()), bound_exponents(shared)
+def second(m: Measurement) -> list[Statistic]:
+    facts, shared = m.facts, m.shared
+    mean = shared.moments.mean
+    unit, bound = 1.0 / float(shared.norms.mean()), bound_exponents(shared)
     centered = shared.eigen_centered.vectors.astype(np.float32)
     statistics: list[Statistic] = [
         LogPartition(
@@ -120,11 +113,9 @@ def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -
     return np.inf if short or level > LONG_MEAN * typical else longest + level
 
 
-def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
-    read = [
-        sphere.rows_read(facts, shared, SPHERE_LIMIT),
-        facts.kept[choose_rows(facts)],
-    ]
+def rows_read(m: Measurement) -> IntArray:
+    facts = m.facts
+    read = [facts.kept[choose_rows(facts)]]
     if facts.options.isotropy_rows is not None:
         read += samples(facts, facts.options.isotropy_rows)
     return np.unique(np.concatenate(read))
@@ -135,32 +126,29 @@ def draw_directions(facts: Facts) -> FloatArray:
     return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
 
 
-def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
+    facts, shared = m.facts, m.shared
     eigenvectors = shared.find(LogPartition, "eigenvectors")
     raw = eigenvectors.log_z(1.0)
     unit = eigenvectors.log_z(1.0 / float(shared.norms.mean()))
     gap, unsafe = measure_eigengap(shared.eigen, facts.m)
     unsigned = find_unsigned(shared, facts.m)
+    of_rows, _ = compute_i1_i2(eigenvectors.log_z_of_unit_rows())
     values: list[Value] = [
         *measure_pair(RAW, raw, BOTH, unsafe),
         *measure_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
-        *measure_pair(
-            UNIT_ROWS, eigenvectors.log_z_of_unit_rows(), f"{BOTH}; rows divided by norms", unsafe
-        ),
+        q.I1_UNIT_ROWS.measured(of_rows, **by_basis(f"{BOTH}; rows divided by norms", unsafe)),
         *measure_centered_pair(facts, shared),
         *measure_pair(RAW_SIGNED, raw[:1], ONE, unsafe, unsigned),
-        *measure_pair(UNIT_SIGNED, unit[:1], f"{ONE}; W / mean row norm", unsafe, unsigned),
-        q.LOG_I1.measured(float(raw.min() - raw.max()), **by_basis(BOTH, unsafe)),
         gap,
-        *(measure_random_directions(shared) if facts.options.random else []),
-        *measure_covariance(shared),
+        *([measure_random_directions(shared)] if facts.options.random else []),
+        measure_isoscore(q.ISOSCORE, shared.eigen_centered.values, shared.all_rows_equal),
         make_z_series(q.Z, raw),
         make_z_series(q.Z_UNIT, unit),
     ]
-    values += sphere.measure_sphere(facts, reader, shared, raw, SPHERE_LIMIT)
     if facts.options.isotropy_rows is not None:
-        values += measure_samples(facts, reader, facts.options.isotropy_rows)
-    sample = take_sample(facts, reader, shared)
+        values += measure_samples(facts, m.reader, facts.options.isotropy_rows)
+    sample = take_sample(facts, m.reader, shared)
     if sample is None:
         return values
     return add_row_errors(values, find_errors(facts, sample), sample.places)
@@ -173,9 +161,8 @@ def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | No
     longest, unit = float(shared.norms.max()), 1.0 / float(shared.norms.mean())
     raw, same = partition.log_z(1.0), np.ones(len(norms))
     of_rows, of_unit = partition.log_z_of_unit_rows(), partition.log_z(unit)
-    found[q.LOG_I1] = find_ratio_error(sample, raw, same, longest)
     for quantity, log_z, error in (
-        (q.I1, raw, found[q.LOG_I1]),
+        (q.I1, raw, find_ratio_error(sample, raw, same, longest)),
         (q.I1_UNIT, of_unit, find_ratio_error(sample, of_unit, unit * same, unit * longest, unit)),
         (q.I1_UNIT_ROWS, of_rows, find_ratio_error(sample, of_rows, 1.0 / norms, 1.0)),
     ):
@@ -225,7 +212,8 @@ def measure_pair(
     facts = by_basis(convention, unsafe, unsigned)
     first = quantities[0].measured(i1, **facts)
     if i1 == 0.0:
-        reason = "smaller than the smallest floating-point number, see isotropy.log_i1"
+        reason = "smaller than the smallest floating-point number: "
+        reason += f"its natural logarithm is {float(log_z.min() - log_z.max()):,.4g}"
         first = quantities[0].undefined(reason, convention=facts["convention"])
     return [first, quantities[1].measured(i2, **facts)]
 
@@ -252,26 +240,17 @@ def measure_eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
     return q.EIGENGAP.measured(gap, convention=convention), gap < SAFE_GAP
 
 
-def measure_random_directions(shared: SharedStatistics) -> list[Scalar]:
+def measure_random_directions(shared: SharedStatistics) -> Scalar:
     log_z = shared.find(LogPartition, "random").log_z()
     relative = np.exp(log_z - log_z.max())
     relative /= relative.mean()
     spread = float(relative.std(ddof=1))
-    sample = f"{relative.size:,} random directions, {relative.shape[1]:,} and their negatives"
-    error = spread_error(relative, spread)
-    return [
-        q.Z_RANDOM_STD.measured(
-            spread, standard_error=error, error_kind="monte_carlo", sample=sample
-        ),
-        q.Z_RANDOM_MIN.measured(
-            float(relative.min()), known="at_most", sample=sample, convention="an upper bound"
-        )
-        if relative.all()
-        else q.Z_RANDOM_MIN.undefined("smaller than the smallest floating-point number"),
-        q.Z_RANDOM_MAX.measured(
-            float(relative.max()), known="at_least", sample=sample, convention="a lower bound"
-        ),
-    ]
+    return q.Z_RANDOM_STD.measured(
+        spread,
+        standard_error=spread_error(relative, spread),
+        error_kind="monte_carlo",
+        sample=f"{relative.size:,} random directions, {relative.shape[1]:,} and their negatives",
+    )
 
 
 def spread_error(relative: FloatArray, spread: float) -> float | None:
@@ -289,35 +268,13 @@ def spread_error(relative: FloatArray, spread: float) -> float | None:
     return error_of(mean_influence(squares / (2.0 * spread) - spread * relative.mean(axis=0)))
 
 
-def measure_covariance(shared: SharedStatistics) -> list[Scalar]:
-    """IsoScore and both moments of symmetry, from the mean and the covariance."""
-    return summarize_covariance(
-        (q.ISOSCORE, q.SYMMETRY_FIRST, q.SYMMETRY_SECOND),
-        shared.moments.mean,
-        float(shared.norms.mean()),
-        shared.eigen_centered.values,
-        shared.all_rows_equal,
-    )
-
-
-def summarize_covariance(
-    quantities: tuple[Quantity, Quantity, Quantity],
-    mean: FloatArray,
-    mean_norm: float,
-    variances: FloatArray,
-    equal: str,
-) -> list[Scalar]:
-    """IsoScore and both moments of symmetry; `equal` is the reason if all rows are equal."""
-    score, centrality, evenness = quantities
-    first, second = compute_symmetry(mean, mean_norm, variances)
-    reason = "d = 1: one direction cannot be compared with others" if len(variances) < 2 else equal
-    if reason or second is None:
-        return [score.undefined(reason), centrality.measured(first), evenness.undefined(reason)]
-    return [
-        score.measured(compute_isoscore(variances)),
-        centrality.measured(first),
-        evenness.measured(second),
-    ]
+def measure_isoscore(quantity: Quantity, variances: FloatArray, all_rows_equal: str) -> Scalar:
+    """IsoScore from the eigenvalues of the covariance."""
+    if len(variances) < 2:
+        return quantity.undefined("d = 1: one direction cannot be compared with others")
+    if all_rows_equal:
+        return quantity.undefined(all_rows_equal)
+    return quantity.measured(compute_isoscore(variances))
 
 
 def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:
@@ -356,9 +313,9 @@ def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
     runs = np.asarray(table)
     sample = f"{len(runs)} samples of {rows:,} rows"
     values: list[Value] = []
-    for at, quantity in enumerate((*SAMPLED, *SAMPLED_SIGNED)):
+    for at, quantity in enumerate(SAMPLED):
         column = runs[:, at]
-        if at % 2 == 0 and not column.all():
+        if at == 0 and not column.all():
             values.append(quantity.undefined("in a sample it is too small for a float"))
             continue
         deviation = float(column.std(ddof=1)) if len(runs) > 1 else None
@@ -370,7 +327,7 @@ def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
                 error_kind="monte_carlo",
                 freedom=len(runs) - 1,
                 sample=sample + spread,
-                convention=BOTH if at < 2 else ONE,
+                convention=BOTH,
             )
         )
     columns = ("run", "I1", "I2", "I1, one sign", "I2, one sign")
@@ -379,3 +336,13 @@ def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
     if len(runs) > 1:
         body.append(("standard deviation", *map(float, runs.std(axis=0, ddof=1))))
     return [*values, Table(q.RUNS, columns, tuple(body), note=sample)]
+
+
+FAMILY = Family(
+    "isotropy",
+    compute,
+    first=(norms, row_moments),
+    second=second,
+    rows_read=rows_read,
+    isotropic=True,
+)

@@ -13,48 +13,22 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Quantity
 from embgeo.metrics.row_sample import RowSample
-from embgeo.numerics.row_errors import RowError, combine, entropy, participation_ratio
+from embgeo.numerics.row_errors import RowError, combine, participation_ratio
 
 #: A sample may miss the longest rows: no row may add more than this share to Z.
 LARGEST_SHARE = 0.01
 #: An eigenvector is distinct if its Z is this many standard errors of log I1 from the next. It is
 #: about a third for isotropic rows, where any eigenvector may have the smallest Z.
 APART = 1.0
-#: If the mean row is shorter than this share of its own noise, the mean was subtracted.
-LEAST_MEAN = 0.1
 
 
 def find_covariance_errors(sample: RowSample) -> dict[Quantity, RowError | None]:
-    """Errors of both symmetries and of IsoScore, (r − 1)/(d − 1) with the participation ratio r."""
+    """Error of IsoScore, (r − 1)/(d − 1) with the participation ratio r."""
     d = sample.rows.shape[1]
-    if d < 2:
+    if d < 2 or sample.centered is None:
         return {}
-    found = {q.SYMMETRY_FIRST: find_symmetry_error(sample)}
-    if sample.centered is not None:
-        ratio = sample.centered.find_error(participation_ratio)
-        shares = sample.centered.find_error(entropy)
-        found[q.ISOSCORE] = None if ratio is None else ratio.times(1.0 / (d - 1.0))
-        found[q.SYMMETRY_SECOND] = None if shares is None else shares.times(1.0 / float(np.log(d)))
-    return found
-
-
-def find_symmetry_error(sample: RowSample) -> RowError | None:
-    """Error of 1 − ‖μ‖/E‖w‖; a deviation orthogonal to μ changes ‖μ‖ to second order only."""
-    shared, m = sample.shared, sample.m
-    mean, level = shared.moments.mean, float(shared.norms.mean())
-    length = float(np.linalg.norm(mean))
-    variances = shared.eigen_centered.values / m
-    if not length**2 > LEAST_MEAN * float(variances.sum()) / m:
-        return None
-    direction = mean / length
-    away = sample.rows - mean
-    along = away @ direction
-    norms = np.linalg.norm(sample.rows, axis=1)
-    first = (length * (norms - level) / level - along) / (level * m)
-    own = -(np.vecdot(away, away) - along**2) / (length * level * m**2)
-    part = np.square(shared.eigen_centered.vectors.T @ direction) * variances
-    across = float(variances @ variances) - 2.0 * float(part @ variances) + float(part.sum()) ** 2
-    return combine(first - 0.5 * own, 0.5 * across / (length * level * m) ** 2, m)
+    ratio = sample.centered.find_error(participation_ratio)
+    return {q.ISOSCORE: None if ratio is None else ratio.times(1.0 / (d - 1.0))}
 
 
 def find_ratio_error(

@@ -18,20 +18,18 @@ import numpy as np
 from embgeo.core.listed_rows import choose_bound
 from embgeo.core.quantities import projection as q
 from embgeo.core.values import Points, Value
-from embgeo.metrics.facts import Facts
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.shared import row_moments
 from embgeo.stats import Projection2
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "projection"
-FIRST = ("moments",)
+
+def absent(m: Measurement) -> str:
+    return "a plane needs at least two columns" if m.facts.d < 2 else ""
 
 
-def absent(facts: Facts) -> str:
-    return "a plane needs at least two columns" if facts.d < 2 else ""
-
-
-def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
+def second(m: Measurement) -> list[Statistic]:
+    facts, shared = m.facts, m.shared
     bound = choose_bound(facts.m)
     return [
         Projection2("svd2", shared.eigen.vectors[:, :2], np.zeros(facts.d), bound),
@@ -39,7 +37,8 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     ]
 
 
-def compute(shared: SharedStatistics) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
+    shared = m.shared
     values: list[Value] = []
     for name, eigen, quantity, share in (
         ("svd2", shared.eigen, q.SVD2, q.SVD2_SHARE),
@@ -61,3 +60,8 @@ def compute(shared: SharedStatistics) -> list[Value]:
             )
         )
     return values
+
+
+FAMILY = Family(
+    "projection", compute, first=(row_moments,), second=second, absent=absent, isotropic=True
+)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray
 from embgeo.core.nearest_rows import NearestRows
 from embgeo.metrics.facts import Facts
-from embgeo.numerics.block_rotation import BlockRotation, block_rotation
-from embgeo.numerics.eigen import Eigen, Eigh, eigenvalues, signed_eigen
-from embgeo.numerics.rank_one import add_rank_one
+from embgeo.numerics.eigen import (
+    BlockRotation,
+    Eigen,
+    Eigh,
+    add_rank_one,
+    block_rotation,
+    eigenvalues,
+    signed_eigen,
+)
 from embgeo.stats import (
     AngleTo,
     DistanceTo,
@@ -34,18 +40,27 @@ Spectrum = Literal["uncentered", "centered", "unit"]
 LONG_MEAN = 100.0
 
 
+# The statistics of the first pass that families share.
+
+
+def norms(_: Facts) -> Norms:
+    """Norms of the rows."""
+    return Norms()
+
+
+def hashes(facts: Facts) -> RowHashes:
+    """Hashes of the rows."""
+    return RowHashes(facts.d)
+
+
 def row_moments(facts: Facts) -> Moments:
     """Mean and scatter of the rows, in the requested precision."""
     return Moments(facts.d, single=facts.options.precision == "float32")
 
 
-#: The statistics of the first pass that families share, by the names in their `FIRST`.
-FIRST_PASS: dict[str, Callable[[Facts], Statistic]] = {
-    "norms": lambda _: Norms(),
-    "hashes": lambda facts: RowHashes(facts.d),
-    "moments": row_moments,
-    "unit moments": lambda facts: Moments(facts.d, of="unit"),
-}
+def unit_moments(facts: Facts) -> Moments:
+    """Mean and scatter of the rows divided by their norms."""
+    return Moments(facts.d, of="unit")
 
 
 class SharedStatistics:
@@ -199,16 +214,6 @@ class SharedStatistics:
         if of == "unit":
             return np.sqrt(self.unit_eigenvalues)
         return np.sqrt((self.eigen if of == "uncentered" else self.eigen_centered).values)
-
-    def directions_without(self, coordinates: IntArray) -> FloatArray:
-        """Eigenvectors of WᵀW with these coordinates of W set to zero, shape (d, d − count)."""
-        whole = self.eigen
-        left = np.setdiff1d(np.arange(len(whole.values)), coordinates)
-        rows = whole.vectors[left]
-        directions = np.zeros((len(whole.values), len(left)))
-        gram = (rows * whole.values) @ rows.T
-        directions[left] = signed_eigen(gram, None, self._eigh, self.moments.n).vectors
-        return directions
 
     @cached_property
     def eigen_centered(self) -> Eigen:

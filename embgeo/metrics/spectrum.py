@@ -5,8 +5,8 @@ Examples
 >>> import embgeo
 >>> W = np.vstack([np.diag([3.0, 2.0, 2.0, 1.0]), np.zeros((1, 4))])
 >>> found = embgeo.analyze(W, sections=["spectrum"], reference=False)
->>> [round(found[f"spectrum.{name}"].value, 6) for name in ("stable_rank", "condition_number")]
-[2.0, 3.0]
+>>> [round(found[f"spectrum.{name}"].value, 6) for name in ("top_share", "condition_number")]
+[0.5, 3.0]
 """
 
 from __future__ import annotations
@@ -19,23 +19,27 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Quantity, Scalar, Series, Value
 from embgeo.metrics.facts import Facts
+from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
-from embgeo.metrics.shared import SharedStatistics
-from embgeo.numerics.row_errors import RowError, participation_ratio, root_entropy, top_share
-from embgeo.numerics.spectra import compute_effective_rank, compute_entropy
+from embgeo.metrics.shared import norms, row_moments, unit_moments
+from embgeo.numerics.row_errors import RowError, root_entropy, top_share
+from embgeo.numerics.spectra import (
+    compute_effective_rank,
+    compute_largest_p,
+    estimate_level,
+    find_edge,
+)
 from embgeo.stats import StackedQR
-from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "spectrum"
-FIRST = ("norms", "moments", "unit moments")
 #: Above this ratio λ_1/λ_d the error of the Gram matrix, about ε·λ_1/λ_d, leaves fewer than nine
 #: digits of σ_d, and a QR pass is made.
 GRAM_IS_ENOUGH = 1e6
-ENERGY = ((q.ENERGY_50, 0.5), (q.ENERGY_90, 0.9), (q.ENERGY_95, 0.95), (q.ENERGY_99, 0.99))
+OF_CHANCE = (q.ABOVE_EDGE, q.LARGEST_P)
 
 
-def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
+def second(m: Measurement) -> list[Statistic]:
+    facts, shared = m.facts, m.shared
     d, mean = facts.d, shared.moments.mean
     choices = (
         (shared.eigen.values, StackedQR("uncentered", d)),
@@ -45,11 +49,12 @@ def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
     return [qr for values, qr in choices if values[-1] * GRAM_IS_ENOUGH < values[0]]
 
 
-def rows_read(facts: Facts) -> IntArray:
-    return np.asarray(facts.kept[choose_rows(facts)])
+def rows_read(m: Measurement) -> IntArray:
+    return np.asarray(m.facts.kept[choose_rows(m.facts)])
 
 
-def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
+    facts, shared = m.facts, m.shared
     sigma = shared.singular_values("uncentered")
     centered = shared.singular_values("centered")
     effective_rank, *others = summarize_spectrum(facts, sigma)
@@ -78,8 +83,9 @@ def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[V
         ),
         *others,
         q.MEAN_NORM_RATIO.measured(float(offset)),
+        *compare_with_chance(m),
     ]
-    sample = take_sample(facts, reader, shared)
+    sample = take_sample(facts, m.reader, shared)
     if sample is None:
         return values
     return add_row_errors(values, find_errors(sample, values), sample.places)
@@ -96,17 +102,13 @@ def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, Ro
     whole, centered = sample.uncentered, sample.centered
     of_roots = whole.find_error(root_entropy)
     found = {
-        q.SINGULAR_ENTROPY: (of_roots, -1.0),
         q.EFFECTIVE_RANK: (of_roots, known[q.EFFECTIVE_RANK.name]),
-        q.PARTICIPATION_RATIO: (whole.find_error(participation_ratio), 1.0),
     }
     if centered is not None:
         error = centered.find_error(root_entropy)
         found[q.EFFECTIVE_RANK_CENTERED] = (error, known[q.EFFECTIVE_RANK_CENTERED.name])
     if whole.first_is_separate:
-        share = whole.find_error(top_share)
-        found[q.TOP_SHARE] = (share, 1.0)
-        found[q.STABLE_RANK] = (share, -(known[q.STABLE_RANK.name] ** 2))
+        found[q.TOP_SHARE] = (whole.find_error(top_share), 1.0)
     return {
         quantity: None if error is None else error.times(factor)
         for quantity, (error, factor) in found.items()
@@ -122,19 +124,11 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
         q.EFFECTIVE_RANK.measured(
             compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
         ),
-        q.SINGULAR_ENTROPY.measured(
-            max(float(np.log(facts.d)) - compute_entropy(sigma), 0.0), convention="uncentered"
-        ),
-        q.STABLE_RANK.measured(total, convention="uncentered"),
-        q.PARTICIPATION_RATIO.measured(
-            total**2 / float(np.square(energy).sum()), convention="uncentered"
-        ),
         q.TOP_SHARE.measured(1.0 / total, convention="uncentered"),
     ]
-    for quantity, share in ENERGY:
-        # Slightly below the share, so that rounding does not miss a share reached exactly.
-        count = int(np.searchsorted(reached, share * (1 - 1e-14))) + 1
-        values.append(quantity.measured(float(min(count, facts.d))))
+    # Slightly below the share, so that rounding does not miss a share reached exactly.
+    count = int(np.searchsorted(reached, 0.9 * (1 - 1e-14))) + 1
+    values.append(q.ENERGY_90.measured(float(min(count, facts.d))))
     if rank < facts.d:
         reason = f"the matrix has numerical rank {rank} of {facts.d}, σ_d is zero up to rounding"
         values.append(q.CONDITION_NUMBER.undefined(reason))
@@ -142,3 +136,32 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
         values.append(q.CONDITION_NUMBER.measured(float(sigma[0] / sigma[-1])))
     values.append(q.NUMERICAL_RANK.measured(float(rank)))
     return values
+
+
+def compare_with_chance(m: Measurement) -> list[Value]:
+    """How many eigenvalues are too large for Gaussian rows, and how unlikely the largest is."""
+    if m.shared.all_rows_equal:
+        return [quantity.undefined(m.shared.all_rows_equal) for quantity in OF_CHANCE]
+    sigma, n, d = m.shared.singular_values("centered"), m.facts.m - 1, m.facts.d
+    relative = np.square(sigma / sigma[0])
+    level = estimate_level(relative, n, d)
+    if not level > np.finfo(float).eps * d:
+        reason = "the median eigenvalue is 0 up to rounding: there is no level to compare with"
+        return [quantity.undefined(reason) for quantity in OF_CHANCE]
+    convention = "level by the median eigenvalue; Gaussian rows"
+    return [
+        q.ABOVE_EDGE.measured(
+            float(np.count_nonzero(relative > level * find_edge(n, d))), convention=convention
+        ),
+        q.LARGEST_P.measured(compute_largest_p(1.0 / level, n, d), convention=convention),
+    ]
+
+
+FAMILY = Family(
+    "spectrum",
+    compute,
+    first=(norms, row_moments, unit_moments),
+    second=second,
+    rows_read=rows_read,
+    isotropic=True,
+)

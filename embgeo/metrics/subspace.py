@@ -21,23 +21,19 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import subspace as q
 from embgeo.core.values import Series, Value
 from embgeo.metrics.facts import Facts
-from embgeo.metrics.row_sides import find_dead_output_rows
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.rows import find_dead_output_rows
 from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
 from embgeo.stats import OutputNorms, StackedQR
-from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "subspace"
-SCALARS = (q.DISTANCE, q.RANK_INPUT, q.RANK_OUTPUT)
+
+def absent(m: Measurement) -> str:
+    return "" if m.facts.output_width else m.facts.output_absent
 
 
-def absent(facts: Facts) -> str:
-    return "" if facts.output_width else facts.output_absent
-
-
-def second(facts: Facts) -> list[Statistic]:
-    return [make_qr(facts), OutputNorms()]
+def second(m: Measurement) -> list[Statistic]:
+    return [make_qr(m.facts), OutputNorms()]
 
 
 def make_qr(facts: Facts, without: IntArray | None = None) -> StackedQR:
@@ -45,14 +41,15 @@ def make_qr(facts: Facts, without: IntArray | None = None) -> StackedQR:
     return StackedQR("input|output", width, of="paired", without=without)
 
 
-def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
+    facts, reader, shared = m.facts, m.reader, m.shared
     qr = shared.find(StackedQR, "input|output")
     # Damaged output rows, which are rare, are known only after all rows were read.
     dead = find_dead_output_rows(facts, shared)
     if len(dead) and reader.passes_absent:
         rows = "1 damaged row" if len(dead) == 1 else f"{len(dead):,} damaged rows"
         reason = f"{rows} of the output matrix: {reader.passes_absent}"
-        return [quantity.undefined(reason) for quantity in SCALARS]
+        return [q.DISTANCE.undefined(reason)]
     if len(dead):
         qr = make_qr(facts, without=dead)
         reader.announce("subspaces without damaged output rows", facts.m)
@@ -78,15 +75,14 @@ def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:
     return [
         q.DISTANCE.measured(
             distance,
-            convention="column spaces in R^N; V is the smaller space; numerical ranks",
+            convention="column spaces in R^N; V is the smaller space; "
+            f"ranks {x.shape[1]:,} of the input and {y.shape[1]:,} of the output",
             reference=chance,
             reference_note=(
                 f"chance: √(1 − p/N) for random {larger.shape[1]}-dimensional subspaces of "
                 f"R^{rows:,}"
             ),
         ),
-        q.RANK_INPUT.measured(float(x.shape[1])),
-        q.RANK_OUTPUT.measured(float(y.shape[1])),
         Series(
             q.PRINCIPAL_ANGLES,
             np.arange(1, len(angles) + 1, dtype=np.float64),
@@ -95,3 +91,6 @@ def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:
             "θ_i (°)",
         ),
     ]
+
+
+FAMILY = Family("subspace", compute, second=second, absent=absent)

@@ -1,4 +1,4 @@
-"""Does the matrix fit its tokenizer: special tokens, missing and surplus rows, tying.
+"""Does the matrix fit its tokenizer: special tokens, missing rows, tying, unreachable tokens.
 
 Examples
 --------
@@ -18,53 +18,70 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import IntArray
+from embgeo.core.quantities import clump
 from embgeo.core.quantities import tokens as q
 from embgeo.core.special import RowState, SpecialToken
-from embgeo.core.values import Cell, Scalar, Table, Value
+from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
-from embgeo.metrics.row_states import ORDER, RowStates, find_states, request_states
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.rows import ORDER, RowStates, find_states, request_states
+from embgeo.metrics.shared import SharedStatistics, hashes, norms, row_moments
+from embgeo.metrics.token_kinds import find_kinds
 from embgeo.metrics.tokens import group_equal_hashes, split_equal_rows
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "tokens"
-FIRST = ("norms", "moments", "hashes")
 SHOWN = 200
+SHOWN_UNREACHABLE = 30
 COLUMNS = ("token", "row", "named as", "count", "state", "‖w‖", "percentile")
 
 
-def second(facts: Facts, shared: SharedStatistics) -> list[Statistic]:
-    return request_states(facts, shared) if facts.special else []
+def second(m: Measurement) -> list[Statistic]:
+    return request_states(m) if m.facts.special else []
 
 
-def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
-    return np.concatenate([NO_ROWS, *list_candidates(facts, shared)]) if facts.special else NO_ROWS
+def rows_read(m: Measurement) -> IntArray:
+    if not m.facts.special:
+        return NO_ROWS
+    return np.concatenate([NO_ROWS, *list_candidates(m.facts, m.shared)])
 
 
-def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
-    values: list[Value] = [*compare_sizes(facts)]
+def compute(m: Measurement) -> list[Value]:
+    facts = m.facts
+    values: list[Value] = []
+    if facts.vocabulary_size is not None:
+        values.append(q.MISSING_ROWS.measured(max(0, facts.vocabulary_size - facts.n)))
     if facts.tied_as_configured is not None:
         values.append(q.TIED_AS_CONFIGURED.measured(float(facts.tied_as_configured)))
+    values += list_unreachable(facts, m.shared)
     known = set(facts.vocabulary.tolist())
     special = [one for one in facts.special if one.row is None or one.row in known]
     if not special:
         return values
-    found = find_states(facts, reader, shared)
-    identical = find_identical(facts, reader, shared)
+    found = find_states(m)
+    identical = find_identical(facts, m.reader, m.shared)
     damaged = sum(found.is_damaged(one.row) for one in special if one.row is not None)
     values.append(q.SPECIAL_DAMAGED_ROWS.measured(damaged))
     return [*values, tabulate(facts, found, special, identical)]
 
 
-def compare_sizes(facts: Facts) -> list[Scalar]:
-    """Rows without a token and tokens without a row; empty if the tokenizer is not known."""
-    if facts.vocabulary_size is None:
+def list_unreachable(facts: Facts, shared: SharedStatistics) -> list[Value]:
+    """Tokens that no text is encoded to, by a round trip through the tokenizer."""
+    if facts.unreachable is None:
         return []
-    return [
-        q.MISSING_ROWS.measured(max(0, facts.vocabulary_size - facts.n)),
-        q.SURPLUS_ROWS.measured(max(0, facts.n - facts.vocabulary_size)),
-    ]
+    if isinstance(facts.unreachable, str):
+        return [clump.UNREACHABLE_ROWS.undefined(facts.unreachable)]
+    rows = np.array(facts.unreachable, dtype=np.int64)
+    counted = clump.UNREACHABLE_ROWS.measured(int(np.isin(rows, facts.vocabulary).sum()))
+    at = np.flatnonzero(np.isin(facts.kept, rows))
+    at = at[np.argsort(-shared.norms[at], kind="stable")][:SHOWN_UNREACHABLE]
+    if not len(at):
+        return [counted]
+    kinds, lengths = find_kinds(facts, facts.kept[at]), shared.norms[at].tolist()
+    lines = facts.list_rows(at, kinds, lengths)
+    columns = ("row", "token", "count", "kind", "‖w‖")
+    note = note_shown(len(rows), "tokens", SHOWN_UNREACHABLE)
+    return [counted, Table(clump.UNREACHABLE, columns, lines, note=note)]
 
 
 def list_candidates(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
@@ -117,3 +134,12 @@ def list_output_cells(found: RowStates, row: int | None) -> tuple[Cell, ...]:
         return (None, None, None)
     at = found.find(row)
     return found.output_state(row), found.output.finite_norm(at), found.output.rank(at)
+
+
+FAMILY = Family(
+    "tokens",
+    compute,
+    first=(norms, row_moments, hashes),
+    second=second,
+    rows_read=rows_read,
+)

@@ -20,42 +20,41 @@ from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Column, Histogram, Quantity, Scalar, Table, Value
 from embgeo.metrics.cosine import round_range
 from embgeo.metrics.facts import NO_ROWS, Facts
-from embgeo.metrics.shared import SharedStatistics
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.numerics.spectra import average_cosine
 from embgeo.stats import Moments
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "tokens"
-FIRST = ("norms", "hashes", "unit moments")
 SHOWN = 10
 
 
-def second(shared: SharedStatistics) -> list[Statistic]:
-    return shared.request_mean_angles()
+def second(m: Measurement) -> list[Statistic]:
+    return m.shared.request_mean_angles()
 
 
-def rows_read(facts: Facts, shared: SharedStatistics) -> IntArray:
-    return np.unique(np.concatenate([NO_ROWS, *group_equal_hashes(facts, shared)]))
+def rows_read(m: Measurement) -> IntArray:
+    return np.unique(np.concatenate([NO_ROWS, *group_equal_hashes(m.facts, m.shared)]))
 
 
-def compute(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
-    norms = shared.norms
+def compute(m: Measurement) -> list[Value]:
+    facts, reader, shared = m.facts, m.reader, m.shared
+    lengths = shared.norms
     candidates = group_equal_hashes(facts, shared)
     groups = [group for rows in candidates for group in split_equal_rows(facts, reader, rows)]
     groups.sort(key=lambda group: (-len(group), int(group[0])))
-    low, high = round_range(float(norms.min()), float(norms.max()), 0.0, np.inf)
-    counts, edges = np.histogram(norms, bins=60, range=(low, high))
+    low, high = round_range(float(lengths.min()), float(lengths.max()), 0.0, np.inf)
+    counts, edges = np.histogram(lengths, bins=60, range=(low, high))
     values: list[Value] = [
-        q.MASKED_ROWS.measured(facts.n_masked),
         q.ZERO_ROWS.measured(len(facts.zero)),
         q.NONFINITE_ROWS.measured(len(facts.nonfinite)),
         q.DUPLICATE_ROWS.measured(sum(len(group) - 1 for group in groups)),
         measure_distinct(facts, reader, shared.unit_moments, groups),
-        Column(q.NORM, facts.take_listed(norms), "‖w‖"),
+        Column(q.NORM, facts.take_listed(lengths), "‖w‖"),
         Histogram(q.NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
-        tabulate_extremes(facts, q.SMALLEST_NORMS, norms, "‖w‖"),
-        tabulate_extremes(facts, q.LARGEST_NORMS, -norms, "‖w‖"),
+        tabulate_extremes(facts, q.SMALLEST_NORMS, lengths, "‖w‖"),
+        tabulate_extremes(facts, q.LARGEST_NORMS, -lengths, "‖w‖"),
     ]
     if shared.mean_angles is not None:
         angles = np.degrees(shared.mean_angles)
@@ -75,9 +74,8 @@ def tabulate_extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label:
 
 def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
     """Groups of two or more kept rows of equal hashes, ascending in each group."""
-    hashes = shared.hashes
-    order = np.argsort(hashes, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(hashes[order]) != 0])
+    order = np.argsort(shared.hashes, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(shared.hashes[order]) != 0])
     sizes = np.diff(np.r_[starts, len(order)])
     return [
         np.sort(facts.kept[order[start : start + size]])
@@ -134,3 +132,12 @@ def make_duplicate_table(facts: Facts, groups: list[IntArray]) -> Table:
     )
     note = f"{len(groups):,} groups, the {len(rows)} largest are shown"
     return Table(q.DUPLICATES, ("rows", "row numbers", "tokens"), rows, note=note)
+
+
+FAMILY = Family(
+    "tokens",
+    compute,
+    first=(norms, hashes, unit_moments),
+    second=second,
+    rows_read=rows_read,
+)

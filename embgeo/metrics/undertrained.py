@@ -22,14 +22,13 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Column, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
-from embgeo.metrics.shared import SharedStatistics
-from embgeo.metrics.token_groups import find_unused_rows
+from embgeo.metrics.family import Family, Measurement
+from embgeo.metrics.shared import norms, row_moments
+from embgeo.metrics.token_kinds import find_unused_rows
 from embgeo.stats.per_row import AngleAfterRemoval
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
-FAMILY = "tokens"
-FIRST = ("norms", "moments")
 SHOWN = 30
 COLUMNS = ("row", "token", "count")
 # The two indicators of Land & Bartolo (2024, §3), as labels of columns and axes.
@@ -37,19 +36,19 @@ INPUT_NORM = "norm of the input row"
 DISTANCE = "cosine distance to unused tokens"
 
 
-def second(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Statistic]:
-    rows = rows_read(facts)
+def second(m: Measurement) -> list[Statistic]:
+    rows = rows_read(m)
     if not len(rows):
         return []
-    removed = shared.eigen.vectors[:, 0]
-    direction = find_unused_direction(facts, reader, rows, removed)
+    removed = m.shared.eigen.vectors[:, 0]
+    direction = find_unused_direction(m.facts, m.reader, rows, removed)
     return [] if direction is None else [AngleAfterRemoval("undertrained", direction, removed)]
 
 
-def rows_read(facts: Facts) -> IntArray:
-    if facts.output_width or facts.d < 2:
+def rows_read(m: Measurement) -> IntArray:
+    if m.facts.output_width or m.facts.d < 2:
         return NO_ROWS
-    return find_unused_rows(facts)[0]
+    return find_unused_rows(m.facts)[0]
 
 
 def find_unused_direction(
@@ -64,7 +63,8 @@ def find_unused_direction(
     return rest / length if length > 1e-12 * float(np.linalg.norm(total)) else None
 
 
-def compute(facts: Facts, shared: SharedStatistics) -> list[Value]:
+def compute(m: Measurement) -> list[Value]:
+    facts, shared = m.facts, m.shared
     known, said = find_unused_rows(facts)
     if facts.output_width:
         note = "untied: norm of the input row, smallest first"
@@ -98,3 +98,6 @@ def tabulate(
     rows = facts.list_rows(at, indicator[at].tolist())
     table = Table(q.UNDERTRAINED, (*COLUMNS, label), rows, note=note)
     return [table, Column(q.UNDERTRAINED_INDICATOR, facts.take_listed(indicator), label)]
+
+
+FAMILY = Family("tokens", compute, first=(norms, row_moments), second=second, rows_read=rows_read)

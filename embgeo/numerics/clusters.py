@@ -94,3 +94,36 @@ def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
 def members(labels: IntArray, k: int) -> FloatArray:
     """1 if a row is in a cluster, else 0; with the shape of the labels and k."""
     return np.asarray(labels[..., None] == np.arange(k), dtype=np.float64)
+
+
+def mean_between(unit: FloatArray, labels: IntArray) -> float:
+    """Mean cosine over pairs of unit rows of different clusters, of which there are two or more.
+
+    ‖Σu‖² − Σ_c‖Σ_c u‖² counts every such pair twice.
+
+    Examples
+    --------
+    >>> mean_between(np.array([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8]]), np.array([0, 0, 1]))
+    0.6
+    """
+    sums = members(labels, int(labels.max()) + 1).T @ unit
+    sizes = np.bincount(labels).astype(np.float64)
+    total = sums.sum(axis=0)
+    pairs = len(unit) ** 2 - float(sizes @ sizes)
+    return (float(total @ total) - float(np.square(sums).sum())) / pairs
+
+
+def jackknife_between(unit: FloatArray, labels: IntArray) -> float:
+    """Jackknife error over rows of `mean_between` (Efron 1982, §3), from sums without each row."""
+    n, sizes = len(unit), np.bincount(labels).astype(np.float64)
+    sums = members(labels, len(sizes)).T @ unit
+    total = sums.sum(axis=0)
+    products = float(total @ total) - float(np.square(sums).sum())
+    pairs = n**2 - float(sizes @ sizes)
+    # A row takes its products with the rows of other clusters with it.
+    without = products - 2.0 * np.vecdot(unit, total - sums[labels])
+    left = pairs - 2.0 * (n - sizes[labels])
+    # Without its only row a cluster is no longer there; without the last but one, no pairs are.
+    known = left > 0
+    found = without[known] / left[known]
+    return float(np.sqrt((n - 1.0) * found.var()))

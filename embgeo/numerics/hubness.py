@@ -72,17 +72,6 @@ def skewness(values: FloatArray) -> float | None:
     return float(np.mean(centered**3)) / spread**3
 
 
-def robin_hood(values: FloatArray) -> float:
-    """Half the mean absolute deviation, relative to the mean (Hoover index).
-
-    Examples
-    --------
-    >>> robin_hood(np.array([4.0, 0.0, 0.0, 0.0])), robin_hood(np.array([2.0, 2.0]))
-    (0.75, 0.0)
-    """
-    return float(np.abs(values - values.mean()).sum() / (2.0 * values.sum()))
-
-
 @dataclass(frozen=True, slots=True)
 class SampledPlaces:
     """Places of rows among the nearest neighbors of a sample of rows, the queries.

@@ -8,6 +8,9 @@ influences it is the error of a paired difference.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, Mask
@@ -102,42 +105,6 @@ def auc(score: FloatArray, positive: Mask) -> Judged:
     return float(above.mean()), influence
 
 
-def balanced_accuracy(score: FloatArray, positive: Mask) -> Judged:
-    """Mean of the recalls r of both classes at score > 0, with the error ½√(Σ r(1 − r)/n)."""
-    right = ((score > 0) == positive).astype(np.float64)
-    influence = np.empty(len(score))
-    recalls = []
-    for members in (positive, ~positive):
-        recalls.append(float(right[members].mean()))
-        influence[members] = (right[members] - recalls[-1]) / (2.0 * members.sum())
-    return sum(recalls) / 2.0, influence
-
-
-def balanced_loss(score: FloatArray, positive: Mask) -> Judged:
-    """−mean log P(own class), summed over both classes, from log-odds."""
-    loss = np.logaddexp(0.0, np.where(positive, -score, score))
-    influence = np.empty(len(score))
-    for members in (positive, ~positive):
-        influence[members] = mean_influence(loss[members])
-    return float(loss[positive].mean() + loss[~positive].mean()), influence
-
-
-def r_squared(target: FloatArray, predicted: FloatArray) -> Judged:
-    """Share of the target's variance that is predicted, 1 − Σ(y − ŷ)²/Σ(y − ȳ)².
-
-    The influence of an observation is the change of R² without it (jackknife, Efron 1982, §3). With
-    squared deviations s and squared errors e of n observations, the sums without observation i are
-    Σs − n·s_i/(n − 1) and Σe − e_i. Raises ZeroDivisionError if the target does not vary.
-    """
-    wrong = np.square(target - predicted)
-    spread = np.square(target - target.mean())
-    n, total, errors = len(target), float(spread.sum()), float(wrong.sum())
-    left = total - spread * n / (n - 1.0)
-    # If one observation holds all of the spread, there is no R² without it.
-    without = np.divide(errors - wrong, left, out=np.zeros(n), where=left > total * 1e-12)
-    return 1.0 - errors / total, np.asarray((without - without.mean()) * np.sqrt((n - 1.0) / n))
-
-
 def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
     """Share of the squared length of a fitted linear classifier that is noise.
 
@@ -185,3 +152,51 @@ def quantile_error(values: FloatArray, q: float) -> float:
     deviation = np.sqrt(q * (1 - q) / n)
     low, high = np.quantile(values, [max(0.0, q - deviation), min(1.0, q + deviation)])
     return float(high - low) / 2.0
+
+
+def two_sided(z: float) -> float:
+    """Probability that a standard normal deviate is at least as far from 0 as `z`.
+
+    Examples
+    --------
+    >>> round(two_sided(-1.959964), 6)
+    0.05
+    """
+    return math.erfc(abs(z) / math.sqrt(2.0))
+
+
+def mcnemar(first: int, second: int) -> float:
+    """Exact two-sided p-value of McNemar's test that two classifiers are right equally often.
+
+    Parameters
+    ----------
+    first, second : int
+        Cases that only the first and only the second classifier get right.
+
+    Examples
+    --------
+    >>> round(mcnemar(10, 2), 6)
+    0.038574
+    """
+    from scipy.special import bdtr
+
+    return min(1.0, 2.0 * float(bdtr(min(first, second), first + second, 0.5)))
+
+
+def adjust_holm(p_values: Sequence[float]) -> list[float]:
+    """p-values after Holm's step-down correction (Holm 1979).
+
+    Rejecting p-values below α rejects any true null hypothesis with probability at most α, for any
+    dependence between the tests.
+
+    Examples
+    --------
+    >>> adjust_holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return [float(value) for value in adjusted]

@@ -59,7 +59,6 @@ _ISOTROPY = (
     isotropy.I2_UNIT.name,
     isotropy.I1_CENTERED.name,
     isotropy.I2_CENTERED.name,
-    isotropy.I_SPHERE.name,
 )
 
 #: Checkpoints of a run in one panel of a page, at most.

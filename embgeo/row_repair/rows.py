@@ -19,7 +19,7 @@ from embgeo.core.special import RowState
 from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.small_files import read_text, split_lines
 from embgeo.metrics import Facts
-from embgeo.metrics.row_norms import root_mean_square
+from embgeo.metrics.rows import root_mean_square
 from embgeo.stats import Norms
 from embgeo.stats.reader import RowReader
 

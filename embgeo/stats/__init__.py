@@ -7,7 +7,6 @@ from embgeo.stats.moments import Moments
 from embgeo.stats.nearest_distances import NearestDistances
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
 from embgeo.stats.paired_sums import PairedSums
-from embgeo.stats.partition_gradient import PartitionGradient
 from embgeo.stats.per_row import (
     AngleAfterRemoval,
     AngleTo,
@@ -37,7 +36,6 @@ STATISTICS = (
     PairHistogram,
     PairSample,
     PairedSums,
-    PartitionGradient,
     Projection2,
     ReducedSums,
     RowHashes,
@@ -63,7 +61,6 @@ __all__ = [
     "PairHistogram",
     "PairSample",
     "PairedSums",
-    "PartitionGradient",
     "Projection2",
     "ReducedSums",
     "RowHashes",

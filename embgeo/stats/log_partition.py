@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from embgeo.core.arrays import Array, FloatArray, IntArray, SingleArray
-from embgeo.numerics.block_rotation import BlockRotation
+from embgeo.numerics.eigen import BlockRotation
 from embgeo.stats.backend.backend import Backend
 from embgeo.stats.backend.numpy import HOST
 from embgeo.stats.block import SQUARABLE, Block

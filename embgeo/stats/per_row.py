@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import Array, FloatArray, IntArray
 from embgeo.core.listed_rows import is_listed
-from embgeo.numerics.norm_gap import find_norm_limit
+from embgeo.numerics.row_norms import find_norm_limit
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic, concatenate
 

@@ -273,7 +273,7 @@ class TuneSettings:
     Attributes
     ----------
     lr : tuple of float
-        Each is tried with the first seed. The one with the lowest validation perplexity replaces
+        Each is tried with a seed apart. The one with the lowest validation perplexity replaces
         `OptimizerSettings.lr` in all runs of the method.
     """
 

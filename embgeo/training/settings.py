@@ -107,10 +107,23 @@ class StudySettings:
     method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plugins: Mapping[str, str] = field(default_factory=dict)
 
-    def one(self, method: str, seed: int) -> StudySettings:
-        """The settings of one run of the comparison."""
+    @property
+    def runs(self) -> list[tuple[str, int]]:
+        """Method and seed of every run; all methods of one seed before the next."""
+        return [(method, seed) for seed in self.seeds for method in self.compare]
+
+    def one(self, method: str, seed: int, lr: float | None = None) -> StudySettings:
+        """The settings of one run of the comparison, at another learning rate if it is given."""
         own = {method: self.method[method]} if method in self.method else {}
-        return replace(self, compare=(method,), seeds=(seed,), method=own, tune=TuneSettings())
+        optimizer = self.optimizer if lr is None else replace(self.optimizer, lr=lr)
+        return replace(
+            self,
+            compare=(method,),
+            seeds=(seed,),
+            method=own,
+            optimizer=optimizer,
+            tune=TuneSettings(),
+        )
 
     def tables(self) -> dict[str, Any]:
         """Tables of plain values for TOML, without unset ones."""

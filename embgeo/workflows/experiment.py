@@ -1,15 +1,17 @@
-"""Experiments: a model is trained at every value of a setting, and analyzed."""
+"""``embgeo train --experiment inan-subspace``: Figure 1 of Inan et al., by trained models."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.progress import RunMonitor
 from embgeo.core.quantities import subspace
 from embgeo.core.values import format_number
 from embgeo.core.visible import printable
@@ -20,13 +22,11 @@ from embgeo.result.analysis import load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows import figures
 from embgeo.workflows.analyze import analyze
-from embgeo.workflows.folders import write_set
-from embgeo.workflows.train import require_torch
-from embgeo.workflows.train_monitor import RunMonitor
-from embgeo.workflows.train_task import as_tables, begin_experiment, explain_interrupt
+from embgeo.workflows.folders import ELSEWHERE, write_set
+from embgeo.workflows.train import check_runs_folder, explain_interrupt, require_torch
+from embgeo.workflows.train_settings import as_tables
 
 if TYPE_CHECKING:
-    from embgeo.core.progress import Progress
     from embgeo.training.data import Corpus
     from embgeo.training.inan_subspace import InanSubspace, Point
 
@@ -73,58 +73,25 @@ EXPERIMENT = RecordFormat(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SettingSweep:
-    """An experiment to run."""
-
-    settings: InanSubspace
-    corpus: Corpus
-    folder: Path
-    seeds: tuple[int, ...]
-    device: str
-    command: str
-
-    @property
-    def tasks(self) -> list[tuple[Point, int]]:
-        return [(point, seed) for seed in self.seeds for point in self.settings.points()]
-
-    @property
-    def steps(self) -> int:
-        """Steps of one training."""
-        return self.settings.count_steps(len(self.corpus.train))
-
-    def home(self, point: Point, seed: int) -> Path:
-        return self.folder / point.folder / f"seed-{seed}"
-
-    def plan(self) -> dict[str, Any]:
-        """What would be trained, JSON-ready."""
-        return {
-            "trainings": len(self.tasks),
-            "steps": self.steps,
-            "tokens": len(self.corpus.train),
-            "types": len(self.corpus.vocabulary),
-            "settings": asdict(self.settings),
-        }
-
-    def describe_plan(self) -> str:
-        return (
-            f"{len(self.tasks)} trainings of {self.steps:,} steps on {len(self.corpus.train):,} "
-            f"tokens of {self.corpus.name} ({len(self.corpus.vocabulary):,} types), "
-            f"2×{self.settings.hidden} LSTM, into {self.folder}; nothing was written"
-        )
-
-    def run(self, *, resume: bool, monitor: RunMonitor) -> tuple[dict[str, Any], Iterator[str]]:
-        """Train and measure every point, and draw; finished points are kept.
-
-        Returns the content of ``experiment.json``, and the lines of a summary.
-        """
-        record = begin(self, resume)
-        points = measure_points(self, monitor)
-        record = replace(record, points=tuple(points))
-        EXPERIMENT.save(record, self.folder)
-        monitor.progress.start("figures", 0)
-        draw_sweeps(self)
-        return EXPERIMENT.to_json(record), tabulate_sweeps(self, points)
+def plan_sweep(
+    data: Path | str | None = None, **arguments: Any
+) -> tuple[dict[str, Any], list[str]]:
+    """What :func:`run_sweep` would train, JSON-ready and as a line; nothing is written."""
+    settings, corpus, folder, seeds, _ = prepare_sweep(data, **arguments)
+    trainings, steps = len(seeds) * len(settings.points()), settings.count_steps(len(corpus.train))
+    plan = {
+        "trainings": trainings,
+        "steps": steps,
+        "tokens": len(corpus.train),
+        "types": len(corpus.vocabulary),
+        "settings": asdict(settings),
+    }
+    line = (
+        f"{trainings} trainings of {steps:,} steps on {len(corpus.train):,} tokens of "
+        f"{corpus.name} ({len(corpus.vocabulary):,} types), 2×{settings.hidden} LSTM, into "
+        f"{folder}; nothing was written"
+    )
+    return plan, [line]
 
 
 def prepare_sweep(
@@ -134,9 +101,8 @@ def prepare_sweep(
     seeds: int | None = None,
     device: str | None = None,
     out: Path | str | None = None,
-    command: str = "",
-) -> SettingSweep:
-    """Read the settings and the text of an experiment; nothing is written.
+) -> tuple[InanSubspace, Corpus, Path, tuple[int, ...], str]:
+    """Settings, text, folder, seeds and device of an experiment.
 
     Arguments are as in :func:`embgeo.train`, but `settings` belong to the experiment, such as
     ``{"betas": [0, 0.5, 1]}``.
@@ -154,14 +120,8 @@ def prepare_sweep(
     chosen.check()
     corpus = load_corpus(Path(data), min_count=1, tokens=chosen.tokens, shuffle=False)
     columns(corpus.train, chosen.batch)  # refuses too large a batch before anything is written
-    return SettingSweep(
-        chosen,
-        corpus,
-        Path(out or f"{Path(data).resolve().name.partition('.')[0]}.{NAME}"),
-        tuple(range(seeds or 1)),
-        str(find_device(device or "auto")),
-        command,
-    )
+    folder = Path(out or f"{Path(data).resolve().name.partition('.')[0]}.{NAME}")
+    return chosen, corpus, folder, tuple(range(seeds or 1)), str(find_device(device or "auto"))
 
 
 def read_sweep_settings(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
@@ -187,8 +147,61 @@ def parse_numbers(value: Any, key: str) -> list[float]:
         raise BadOption(cause, where=where, way_out="write 0,0.5,1") from error
 
 
-def begin(sweep: SettingSweep, resume: bool) -> ExperimentRecord:
-    """The record before the first point."""
+def run_sweep(
+    data: Path | str | None = None,
+    *,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    seeds: int | None = None,
+    device: str | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+    command: str = "",
+    monitor: RunMonitor | None = None,
+) -> tuple[dict[str, Any], Iterator[str]]:
+    """Train and measure every point, and draw; finished points are kept.
+
+    Returns the content of ``experiment.json``, and the lines of a summary.
+    """
+    monitor = monitor or RunMonitor()
+    chosen, corpus, folder, all_seeds, device = prepare_sweep(
+        data, settings=settings, seeds=seeds, device=device, out=out
+    )
+    record = begin(chosen, corpus, folder, command, resume=resume)
+    tasks = [(point, seed) for seed in all_seeds for point in chosen.points()]
+    monitor.expect(len(tasks))
+    points = []
+    try:
+        for place, (point, seed) in enumerate(tasks, 1):
+            name = f"{point.sweep} = {point.value:g}, seed {seed}"
+            monitor.begin(place - 1)
+            began = time.perf_counter()
+            home = folder / point.folder / f"seed-{seed}"
+            if not (home / JSON_NAME).is_file():
+                monitor.progress.start(name, chosen.count_steps(len(corpus.train)))
+                train_and_analyze(
+                    chosen, point, seed, corpus, home, device, command, monitor.progress.advance
+                )
+            points.append(read_point(point, seed, home, folder))
+            monitor.done(place)
+            distance, seconds = points[-1].distance, time.perf_counter() - began
+            result = f"{name}: distance {format_number(distance)} ({seconds:.0f} s)"
+            monitor.say(f"{place}/{len(tasks)}  {result}")
+    except KeyboardInterrupt as error:
+        again = f"the same command with --resume -o {shlex.quote(str(folder))}"
+        kept = "finished points are kept, the one in progress starts again"
+        raise explain_interrupt(folder, again, kept) from error
+    record = replace(record, points=tuple(points))
+    EXPERIMENT.save(record, folder)
+    monitor.progress.start("figures", 0)
+    for parameter in ("beta", "tau"):
+        draw_sweep(parameter, points, folder, command)
+    return EXPERIMENT.to_json(record), tabulate_sweeps(chosen.tau, points, folder)
+
+
+def begin(
+    settings: InanSubspace, corpus: Corpus, folder: Path, command: str, *, resume: bool
+) -> ExperimentRecord:
+    """Write the record without points, or on resume compare it with the saved one."""
     from embgeo.training import inan_subspace
     from embgeo.training.loop.checkpoint import describe_dataset, list_versions
 
@@ -196,102 +209,76 @@ def begin(sweep: SettingSweep, resume: bool) -> ExperimentRecord:
         inan_subspace.NAME,
         inan_subspace.SOURCE,
         inan_subspace.DEVIATIONS,
-        asdict(sweep.settings),
-        describe_dataset(sweep.corpus),
+        asdict(settings),
+        describe_dataset(corpus),
         (),
-        sweep.command,
+        command,
         list_versions(),
     )
-    begin_experiment(EXPERIMENT, record, sweep.folder, ("settings", "corpus"), resume=resume)
+    check_runs_folder(folder, resume=resume, own=RECORD_NAME)
+    if not resume:
+        EXPERIMENT.save(record, folder)
+        return record
+    before, now = EXPERIMENT.to_json(EXPERIMENT.load(folder)), EXPERIMENT.to_json(record)
+    differs = any(before[key] != now[key] for key in ("settings", "corpus"))
+    cause = "holds the experiment with other settings or on another text"
+    refuse_if(differs, str(folder), cause, ELSEWHERE)
     return record
 
 
-def measure_points(sweep: SettingSweep, monitor: RunMonitor) -> list[PointResult]:
-    """Train and measure every point that is not finished."""
-    monitor.expect(len(sweep.tasks))
-    points = []
-    try:
-        for place, (point, seed) in enumerate(sweep.tasks, 1):
-            monitor.begin(place - 1)
-            began = time.perf_counter()
-            points.append(measure_point(sweep, point, seed, monitor.progress))
-            monitor.done(place)
-            distance, seconds = points[-1].distance, time.perf_counter() - began
-            name = f"{point.sweep} = {point.value:g}, seed {seed}"
-            result = f"{name}: distance {format_number(distance)} ({seconds:.0f} s)"
-            monitor.say(f"{place}/{len(sweep.tasks)}  {result}")
-    except KeyboardInterrupt as error:
-        command = f"the same command with --resume -o {shlex.quote(str(sweep.folder))}"
-        kept = "finished points are kept, the one in progress starts again"
-        raise explain_interrupt(sweep.folder, command, kept) from error
-    return points
+def train_and_analyze(
+    settings: InanSubspace,
+    point: Point,
+    seed: int,
+    corpus: Corpus,
+    home: Path,
+    device: str,
+    command: str,
+    advance: Callable[[int], None],
+) -> None:
+    """Train a point and write its analysis, which marks the point as finished."""
+    from embgeo.training.inan_subspace import train_point
+    from embgeo.training.loop.checkpoint import MODEL_NAME
+
+    size = len(corpus.vocabulary)
+    train_point(
+        settings, point, corpus.train, size, home, seed=seed, device=device, advance=advance
+    )
+    matrix = load(home / MODEL_NAME, tensor="encoder.weight", output="decoder.weight")
+    analyze(matrix, sections=("subspace", "spectrum"), reference=False, command=command).save(home)
 
 
-def measure_point(sweep: SettingSweep, point: Point, seed: int, progress: Progress) -> PointResult:
-    """Train a point unless it is finished, and read its distance from the analysis."""
-    home = sweep.home(point, seed)
-    if not (home / JSON_NAME).is_file():
-        train_and_analyze(sweep, point, seed, home, progress)
+def read_point(point: Point, seed: int, home: Path, folder: Path) -> PointResult:
+    """The distance of a finished point."""
     scalar = load_analysis(home).scalar(DISTANCE)
     if scalar is None or scalar.value is None:
         raise UnreadableFile(f"its analysis holds no {DISTANCE}", where=home)
-    return PointResult(
-        point.sweep,
-        point.value,
-        point.beta,
-        point.tau,
-        seed,
-        home.relative_to(sweep.folder).as_posix(),
-        scalar.value,
-        scalar.reference,
+    own = point.sweep, point.value, point.beta, point.tau, seed
+    place = home.relative_to(folder).as_posix()
+    return PointResult(*own, place, scalar.value, scalar.reference)
+
+
+def draw_sweep(parameter: str, points: Sequence[PointResult], folder: Path, command: str) -> None:
+    """Draw the distance against a parameter, as ``embgeo figures`` does."""
+    own = [one for one in points if one.sweep == parameter]
+    if len({one.value for one in own}) < 2:
+        return  # one point is not a sweep
+    made = figures.draw(
+        [folder / one.folder for one in own],
+        figure="sweep",
+        format=("pdf", "svg"),
+        parameter=parameter,
+        command=printable(command),
     )
+    write_set(folder / FIGURES / parameter, made.files)
 
 
-def train_and_analyze(
-    sweep: SettingSweep, point: Point, seed: int, home: Path, progress: Progress
-) -> None:
-    """Train a point and write its analysis, which marks the point as finished."""
-    from embgeo.training import inan_subspace
-    from embgeo.training.loop.checkpoint import MODEL_NAME
-
-    progress.start(f"{point.sweep} = {point.value:g}, seed {seed}", sweep.steps)
-    inan_subspace.train_point(
-        sweep.settings,
-        point,
-        sweep.corpus.train,
-        len(sweep.corpus.vocabulary),
-        home,
-        seed=seed,
-        device=sweep.device,
-        advance=progress.advance,
-    )
-    matrix = load(home / MODEL_NAME, tensor="encoder.weight", output="decoder.weight")
-    sections = ("subspace", "spectrum")
-    analyze(matrix, sections=sections, reference=False, command=sweep.command).save(home)
-
-
-def draw_sweeps(sweep: SettingSweep) -> None:
-    """Draw the distance against each parameter, as ``embgeo figures`` does."""
-    for parameter in ("beta", "tau"):
-        homes = [sweep.home(point, seed) for point, seed in sweep.tasks if point.sweep == parameter]
-        if len({home.parent for home in homes}) < 2:
-            continue  # one point is not a sweep
-        made = figures.figures(
-            homes,
-            figure="sweep",
-            format=("pdf", "svg"),
-            parameter=parameter,
-            command=printable(sweep.command),
-        )
-        write_set(sweep.folder / FIGURES / parameter, made.files)
-
-
-def tabulate_sweeps(sweep: SettingSweep, points: Sequence[PointResult]) -> Iterator[str]:
+def tabulate_sweeps(tau: float, points: Sequence[PointResult], folder: Path) -> Iterator[str]:
     """The lines of each sweep: a table, and the path of its figure."""
     from embgeo.report.text.columns import align
     from embgeo.training.study.spread import spread
 
-    for parameter, where in (("beta", f"τ = {sweep.settings.tau:g}"), ("tau", "β = 1")):
+    for parameter, where in (("beta", f"τ = {tau:g}"), ("tau", "β = 1")):
         own = [one for one in points if one.sweep == parameter]
         if not own:
             continue
@@ -303,6 +290,6 @@ def tabulate_sweeps(sweep: SettingSweep, points: Sequence[PointResult]) -> Itera
                 rows.append([f"{value:g}", held.text, format_number(chance or 0.0)])
         yield f"input against output embedding at {where}"
         yield from (f"  {line}" for line in align(rows))
-        figure = sweep.folder / FIGURES / parameter / "sweep.pdf"
+        figure = folder / FIGURES / parameter / "sweep.pdf"
         if figure.is_file():
             yield f"figure: {figure}"

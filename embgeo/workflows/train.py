@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.errors import Diverged, EmbgeoError
-from embgeo.core.values import format_number
-from embgeo.workflows.train_monitor import RunMonitor
-from embgeo.workflows.train_task import (
-    StudyTask,
-    TrainRequest,
-    check_runs,
-    check_runs_folder,
-    explain_interrupt,
-    prepare,
-)
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, argument
+from embgeo.core.progress import RunMonitor
+from embgeo.workflows.folders import ELSEWHERE, is_occupied
+from embgeo.workflows.train_settings import gather_settings
 
 if TYPE_CHECKING:
-    from embgeo.training.loop.loop import Measure
+    from embgeo.training.settings import StudySettings
     from embgeo.training.study.record import Study
-    from embgeo.training.study.run_result import RunResult
+    from embgeo.training.tasks import Dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +34,25 @@ class TrainedStudy:
         Folder of the runs, with ``training.json``.
     report : Path
         The HTML report.
-    diverged : dict of (str, int) to Diverged
-        The runs that diverged, by method and seed; the study omits them.
+    failed : dict of (str, int) to RunFailed
+        The runs that diverged or lacked memory, by method and seed; the study omits them.
     """
 
     study: Study
     folder: Path
     report: Path
-    diverged: Mapping[tuple[str, int], Diverged]
+    failed: Mapping[tuple[str, int], RunFailed]
 
     def error(self) -> EmbgeoError | None:
-        """The error if runs diverged, else None."""
-        from embgeo.training.loop.loop import DIVERGED_WAY_OUT
-
-        if not self.diverged:
+        """The error if runs failed, else None."""
+        if not self.failed:
             return None
-        names = ", ".join(f"{method} with seed {seed}" for method, seed in self.diverged)
-        lost = f"{len(self.diverged)} of {len(self.diverged) + len(self.study.runs)} runs"
-        cause = f"{lost} diverged ({names}); the report is about the others"
-        return EmbgeoError(cause, where=self.folder, way_out=DIVERGED_WAY_OUT)
+        names = ", ".join(f"{method} with seed {seed}" for method, seed in self.failed)
+        lost = f"{len(self.failed)} of {len(self.failed) + len(self.study.runs)} runs"
+        said = " or ".join(dict.fromkeys(why.HOW for why in self.failed.values()))
+        cause = f"{lost} {said} ({names}); the report is about the others"
+        way_out = "; ".join(dict.fromkeys(why.way_out for why in self.failed.values()))
+        return EmbgeoError(cause, where=self.folder, way_out=way_out)
 
 
 def train(
@@ -73,7 +66,7 @@ def train(
     device: str | None = None,
     tune: Sequence[float] | str | None = None,
     start: Path | str | None = None,
-    plugins: Sequence[Path | str] = (),
+    plugins: Sequence[Path | str] | None = (),
     out: Path | str | None = None,
     resume: bool = False,
     command: str = "",
@@ -104,8 +97,8 @@ def train(
     device : str, optional
         "cpu", "cuda", "mps" or "auto".
     tune : sequence of float or str, optional
-        Learning rates, or "lr=1e-3,3e-3". Each method is trained with each rate and the first seed,
-        and takes the rate with the lowest perplexity on the validation split.
+        Learning rates, or "lr=1e-3,3e-3". Each method is trained with each rate and a seed of its
+        own, and takes the rate with the lowest perplexity on the validation split.
     start : path, optional
         A finished run with the initial weights of all runs, or a folder with such a run for each
         method and seed. The text is read with its vocabulary.
@@ -133,8 +126,8 @@ def train(
         If arguments or settings are invalid, or `out` holds something else.
     UnreadableFile
         If the text or a file of settings cannot be read.
-    Diverged
-        If all runs diverged.
+    RunFailed
+        If all runs diverged or lacked memory.
     EmbgeoError
         If a file cannot be written, or the training was interrupted and can be resumed.
 
@@ -145,59 +138,60 @@ def train(
     >>> found.study.values("cosreg", "cosine.mean")  # doctest: +SKIP
     {0: 0.0052, 1: 0.0049, 2: 0.0051}
     """
-    request = TrainRequest(
-        data,
-        compare=compare,
-        preset=preset,
-        config=config,
-        settings=settings,
-        seeds=seeds,
-        device=device,
-        tune=tune,
-        start=start,
-        plugins=plugins,
-        out=out,
-        resume=resume,
-    )
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
-    with naming_plugins(request.plugins):
-        return train_study(prepare(request, command), monitor or RunMonitor(), resume=resume)
+    with naming_plugins(plugins):
+        chosen, dataset, folder = prepare(
+            data,
+            compare=compare,
+            preset=preset,
+            config=config,
+            settings=settings,
+            seeds=seeds,
+            device=device,
+            tune=tune,
+            start=start,
+            plugins=plugins,
+            out=out,
+            resume=resume,
+        )
+        try:
+            return train_study(
+                chosen,
+                dataset,
+                folder,
+                resume=resume,
+                command=command,
+                monitor=monitor or RunMonitor(),
+            )
+        except KeyboardInterrupt as error:
+            files = [word for file in plugins or () for word in ("--plugin", str(file))]
+            again = shlex.join(["embgeo", "train", "--resume", "-o", str(folder), *files])
+            raise explain_interrupt(folder, again) from error
 
 
-def plan_training(
-    data: Path | str | None = None,
-    *,
-    command: str = "",
-    **arguments: Any,
-) -> tuple[StudyTask, dict[str, Any]]:
-    """What :func:`train` would do with these arguments; nothing is written.
+def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Path, dict[str, Any]]:
+    """The folder and the runs of :func:`train` with these arguments; nothing is written.
 
     The plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes and steps.
     """
-    request = TrainRequest(data, **arguments)
     require_torch()
-    from embgeo.training.plugins import naming_plugins
-
-    with naming_plugins(request.plugins):
-        task = prepare(request, command)
-        return task, plan_task(task)
-
-
-def plan_task(task: StudyTask) -> dict[str, Any]:
     from embgeo.training.loop.check import plan_runs
     from embgeo.training.loop.checkpoint import describe_dataset
+    from embgeo.training.plugins import naming_plugins
 
-    settings = task.settings
-    return {
-        "corpus": describe_dataset(task.dataset),
-        "model": settings.tables()["model"],
-        "epochs": settings.training.epochs,
-        "seeds": list(settings.seeds),
-        "methods": [asdict(plan) for plan in plan_runs(settings, task.dataset)],
-        "rates": list(settings.tune.lr),
-    }
+    with naming_plugins(arguments.get("plugins")):
+        settings, dataset, folder = prepare(data, **arguments)
+        plan = {
+            "corpus": describe_dataset(dataset),
+            "model": settings.tables()["model"],
+            "epochs": settings.training.epochs,
+            "seeds": list(settings.seeds),
+            "methods": [asdict(plan) for plan in plan_runs(settings, dataset)],
+            "rates": list(settings.tune.lr),
+        }
+    return folder, plan
 
 
 def require_torch() -> None:
@@ -209,79 +203,108 @@ def require_torch() -> None:
         raise EmbgeoError(cause, way_out="pip install 'embgeo[train]'")
 
 
-def train_study(task: StudyTask, monitor: RunMonitor, *, resume: bool) -> TrainedStudy | None:
-    """Train all runs of a task, then write the study with its report."""
+def prepare(
+    data: Path | str | None = None,
+    *,
+    out: Path | str | None = None,
+    resume: bool = False,
+    **arguments: Any,
+) -> tuple[StudySettings, Dataset, Path]:
+    """Complete settings, the text and the folder of a study, checked before anything is trained."""
+    from embgeo.training.complete import complete_settings
+    from embgeo.training.loop.check import check_study
+    from embgeo.training.methods.definitions import add_controls
+    from embgeo.training.tasks import make_task
+
+    given = gather_settings(data, out=out, resume=resume, **arguments)
+    methods = add_controls(given.compare, given.method)
+    settings = complete_settings(given.updated({"compare": list(methods)}))
+    if not settings.data.path:
+        way_out = f"give a file or a folder with {argument('data')}"
+        raise BadOption("no text is given", way_out=way_out)
+    path = Path(settings.data.path)
+    lost = resume and data is None and not path.exists()
+    cause = "the text of the runs is not there, seen from the current folder"
+    refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
+    dataset = make_task(settings).load(settings)
+    check_study(settings, dataset)
+    name = path.resolve().name
+    usual = f"{name.partition('.')[0] or name or 'text'}.runs"
+    return settings, dataset, Path(usual if out is None else out)
+
+
+def train_study(
+    settings: StudySettings,
+    dataset: Dataset,
+    folder: Path,
+    *,
+    resume: bool,
+    command: str,
+    monitor: RunMonitor,
+) -> TrainedStudy | None:
+    """Train all runs, then write the study with its report; None in all processes but the first."""
     from embgeo.training.loop.checkpoint import write_study_settings
     from embgeo.training.loop.distributed import join_processes
-    from embgeo.workflows.train_study import geometry_measure, write_study
-    from embgeo.workflows.train_tuning import read_tuned, tune_rates
+    from embgeo.workflows.train_runs import geometry_measure, read_rates, train_runs, tune_rates
+    from embgeo.workflows.train_study import write_study
 
-    measure = geometry_measure(task.dataset.vocabulary.counts)
+    measure = geometry_measure(dataset.vocabulary.counts)
     with ExitStack() as stack:
-        world = stack.enter_context(join_processes(task.settings.training.device))
+        world = stack.enter_context(join_processes(settings.training.device))
         if world.leads:
-            check_runs_folder(task.folder, resume=resume)
-        monitor = monitor if world.leads else RunMonitor()
-        task = replace(task, tuned=read_tuned(task))
-        if world.leads:
-            check_runs(task)
-            write_study_settings(task.settings, task.folder)
-        try:
-            task = tune_rates(task, measure, monitor, leads=world.leads)
-            diverged = train_runs(task, measure, monitor, leads=world.leads)
-            if not world.leads:
-                return None
-            study, page = write_study(task, diverged, monitor.progress)
-        except KeyboardInterrupt as error:
-            plugins = [word for file in task.plugins for word in ("--plugin", str(file))]
-            command = shlex.join(["embgeo", "train", "--resume", "-o", str(task.folder), *plugins])
-            raise explain_interrupt(task.folder, command) from error
-    return TrainedStudy(study, task.folder, page, diverged)
+            check_runs_folder(folder, resume=resume)
+            check_runs(settings, dataset, folder, read_rates(settings, folder))
+            write_study_settings(settings, folder)
+        else:
+            monitor = RunMonitor()
+        given = {"measure": measure, "command": command, "monitor": monitor, "leads": world.leads}
+        rates = tune_rates(settings, dataset, folder, **given)
+        failed = train_runs(settings, dataset, folder, rates, **given)
+        if not world.leads:
+            return None
+        study, page = write_study(settings, folder, failed, command, monitor.progress)
+    return TrainedStudy(study, folder, page, failed)
 
 
-def train_runs(
-    task: StudyTask, measure: Measure, monitor: RunMonitor, *, leads: bool
-) -> dict[tuple[str, int], Diverged]:
-    """Train and analyze every run, and return the diverged ones; Diverged if all did."""
-    from embgeo.training.loop.loop import train_run
-    from embgeo.workflows.train_study import analyze_embedding
+def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") -> None:
+    """Refuse, before anything is computed, a folder to which runs cannot be added.
 
-    diverged: dict[tuple[str, int], Diverged] = {}
-    total = len(task.runs)
-    monitor.expect(total)
-    for place, (method, seed) in enumerate(task.runs, 1):
-        monitor.begin(place - 1)
-        began = time.perf_counter()
-        home = task.home(method, seed)
-        try:
-            result = train_run(
-                task.run_settings(method, seed),
-                task.dataset,
-                home,
-                measure=measure,
-                progress=monitor.progress,
-                command=task.command,
-            )
-        except Diverged as error:
-            if total == len(diverged) + 1:
-                raise
-            diverged[method, seed] = error
-            monitor.say(f"{place}/{total}  {method}, seed {seed}: {error.cause}")
-            continue
-        monitor.done(place)
-        if leads:
-            device = task.settings.training.device
-            analyze_embedding(home, device, task.command, monitor.progress)
-            seconds = time.perf_counter() - began
-            monitor.say(f"{place}/{total}  {describe_run(result)} ({seconds:.0f} s)")
-    return diverged
+    The file `own` marks a folder of runs.
+    """
+    empty, ours = not is_occupied(folder), (folder / own).is_file()
+    again, where = argument("resume"), str(folder)
+    refuse_if(resume and empty, where, "holds no runs", f"leave out {again}")
+    refuse_if(ours and not resume, where, "holds runs", f"resume them with {again}, or {ELSEWHERE}")
+    refuse_if(not (empty or ours), where, "exists and holds something other than runs", ELSEWHERE)
 
 
-def describe_run(result: RunResult) -> str:
-    from embgeo.training.study.deciding import spell_score
+def check_runs(
+    settings: StudySettings, dataset: Dataset, folder: Path, rates: Mapping[str, float]
+) -> None:
+    """Refuse settings that differ from existing runs, before anything is written."""
+    from embgeo.training.loop.checkpoint import (
+        RUN_NAME,
+        identity,
+        read_identity,
+        require_same,
+        run_folder,
+    )
+    from embgeo.training.settings import read_settings
 
-    value, split = result.valid.get(result.quality), "validation"
-    if value is None:
-        value, split = (result.test or {}).get(result.quality), "test"
-    shown = "unknown" if value is None else format_number(value)
-    return f"{result.method}, seed {result.seed}: {split} {spell_score(result.quality)} {shown}"
+    for method, seed in settings.runs:
+        home = run_folder(folder, method, seed)
+        now = settings.one(method, seed, rates.get(method)).tables()
+        known = read_identity(home)
+        if known is not None:
+            require_same(known, identity(now, dict(dataset.files)), home)
+        elif (home / RUN_NAME).is_file():
+            before = read_settings(home / RUN_NAME).tables()
+            require_same(identity(before, {}), identity(now, {}), home)
+
+
+def explain_interrupt(
+    folder: Path, command: str, kept: str = "what was trained is kept"
+) -> EmbgeoError:
+    """The error of an interrupted training, with the command that resumes it."""
+    state = kept if folder.exists() else "nothing was written"
+    return EmbgeoError(f"interrupted; {state}", way_out=f"resume it with: {command}")

@@ -162,11 +162,6 @@ def test_a_training_is_not_stopped_by_its_monitor() -> None:
     assert monitor.measure(ROWS, 30) != {}
 
 
-def test_the_sphere_is_searched_only_if_it_is_asked_for() -> None:
-    assert Monitor(["isotropy.i1"]).options.sphere is False
-    assert Monitor(["isotropy.i_sphere"]).options.sphere is None
-
-
 def test_pairs_are_sampled_only_if_they_are_asked_for() -> None:
     assert Monitor(["cosine.mean"]).options.pairs == 0
     assert Monitor(["cosine.positive_share"]).options.pairs == embgeo.Options().pairs

@@ -646,7 +646,6 @@ def test_a_checkpoint_in_place_of_an_analysis_is_refused_with_the_way_out(
         (["--popular-share", "0.3"], "--counts"),
         (["--popular-share", "nan"], "share"),
         (["--pairs", "10", "--sections", "spectrum"], "add cosine"),
-        (["--sphere", "--sections", "cosine"], "add isotropy"),
         (["--pairs", "-3"], "number of pairs"),
         (["-o", os.sep], "something other"),
         (["-o", "x" * 500], "cannot be used"),

@@ -420,7 +420,7 @@ def test_names_of_files_are_hostile_text(here: Path) -> None:
 
 def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
     np.save("cone.npy", narrow_cone()[:50])
-    say_how(reference=False, sphere=False)
+    say_how(reference=False)
     result = call("diff", "one.npy", "cone.npy")
     assert result.exit_code == 0, result.output
     said = result.stdout

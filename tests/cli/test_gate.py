@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.workflows.gate_start import start_gate
+from embgeo.workflows.gate_outputs import start_gate
 from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
@@ -200,9 +200,12 @@ def test_only_the_sections_of_the_rules_are_measured() -> None:
     gate("round.npy", "-r", HOLDS, "-r", "isotropy.i1 >= 0", "--metrics-json", "m.json")
     names = json.loads(Path("m.json").read_text())
     assert {name.partition(".")[0] for name in names} == {"cosine", "isotropy", "gate"}
-    assert "isotropy.i_sphere" not in names
-    gate("round.npy", "-r", "isotropy.i_sphere <= 1", "--metrics-json", "m.json")
-    assert "isotropy.i_sphere" in json.loads(Path("m.json").read_text())
+
+
+def test_a_rule_about_a_retired_name_is_refused_with_what_replaces_it() -> None:
+    result = gate("round.npy", "-r", "spectrum.stable_rank >= 2")
+    assert result.exit_code == 2
+    assert "no longer measured: it is 1/spectrum.top_share" in " ".join(result.output.split())
 
 
 @pytest.mark.slow

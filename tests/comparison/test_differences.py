@@ -226,7 +226,7 @@ def test_other_rows_are_not_paired():
 @pytest.mark.parametrize(("seed", "note"), [(0, "paired, token by token"), (1, INDEPENDENT)])
 def test_random_directions_are_paired_where_they_are_the_same(seed, note):
     sides = (
-        enter_pair(Matrix(W), name, sections=("isotropy",), sphere=False, seed=own)
+        enter_pair(Matrix(W), name, sections=("isotropy",), seed=own)
         for W, name, own in zip(alike(), "ab", (0, seed), strict=True)
     )
     made = comparison(*sides)
@@ -324,8 +324,8 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
     W = narrow_cone(length=3.0, ratio=3.0)
     parts = ("isotropy", "tokens")
     made = comparison(
-        enter_pair(W, "baseline", sections=parts, sphere=False),
-        enter_pair(0.1 * W, "shrunken", sections=parts, sphere=False),
+        enter_pair(W, "baseline", sections=parts),
+        enter_pair(0.1 * W, "shrunken", sections=parts),
     )
     rows = {d.name: d for d in made.differences}
     assert rows["isotropy.i1"].difference > 0.3

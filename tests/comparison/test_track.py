@@ -229,7 +229,6 @@ def tracked():
             W + depth * direction + 0.01 * gaussian(91 + i, n=120),
             f"ckpt-{100 * i}",
             sections=("cosine", "isotropy"),
-            sphere=False,
             step=100.0 * i,
         )
         for i, depth in enumerate(depths)
@@ -282,7 +281,7 @@ def planted():
     data[3] = data[7] = data[1]
     data[9] = 7.0 * gaussian(202, n=40)
     runs = [
-        enter_pair(W.astype(np.float32), f"ckpt-{100 * i}", sphere=False, step=100.0 * i)
+        enter_pair(W.astype(np.float32), f"ckpt-{100 * i}", step=100.0 * i)
         for i, W in enumerate(data)
     ]
     return comparison(*runs, track="the number in the names", queries=0)

@@ -19,7 +19,7 @@ def judged(unused: int, change: object = None) -> Verdict:
         change(W)
     names = [f"[unused{i}]" if i < unused else f"word{i}" for i in range(N)]
     matrix = Matrix(W, tokens=tuple(names))
-    return embgeo.analyze(matrix, sections=SECTIONS, sphere=False, random=False, pairs=500).verdict
+    return embgeo.analyze(matrix, sections=SECTIONS, random=False, pairs=500).verdict
 
 
 def test_a_clump_alone_is_mild_and_named():
@@ -29,9 +29,7 @@ def test_a_clump_alone_is_mild_and_named():
     finding = verdict.finding("clump")
     assert finding.sentence.startswith("150 rows (5\u00a0%) lie together within ")
     assert ": 100 unused, 50 Latin. 100" in finding.sentence
-    assert finding.quoted[:3] == (
-        "tokens.clump_rows", "tokens.clump_share", "tokens.clump_angle",
-    )  # fmt: skip
+    assert finding.quoted[:2] == ("tokens.clump_rows", "tokens.clump_angle")
     assert verdict.blame_lead == "Lie together"
     assert len(verdict.blame) == 5
     assert {name.startswith("[unused") for name in verdict.blame} == {True, False}
@@ -57,9 +55,7 @@ def test_next_to_dead_rows():
 
 def test_most_matrices_have_no_line_about_it():
     W = np.random.default_rng(1).standard_normal((500, 8))
-    assert (
-        embgeo.analyze(Matrix(W), sections=SECTIONS, sphere=False).verdict.finding("clump") is None
-    )
+    assert embgeo.analyze(Matrix(W), sections=SECTIONS).verdict.finding("clump") is None
 
 
 def test_a_cone_is_also_given_without_scattered_rows_where_the_answer_is_the_same() -> None:

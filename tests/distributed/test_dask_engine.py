@@ -101,8 +101,8 @@ def test_the_same_answer(client: Any) -> None:
         bars[-1][2] += rows
 
     progress = Progress(lambda what, rows: bars.append([what, rows, 0]), advance)
-    found = on_cluster(client, progress, sections=SECTIONS, options=Options(sphere=False))
-    check_analyses(found, in_one_run(sections=SECTIONS, options=Options(sphere=False)))
+    found = on_cluster(client, progress, sections=SECTIONS, options=Options())
+    check_analyses(found, in_one_run(sections=SECTIONS, options=Options()))
     seen = {what.partition(" ")[2]: rows for what, *rows in bars}
     assert seen["first pass"] == [N, N]
     assert seen["second pass"] == [N - 2, N - 2]
@@ -162,22 +162,12 @@ def test_rows_of_the_second_pass_are_those_of_the_first(
         on_cluster(client, Progress(change, lambda _rows: None), sections=("isotropy",))
 
 
-@pytest.mark.slow
-def test_a_search_that_makes_passes_of_its_own(client: Any) -> None:
-    found = on_cluster(client, sections=("isotropy",), reference=False)
-    expected = in_one_run(sections=("isotropy",), reference=False)
-    assert found["isotropy.i_sphere"].value == pytest.approx(  # type: ignore[union-attr]
-        expected["isotropy.i_sphere"].value,  # type: ignore[union-attr]
-        rel=1e-9,
-    )
-
-
 @pytest.mark.parametrize("section", sample_cases(metrics.SECTIONS, 3))
 @pytest.mark.slow
 def test_every_section_alone(client: Any, section: str) -> None:
     """Some need no second pass and no row, and are finished from the first."""
     matrix = embgeo.load("W.npy", tokens="tokens.txt", counts="counts.tsv", output="none")
-    wanted: dict[str, Any] = {"sections": (section,), "options": Options(sphere=False)}
+    wanted: dict[str, Any] = {"sections": (section,), "options": Options()}
     found = on_cluster(client, matrix=matrix, **wanted)
     check_analyses(found, analyze(matrix, **wanted))
 
@@ -200,7 +190,7 @@ def test_a_worker_that_is_killed_during_a_pass() -> None:
                 os.kill(alive.pop(), signal.SIGKILL)
 
         progress = Progress(lambda what, _rows: passes.append(what), kill_one)
-        options = Options(sphere=False)
+        options = Options()
         found = on_cluster(client, progress, sections=SECTIONS, options=options)
         assert not alive
     check_analyses(found, in_one_run(sections=SECTIONS, options=options))
@@ -221,7 +211,7 @@ def call(line: str, *more: str) -> Any:
     return CliRunner().invoke(app, [*line.split(), *more])
 
 
-QUICK = ("--sections", "spectrum,isotropy,frequency", "--no-sphere", "-q")
+QUICK = ("--sections", "spectrum,isotropy,frequency", "-q")
 
 
 @pytest.mark.slow

@@ -14,8 +14,6 @@ import embgeo
 from embgeo.core.values import Column, Histogram, Points, Series, Table
 
 N, D, PADDED = 250, 12, 256
-#: What counts the rows of the file and is meant to differ.
-COUNTS = {"tokens.masked_rows", "tokens.surplus_rows"}
 
 
 def model(folder: Path, rows: npt.NDArray[np.float32], output: npt.NDArray[np.float32]) -> Path:
@@ -72,9 +70,7 @@ def test_the_padding_is_seen(pair: Pair) -> None:
     plain, padded = pair
     assert (plain.provenance["n"], padded.provenance["n"]) == (N, PADDED)
     assert plain.provenance["kept"] == padded.provenance["kept"] == N
-    masked = padded.scalar("tokens.masked_rows")
-    assert masked is not None
-    assert masked.value == PADDED - N
+    assert sum(padded.provenance["masked"].values()) == PADDED - N
 
 
 def test_every_scalar_is_the_same(pair: Pair) -> None:
@@ -87,7 +83,7 @@ def test_every_scalar_is_the_same(pair: Pair) -> None:
         if (a.value, a.standard_error, a.reference, a.undefined)
         != (b.value, b.standard_error, b.reference, b.undefined)
     }
-    assert different == COUNTS
+    assert not different
 
 
 def test_everything_else_is_the_same(pair: Pair) -> None:

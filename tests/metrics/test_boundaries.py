@@ -26,23 +26,6 @@ def table(found: embgeo.Analysis, name: str) -> Table:
     return value
 
 
-@pytest.mark.parametrize("offset", [0.02, 0.05, 0.1])
-def test_the_chance_cosine_of_class_means_is_that_of_shuffled_classes(offset: float) -> None:
-    """With an offset of the order of the noise of the class means, 1/√M."""
-    n, d, popular = 1000, 60, 200
-    W = np.random.default_rng(1).standard_normal((n, d)) + offset
-    counts = np.arange(n, 0, -1)
-    found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
-    rng = np.random.default_rng(2)
-    shuffled = []
-    for _ in range(400):
-        order = rng.permutation(n)
-        high, low = W[order[:popular]].mean(0), W[order[popular:]].mean(0)
-        shuffled.append(high @ low / np.linalg.norm(high) / np.linalg.norm(low))
-    expected = scalar(found, "frequency.centroid_cosine").reference
-    assert expected == pytest.approx(np.mean(shuffled), abs=0.03)
-
-
 def test_rows_of_equal_hashes_are_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     W = gaussian(3, 12, 4)
     W[[5, 9]] = W[1]
@@ -93,19 +76,6 @@ def test_a_weak_common_direction_is_one(length: float) -> None:
     angle = scalar(found, "cosine.cone_half_angle_median")
     assert angle.value == pytest.approx(90.0 - np.degrees(length), abs=1e-6)
     assert scalar(found, "cosine.max_dimension_share").value == pytest.approx(1.0, abs=1e-6)
-
-
-@pytest.mark.parametrize("length", [1e-6, 1e-9])
-def test_means_of_classes_near_the_origin_have_a_cosine(length: float) -> None:
-    """Each class of rows in opposite pairs, moved along one axis by far more than rounding."""
-    rows = np.random.default_rng(9).standard_normal((100, 4))
-    W = np.vstack([rows[:20], -rows[:20], rows[20:], -rows[20:]])
-    W[:40, 0] += length
-    W[40:, 0] -= length
-    found = embgeo.analyze(
-        W, counts=np.arange(len(W), 0, -1), sections=["frequency"], reference=False
-    )
-    assert scalar(found, "frequency.centroid_cosine").value == pytest.approx(-1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(("active", "known"), [(59, False), (61, True), (1000, True)])

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.metrics.frequency import compare_centroids
-from embgeo.metrics.popularity import Popularity
+from embgeo.metrics.frequency import Popularity, compare_centroids
 from embgeo.stats import GroupMoments
 from embgeo.stats.block import Block
 from tests.support.matrices import analyze_matrix, gaussian, rng
@@ -33,19 +32,18 @@ def value(found, name):
 
 @pytest.mark.parametrize("n", [2, 5, 12])
 def test_orthonormal_rows(n):
-    found = measured(np.eye(n), sphere=True)
-    for name in ("effective_rank", "stable_rank", "participation_ratio", "numerical_rank"):
+    found = measured(np.eye(n))
+    for name in ("effective_rank", "numerical_rank"):
         assert value(found, f"spectrum.{name}") == approx(n)
     assert value(found, "spectrum.condition_number") == approx(1)
     assert value(found, "spectrum.mean_norm_ratio") == approx(1 / math.sqrt(n))
-    assert value(found, "spectrum.energy_50") == math.ceil(n / 2)
+    assert value(found, "spectrum.top_share") == approx(1 / n)
     assert value(found, "cosine.mean") == approx(0, abs=1e-15)
     # A variance of rounding errors only: its root is known to 1e-8.
     assert value(found, "cosine.std") == approx(0, abs=1e-7)
     assert value(found, "cosine.cone_aperture") == approx(90)
     # Σ exp(a_i) on the unit sphere is extreme where all coordinates are equal.
     sphere = math.exp(-2 / math.sqrt(n))
-    assert value(found, "isotropy.i_sphere") == approx(sphere, rel=1e-6)
     # All eigenvalues are equal, E is any basis: I1 can only be bounded, and says so.
     assert sphere - 1e-9 <= value(found, "isotropy.i1") < 1
     assert value(found, "isotropy.eigengap") == approx(0, abs=1e-12)
@@ -57,12 +55,10 @@ def test_known_singular_values():
     found = measured(np.diag([4.0, 2.0, 1.0, 1.0]))
     p = np.array([4, 2, 1, 1]) / 8
     assert value(found, "spectrum.effective_rank") == approx(math.exp(-(p * np.log(p)).sum()))
-    assert value(found, "spectrum.stable_rank") == approx(22 / 16)
-    assert value(found, "spectrum.participation_ratio") == approx(22**2 / (256 + 16 + 2))
     assert value(found, "spectrum.top_share") == approx(16 / 22)
     assert value(found, "spectrum.condition_number") == approx(4)
     # Shares 16/22, 20/22, 21/22, 1.
-    assert [value(found, f"spectrum.energy_{q}") for q in (50, 90, 95, 99)] == [1, 2, 3, 4]
+    assert value(found, "spectrum.energy_90") == 2
     assert value(found, "projection.svd2_share") == approx(20 / 22)
 
 
@@ -91,12 +87,11 @@ def test_decay_recovers_its_own_prior(prior, curve):
 def test_equal_rows():
     """Rank one: everything centered is undefined, with the reason."""
     w = np.array([0.3, -0.1, 0.2, 0.5])
-    found = measured(np.tile(w, (9, 1)), sphere=True)
+    found = measured(np.tile(w, (9, 1)))
     length = np.linalg.norm(w)
-    for name in ("effective_rank", "stable_rank", "participation_ratio", "top_share"):
+    for name in ("effective_rank", "top_share"):
         assert value(found, f"spectrum.{name}") == approx(1)
     assert value(found, "cosine.mean") == approx(1)
-    assert value(found, "cosine.cosreg_value") == approx(8 / 9)
     assert value(found, "cosine.std") == approx(0, abs=1e-14)
     assert value(found, "cosine.positive_share") == 1
     assert value(found, "cosine.uniformity") == approx(0, abs=1e-14)
@@ -104,7 +99,6 @@ def test_equal_rows():
     assert value(found, "cosine.cone_aperture") == approx(0, abs=2e-6)
     assert value(found, "isotropy.i1") == approx(math.exp(-2 * length))
     assert value(found, "isotropy.i1_unit") == approx(math.exp(-2))
-    assert value(found, "isotropy.i_sphere") == approx(math.exp(-2 * length))
     for name in (
         "spectrum.effective_rank_centered",
         "projection.pca2_share",
@@ -151,7 +145,7 @@ def test_two_sided_collapse():
     assert value(found, "cosine.uniformity") == approx(math.log((9 + 10 * math.exp(-8)) / 19))
     assert value(found, "spectrum.top_share") == approx(1)
     assert value(found, "isotropy.isoscore") == approx(0, abs=1e-12)
-    for part in ("max", "p99", "p95", "median"):
+    for part in ("max", "median"):
         assert "cancel" in found[f"cosine.cone_half_angle_{part}"].undefined
     assert "cancel" in found["cosine.max_dimension_share"].undefined
 
@@ -180,7 +174,7 @@ def test_cone_of_known_half_angle(half_angle):
     found = measured(rows * np.linspace(0.5, 2, m)[:, None])
     # The common direction points into the cone, also of one wider than a half-space.
     angle = min(half_angle, 180 - half_angle)
-    for part in ("max", "p99", "p95", "median"):
+    for part in ("max", "median"):
         assert value(found, f"cosine.cone_half_angle_{part}") == approx(angle, rel=1e-9)
     assert value(found, "cosine.cone_aperture") == approx(2 * angle, rel=1e-4)
     cos2 = math.cos(theta) ** 2
@@ -194,7 +188,6 @@ def test_regular_simplex(n):
     assert value(found, "cosine.mean") == approx(-1 / (n - 1))
     assert value(found, "cosine.std") == approx(0, abs=1e-7)
     assert value(found, "cosine.cone_aperture") == approx(math.degrees(math.acos(-1 / (n - 1))))
-    assert value(found, "cosine.cosreg_value") == approx(-1 / n)
     assert value(found, "spectrum.numerical_rank") == n - 1
 
 
@@ -218,7 +211,6 @@ def test_partition_function_of_a_cross(length):
     for suffix in ("", "_mean_sign", "_centered"):
         assert value(found, f"isotropy.i1{suffix}") == approx(Z.min() / Z.max(), rel=1e-9)
         assert value(found, f"isotropy.i2{suffix}") == approx(Z.std() / Z.mean(), rel=1e-9)
-    assert value(found, "isotropy.log_i1") == approx(math.log(Z.min()) - math.log(Z.max()))
 
 
 def test_partition_function_of_an_axis_system():
@@ -243,8 +235,7 @@ def test_partition_function_of_an_axis_system():
 def test_log_domain_does_not_overflow():
     """exp(1e6) has no float; its logarithm has."""
     found = measured(np.diag([1e6, 2e6, 4e6]))
-    assert value(found, "isotropy.log_i1") == approx(math.log(2) - 4e6)
-    assert "isotropy.log_i1" in found["isotropy.i1"].undefined
+    assert "its natural logarithm is -4e+06" in found["isotropy.i1"].undefined
     assert 0 < value(found, "isotropy.i2") < math.inf
 
 
@@ -265,22 +256,16 @@ def test_separated_classes():
     noise = 0.01 * gaussian(34, n=M)
     found = with_counts(noise + np.where(POPULAR[:, None], np.eye(6)[0], np.eye(6)[1]))
     assert value(found, "frequency.probe_auc") == 1
-    assert value(found, "frequency.probe_accuracy") == 1
-    assert value(found, "frequency.probe_loss") < 0.2
     assert value(found, "frequency.neighbor_rarity_rare") == 1
     # A popular token has nine popular neighbors, the tenth must be rare.
     assert value(found, "frequency.neighbor_rarity_popular") == approx(0.1)
-    assert abs(value(found, "frequency.centroid_cosine")) < 0.02
 
 
 def test_rows_that_know_nothing_of_frequency():
     found = with_counts(gaussian(35, n=M))
-    for key in ("auc", "accuracy"):
-        scalar = found[f"frequency.probe_{key}"]
-        assert abs(scalar.value - 0.5) < 4 * scalar.standard_error
-        assert scalar.reference == 0.5
-    assert found["frequency.probe_loss"].reference == approx(2 * math.log(2))
-    assert value(found, "frequency.frequency_r2") < 0.1
+    scalar = found["frequency.probe_auc"]
+    assert abs(scalar.value - 0.5) < 4 * scalar.standard_error
+    assert scalar.reference == 0.5
     assert found["frequency.neighbor_rarity_rare"].reference == approx(39 / 49)
     assert found["frequency.neighbor_rarity_popular"].reference == approx(40 / 49)
 
@@ -297,13 +282,6 @@ def test_norm_that_follows_frequency(direction):
     assert value(found, "frequency.norm_ratio") == approx(median)
 
 
-def test_counts_that_are_linear_in_the_rows():
-    counts = np.round(np.geomspace(1e7, 10, M))
-    W = gaussian(37, n=M)
-    W[:, 2] = np.log1p(counts)
-    assert value(with_counts(W, counts), "frequency.frequency_r2") > 0.999
-
-
 def test_distance_of_class_means():
     """Classes of unit spread, three apart: corners of two equal squares."""
     corners, right = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1], [0, 0]]), np.array([1.0, 0])
@@ -311,26 +289,21 @@ def test_distance_of_class_means():
     found = with_counts(rows)
     spread = math.sqrt(M * 8 / 5 / (M - 2))
     assert value(found, "frequency.centroid_distance") == approx(3 / spread)
-    assert value(found, "frequency.centroid_cosine") == approx(1)
 
 
 def test_chance_level_of_class_means():
     """The stated chance level is what shuffled counts give on average."""
     W, g = gaussian(38, n=M) + 0.5, rng(39)
     known = Popularity(np.arange(M), POPULAR, np.zeros(M), np.zeros(M), "made")
-    cosines, squares, levels = [], [], []
+    squares, levels = [], []
     for _ in range(300):
         popular = g.permutation(POPULAR)
         classes = GroupMoments("class", popular.astype(np.int64), 2, 6, of="rows")
         classes.update(Block(np.arange(M), W))
-        cosine, distance = compare_centroids(classes, known)
-        cosines.append(cosine.value)
+        distance = compare_centroids(classes, known)
         squares.append(distance.value**2)
-        levels.append((cosine.reference, distance.reference**2))
-    cosine_level, squared_level = np.mean(levels, axis=0)
-    # The level of the cosine is a ratio of expectations, good to the inverse size of the class.
-    assert np.mean(cosines) == approx(cosine_level, rel=1 / 10)
-    assert abs(np.mean(squares) - squared_level) < 4 * np.std(squares) / math.sqrt(300)
+        levels.append(distance.reference**2)
+    assert abs(np.mean(squares) - np.mean(levels)) < 4 * np.std(squares) / math.sqrt(300)
 
 
 @pytest.mark.parametrize(

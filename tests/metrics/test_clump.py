@@ -62,7 +62,6 @@ def test_planted_rows_are_found_exactly(seed, norm):
 def test_numbers_of_the_clump():
     found, W = example(), planted()[:CLUMP]
     assert found["tokens.clump_rows"] == CLUMP
-    assert found["tokens.clump_share"] == CLUMP / N
     unit = W / np.linalg.norm(W, axis=1)[:, None]
     truth = (np.square(unit.sum(axis=0)).sum() - CLUMP) / (CLUMP * (CLUMP - 1))
     bound = found["tokens.clump_mean_cosine"]
@@ -92,15 +91,6 @@ def test_scripts_of_the_clump():
     assert rows["Latin"][4:] == (0.0, 0.0)
     assert rows["Cyrillic"][2] < 2.5 < 4 < rows["Latin"][2]
     assert rows["Cyrillic"][3] > 0.8 > 0.2 > rows["Latin"][3]
-
-
-def test_rows_near_the_mean_row_are_counted():
-    assert example()["tokens.centroid_near_rows"] == CLUMP
-    knee = example()["tokens.centroid_knee"].value
-    assert (example()["tokens.centroid_distance"].values <= knee).sum() == CLUMP
-    isotropic = measure(unlike("isotropic", 0))
-    assert isotropic["tokens.centroid_near_rows"] == 0
-    assert isotropic["tokens.centroid_knee"].undefined.startswith("the distances have one mode")
 
 
 def test_rotation_scale_order_and_repeated_rows_change_nothing():

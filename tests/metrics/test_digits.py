@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp, softmax
 
 from embgeo.core.matrix import Matrix
-from embgeo.numerics.sphere_search import find_extremes
 from tests.support import naive
 from tests.support.matrices import analyze_matrix, rng
 
@@ -41,7 +39,7 @@ def value(W, name, **options):
     found = analyze_matrix(
         Matrix(W),
         sections=(name.partition(".")[0],),
-        **{"sphere": False, "random": False, **options},
+        **{"random": False, **options},
     )
     return found[name].value
 
@@ -89,38 +87,10 @@ def test_eigengap_far_from_the_origin(offset):
     assert value(W, "isotropy.eigengap") == approx(expected, rel=1e-6)
 
 
-def test_the_sphere_is_searched_from_the_longest_rows():
-    """Regression: with four eigenvectors the search ended, settled, at 3.5 times the ratio."""
-    W = 1.5 * rng(509).standard_normal((300, 16))
-    found = analyze_matrix(Matrix(W), sections=("isotropy",), sphere=True, random=False)
-
-    def evaluate(a):
-        return logsumexp(W @ a, axis=0), W.T @ softmax(W @ a, axis=0)
-
-    signed = np.hstack([naive.right_vectors(W), -naive.right_vectors(W)])
-    order = np.argsort(evaluate(signed)[0])
-    every = np.hstack([signed, (W / naive.norms(W)[:, None])[np.argsort(-naive.norms(W))[:40]].T])
-    _, all_values, _ = find_extremes(evaluate, every, every)
-    _, few, _ = find_extremes(evaluate, signed[:, order[:4]], signed[:, order[:-5:-1]])
-    best = np.exp(all_values.min() - all_values.max())
-    assert found["isotropy.i_sphere"].value == approx(best, rel=1e-6)
-    assert np.exp(few.min() - few.max()) > 3 * best
-
-
-def test_a_search_whose_starts_disagree_is_not_settled():
-    W = 12.0 * np.vstack([np.eye(9), -np.eye(9)[:1] * 1.01])
-    scalar = analyze_matrix(Matrix(W), sections=("isotropy",), sphere=True)["isotropy.i_sphere"]
-    assert scalar.caveats == ("not_converged",)
-    cone_scalar = analyze_matrix(Matrix(cone(3)), sections=("isotropy",), sphere=True)[
-        "isotropy.i_sphere"
-    ]
-    assert cone_scalar.caveats == ()
-
-
 def test_signs_that_rounding_decides_are_marked():
     half = rng(508).standard_normal((40, 5))
     for W, marked in ((np.vstack([half, -half]), True), (half, False)):
-        found = analyze_matrix(Matrix(W), sections=("isotropy",), sphere=False)
-        for name in ("i1_mean_sign", "i2_mean_sign", "i1_unit_mean_sign", "i2_unit_mean_sign"):
+        found = analyze_matrix(Matrix(W), sections=("isotropy",))
+        for name in ("i1_mean_sign", "i2_mean_sign"):
             assert ("sign_dependent" in found[f"isotropy.{name}"].caveats) is marked
         assert found["isotropy.i1"].caveats == ()

@@ -17,8 +17,7 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Series
-from embgeo.numerics.convex_hull import Blocks, Hull, distance_to_hull
-from embgeo.numerics.nearest_point import NearestPoint
+from embgeo.numerics.convex_hull import Blocks, Hull, NearestPoint, distance_to_hull
 from tests.support import naive
 from tests.support.sampling import sample_cases
 

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embgeo.core.matrix import Frequency, Matrix
 from tests.support import naive, sampling
 from tests.support.matrices import (
     ASKED,
-    NAMES,
     analysis,
     analyze_matrix,
     case,
@@ -23,15 +22,13 @@ from tests.support.matrices import (
     rng,
 )
 
-EXACT = {"sphere": True, "isotropy_rows": None}
+EXACT = {"isotropy_rows": None}
 #: Drawn anew with the seed, so tied to rows or columns by number.
-DRAWN = {"isotropy.z_random_std", "isotropy.z_random_min", "isotropy.z_random_max"}
+DRAWN = {"isotropy.z_random_std"}
 #: Starts of k-means go by row number.
-STARTS = {"cosine.clusters", "cosine.silhouette"}
-STARTS |= {"cosine.mean_within_clusters", "cosine.i1_within_clusters"}
-#: Folds go by row number, and standardized columns and penalties by column.
-PROBES = {f"frequency.{key}" for key in ("probe_auc", "probe_accuracy", "probe_loss")}
-PROBES |= {"frequency.frequency_r2"}
+STARTS = {"cosine.clusters", "cosine.silhouette", "cosine.mean_between_clusters"}
+#: Folds go by row number, and standardized columns by column.
+PROBES = {"frequency.probe_auc"}
 
 
 def scalars(matrix, **options):
@@ -98,7 +95,7 @@ def test_headline_isotropy_under_twelve_bases(name):
         g = rng(90 + turn)
         basis = np.linalg.qr(g.standard_normal((6, 6)))[0] if turn % 2 else np.eye(6)
         turned = (W @ basis)[:, g.permutation(6)]
-        found = analyze_matrix(Matrix(turned), sections=("isotropy",), sphere=False)
+        found = analyze_matrix(Matrix(turned), sections=("isotropy",))
         seen.add(tuple(round(found[key].value, 9) for key in keys))
     assert len(seen) == 1
 
@@ -150,7 +147,7 @@ def padded(base, extra, masked):
 
 
 #: What damaged rows, and the output rows of their tokens, belong to.
-OF_ALL_ROWS = ("tokens.damaged", "tokens.norm", "tokens.one_sided", "tokens.output")
+OF_ALL_ROWS = ("tokens.damaged", "tokens.norm", "tokens.output")
 
 
 @pytest.mark.parametrize("kind", ["zero", "NaN", "masked"])
@@ -159,12 +156,11 @@ def test_unusable_rows_change_nothing(kind):
     """20 % zero rows moved I1 from 0.223 to 0.256 where they were not left out."""
     base = matrix(cone())
     extra = {"zero": np.zeros((16, 6)), "NaN": np.full((16, 6), np.nan), "masked": 9 * cone(16)}
-    counted = {"zero": "zero_rows", "NaN": "nonfinite_rows", "masked": "masked_rows"}[kind]
-    found = scalars(padded(base, extra[kind], kind == "masked"))
-    assert found.pop(f"tokens.{counted}") == 16
-    expected = scalars(base)
-    expected.pop(f"tokens.{counted}")
+    found, expected = scalars(padded(base, extra[kind], kind == "masked")), scalars(base)
     if kind != "masked":
+        counted = {"zero": "tokens.zero_rows", "NaN": "tokens.nonfinite_rows"}[kind]
+        assert found.pop(counted) == 16
+        expected.pop(counted)
         assert found["tokens.damaged_rows"] == 16
         for name in list(expected):
             if name.startswith(OF_ALL_ROWS):
@@ -194,7 +190,7 @@ MOVES = {
     f"isotropy.{key}"
     for key in (
         *("i1", "i2", "i1_mean_sign", "i2_mean_sign", "i1_centered", "i2_centered"),
-        *("log_i1", "i_sphere", "z_random_std", "z_random_min", "z_random_max"),
+        "z_random_std",
     )
 } | {f"tokens.norm_{key}" for key in ("min", "median", "max", "rms")}
 
@@ -215,7 +211,7 @@ def test_raw_i1_falls_with_the_norms_and_unit_i1_does_not():
     W = case("fp16").W
     raw, unit = [], []
     for factor in (0.25, 1.0, 4.0):
-        found = analyze_matrix(Matrix(W * factor), sections=("isotropy",), sphere=False)
+        found = analyze_matrix(Matrix(W * factor), sections=("isotropy",))
         raw.append(found["isotropy.i1"].value)
         unit.append(found["isotropy.i1_unit"].value)
     assert raw[0] > 2 * raw[1] > 20 * raw[2] > 0
@@ -234,8 +230,7 @@ def test_only_the_order_of_the_counts_makes_a_token_popular():
     base = matrix(cone())
     squared = replace(base.frequency, counts=base.frequency.counts**2)
     found = scalars(replace(base, frequency=squared))
-    by_count = {name for name in found if "weighted" in name or "unigram" in name}
-    same(found, scalars(base), {"frequency.frequency_r2"} | by_count)
+    same(found, scalars(base), {name for name in found if "weighted" in name})
 
 
 # Seeds ------------------------------------------------------------------------------------------
@@ -248,7 +243,7 @@ def as_bytes(found):
 
 
 def test_equal_runs_are_equal_byte_for_byte():
-    options = {"sphere": True, "pairs": 500, "isotropy_rows": 30, "show_neighbors": ASKED}
+    options = {"pairs": 500, "isotropy_rows": 30, "show_neighbors": ASKED}
     base = matrix(cone())
     once, again = analyze_matrix(base, **options), analyze_matrix(base, **options)
     assert as_bytes(once) == as_bytes(again)
@@ -273,7 +268,7 @@ def test_leaving_sections_out_moves_no_number():
 
 def test_another_seed_moves_sampled_values_only():
     base = matrix(cone())
-    options = {"sphere": True, "pairs": 500, "isotropy_rows": 30}
+    options = {"pairs": 500, "isotropy_rows": 30}
     first, second = analyze_matrix(base, seed=1, **options), analyze_matrix(base, seed=2, **options)
     moved = set()
     for a, b in zip(first.scalars, second.scalars, strict=True):
@@ -281,25 +276,10 @@ def test_another_seed_moves_sampled_values_only():
             moved.add(a.name)
             assert a.sample or a.convention.startswith("a lower bound"), a.name
     assert moved >= {"cosine.uniformity", "isotropy.z_random_std", "isotropy.i1_sampled"}
-    assert moved >= {"frequency.probe_loss", "frequency.frequency_r2"}
+    assert moved >= {"frequency.probe_auc"}
 
 
 # Order of the isotropy measures -----------------------------------------------------------------
-
-
-def assert_sphere_is_lowest(found):
-    sphere, i1 = found["isotropy.i_sphere"], found["isotropy.i1"]
-    if sphere.value is None:
-        return
-    assert i1.value is None or sphere.value <= i1.value
-    one = found["isotropy.i1_mean_sign"]
-    assert one.value is None or i1.value is None or i1.value <= one.value
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.slow
-def test_the_sphere_is_never_above_its_eigenvectors(name):
-    assert_sphere_is_lowest(analysis(name))
 
 
 @settings(max_examples=60 if sampling.AT_NIGHT else 25)
@@ -311,15 +291,14 @@ def test_the_sphere_is_never_above_its_eigenvectors(name):
     offset=st.sampled_from([0.0, 1.0, 100.0]),
     whole=st.booleans(),
 )
-# Both ends are eigenvectors here: the two sums differed in their last bit.
-@example(seed=3, n=1, d=3, scale=30.0, offset=0.0, whole=False)
 @pytest.mark.slow
-def test_the_sphere_is_never_above_its_eigenvectors_anywhere(seed, n, d, scale, offset, whole):
+def test_one_sign_is_never_below_both(seed, n, d, scale, offset, whole):
     W = rng(seed).standard_normal((n, d)) + offset
     W = (np.round(W) + (np.round(W) == 0)) * scale if whole else W * scale
-    found = analyze_matrix(Matrix(W), 5, sections=("isotropy",), sphere=True)
-    assert_sphere_is_lowest(found)
-    for key in ("i1", "i1_unit", "i1_mean_sign", "i_sphere", "isoscore"):
+    found = analyze_matrix(Matrix(W), 5, sections=("isotropy",))
+    one, both = found["isotropy.i1_mean_sign"].value, found["isotropy.i1"].value
+    assert one is None or both is None or both <= one
+    for key in ("i1", "i1_unit", "i1_mean_sign", "isoscore"):
         scalar = found[f"isotropy.{key}"]
         assert scalar.value is None or 0 < scalar.value <= 1 or key == "isoscore"
     assert all(scalar.value is not None or scalar.undefined for scalar in found.scalars)
@@ -345,7 +324,6 @@ def test_a_hundred_times_the_norm():
     """In float32 without logsumexp I1 was exactly 0."""
     found = analysis("x100")
     assert 0 < found["isotropy.i1"].value < 1e-30
-    assert np.isfinite(found["isotropy.log_i1"].value)
     with np.errstate(over="ignore"):
         assert np.isinf(
             np.exp(np.float32(case("x100").W @ naive.right_vectors(case("x100").W)))
@@ -355,7 +333,7 @@ def test_a_hundred_times_the_norm():
 def test_a_cone_far_narrower_than_float32():
     """Mean over spread 1e3: the centered values come out as if the mean had never been there."""
     W = narrow_cone(length=2.0, ratio=1e3)
-    found = analyze_matrix(Matrix(W), 7, sections=("spectrum", "isotropy"), sphere=False)
+    found = analyze_matrix(Matrix(W), 7, sections=("spectrum", "isotropy"))
     s = naive.singular_values(naive.subtract_mean(W))
     assert found["spectrum.effective_rank_centered"].value == pytest.approx(
         naive.effective_rank(s), rel=1e-9

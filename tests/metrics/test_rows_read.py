@@ -13,11 +13,7 @@ import pytest
 
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
-from embgeo.core.values import Scalar
-from embgeo.measure.analyze import analyze
-from embgeo.measure.passes import Measurement
-from embgeo.metrics import FAMILIES
-from embgeo.metrics.family import QUESTIONS
+from embgeo.measure.passes import Passes
 from embgeo.stats.reader import RowReader
 from tests.support.matrices import ASKED, NAMES, case, gaussian
 
@@ -39,11 +35,11 @@ class Watched:
 def check(matrix: Matrix, options: Options) -> int:
     """That every row that is read after the first pass was said; how many were."""
     watched = Watched(matrix.data)
-    measurement = Measurement(RowReader(replace(matrix, data=watched)), options)
+    measurement = Passes(RowReader(replace(matrix, data=watched)), options)
     measurement.first_pass()
-    said = [measurement.ask(family, "rows_read") for family in measurement.families]
+    said = [family.rows_read(measurement) for family in measurement.families]
     watched.rows.clear()
-    statistics = measurement.collect("second")
+    statistics = measurement.request_second()
     read_by_second = set(watched.rows)
     measurement.reader.fold(statistics)
     measurement.shared.add(statistics)
@@ -59,49 +55,14 @@ def check(matrix: Matrix, options: Options) -> int:
 @pytest.mark.slow
 def test_every_row_that_is_read_was_said(name: str) -> None:
     m = len(case(name).kept)
-    options = Options(
-        isotropy_rows=max(2, m // 3), isotropy_runs=2, show_neighbors=ASKED, sphere=False, pairs=50
-    )
+    options = Options(isotropy_rows=max(2, m // 3), isotropy_runs=2, show_neighbors=ASKED, pairs=50)
     assert check(replace(case(name).matrix, hidden=None), options)
 
 
-@pytest.mark.parametrize("options", [Options(sphere=False), Options(sphere=False, pairs=300)])
+@pytest.mark.parametrize("options", [Options(), Options(pairs=300)])
 @pytest.mark.slow
 def test_samples_of_larger_matrices_are_said(options: Options) -> None:
     """Few enough that not all rows are looked at anyway."""
     n = 9_000
     rows = check(Matrix(gaussian(200, n, 4)), options)
     assert rows < n or options.pairs == 100_000
-
-
-def test_without_further_passes_the_sphere_is_not_searched() -> None:
-    matrix = Matrix(gaussian(201, 40, 4))
-    measurement = Measurement(RowReader(matrix), Options(sphere=True), ["isotropy"])
-    measurement.reader.passes_absent = "in parts"
-    measurement.first_pass()
-    measurement.second_pass()
-    values = measurement.compute(measurement.families[0])
-    (value,) = (v for v in values if isinstance(v, Scalar) and v.name == "isotropy.i_sphere")
-    assert value.value is None
-    assert value.undefined == "in parts"
-    assert analyze(matrix, sections=("isotropy",))["isotropy.i_sphere"].value is not None
-
-
-PARAMETERS = {
-    "facts": "Facts",
-    "reader": "RowReader",
-    "shared": "SharedStatistics",
-    "hidden": "HiddenStates | None",
-}
-#: What is not known before the rows were read.
-LATE = {"absent": {"reader", "shared"}}
-
-
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__.rpartition(".")[2])
-def test_families_declare_what_they_are_given(family: Any) -> None:
-    for question in QUESTIONS:
-        if function := getattr(family, question, None):
-            named = dict(function.__annotations__)
-            named.pop("return")
-            assert named.items() <= PARAMETERS.items(), question
-            assert not named.keys() & LATE.get(question, set()), question

@@ -10,10 +10,7 @@ import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.token_spelling import classify_token
 from embgeo.core.values import Column, Scalar, Table
-from embgeo.metrics import Facts, neighborhoods
 from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
-from embgeo.numerics.local_dimension import fit_two_nn
-from embgeo.numerics.sampling import generator
 from tests.support import naive
 
 Array = npt.NDArray[np.float64]
@@ -231,8 +228,8 @@ def test_the_nearest_rows_are_those_of_largest_cosine(
 ) -> None:
     rows = np.random.default_rng(9).standard_normal((91, 6))
     rows[7] = 0.0  # left out: places are not row numbers
-    monkeypatch.setattr("embgeo.metrics.queries.ALL_ROWS", asked)
-    monkeypatch.setattr("embgeo.metrics.queries.HUB_QUERIES", 60)
+    monkeypatch.setattr("embgeo.metrics.neighbors.ALL_ROWS", asked)
+    monkeypatch.setattr("embgeo.metrics.neighbors.HUB_QUERIES", 60)
     nearest = tokens_of(Matrix(rows)).nearest
     assert nearest is not None
     assert len(nearest.rows) >= asked  # with those that tables list
@@ -252,8 +249,8 @@ def test_hubness_of_some_queries_estimates_that_of_all(monkeypatch: pytest.Monke
     rows = g.standard_normal((900, 40)) * np.exp(0.5 * g.standard_normal((900, 1))) + 0.5
     rows[-60:] = rows[:60]
     exact = scalar(tokens_of(Matrix(rows)), "hubness").value
-    monkeypatch.setattr("embgeo.metrics.queries.ALL_ROWS", 800)
-    monkeypatch.setattr("embgeo.metrics.queries.HUB_QUERIES", 300)
+    monkeypatch.setattr("embgeo.metrics.neighbors.ALL_ROWS", 800)
+    monkeypatch.setattr("embgeo.metrics.neighbors.HUB_QUERIES", 300)
     found = [scalar(tokens_of(Matrix(rows), seed), "hubness") for seed in range(12)]
     assert found[0].sample == "300 queries against all 900 rows"
     assert (found[0].size, found[0].freedom) == (900, 19)
@@ -261,8 +258,6 @@ def test_hubness_of_some_queries_estimates_that_of_all(monkeypatch: pytest.Monke
     errors = np.array([one.standard_error for one in found], dtype=float)
     assert abs(values.mean() - exact) < 4 * values.std() / np.sqrt(12)
     assert errors.mean() == pytest.approx(values.std(), rel=0.5)
-    left_out = scalar(tokens_of(Matrix(rows)), "antihub_share")
-    assert "--neighbors-of all" in left_out.undefined
 
 
 def test_all_queries_give_the_skewness_itself() -> None:
@@ -343,18 +338,3 @@ def test_two_nn_of_equally_near_rows_is_undefined() -> None:
     assert "equally far" in found.undefined
     few = scalar(tokens_of(Matrix(np.repeat(np.eye(2), 9, axis=0))), "intrinsic_dimension")
     assert few.undefined == "2 distinct rows have no two neighbors each"
-
-
-def test_the_error_of_the_trimmed_dimension_is_the_literal_bootstrap(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(neighborhoods, "RESAMPLES", 4)
-    ratios = np.random.default_rng(8).exponential(size=60)
-    found = neighborhoods.measure_trimmed(
-        Facts(240, 1, embgeo.Options(seed=3)), ratios, np.arange(60), 240
-    )
-    rng = generator(3, "trimmed dimension")
-    drawn = [np.sort(rng.integers(0, 60, 60)) for _ in range(4)]
-    error = np.std([fit_two_nn(ratios[rows]) for rows in drawn], ddof=1)
-    assert found.population_error == pytest.approx(error, rel=1e-12)
-    assert found.standard_error == pytest.approx(error * np.sqrt(0.75), rel=1e-12)

@@ -192,18 +192,6 @@ def check_z_unit(series, c, _found):
     check_z_over_eigenvectors(series, c, naive.unit_scale(c.W))
 
 
-@twin_of("isotropy.i_sphere_directions")
-def check_directions(table, c, _found):
-    """The five heaviest coordinates of either end, falling, of a unit vector."""
-    for end in ("smallest Z", "largest Z"):
-        weights = np.array([row[2] for row in table.rows if row[0] == end])
-        assert len(weights) == min(5, c.W.shape[1])
-        assert np.all(np.diff(np.abs(weights)) <= 0)
-        assert (weights**2).sum() <= 1 + 1e-12
-        if c.W.shape[1] <= 5:
-            close((weights**2).sum(), 1.0)
-
-
 @twin_of("isotropy.runs")
 def check_runs(table, c, _found):
     expected = [naive.i1, naive.i2]
@@ -339,11 +327,6 @@ def check_farthest(table, c, _found):
     check_extremes(table, c, -naive.angles_to_mean(c.W))
 
 
-@twin_of("tokens.centroid_distance")
-def check_centroid_distance(column, c, _found):
-    close(column.values, np.linalg.norm(c.W - c.W.mean(axis=0), axis=1))
-
-
 @twin_of("tokens.by_script")
 def check_scripts(table, c, _found):
     names = {1: "special", 7: "special", 2: "unused", 4: "unused", 6: "byte"}
@@ -410,18 +393,6 @@ def check_hubs(table, c, _found):
     for row, token, count in table.rows:
         assert token == c.matrix.tokens[row]
         close(count, counts[c.kept.tolist().index(row)], 1e-3)
-
-
-@twin_of("tokens.local_dimensions")
-def check_local_dimensions(table, c, _found):
-    _, first = np.unique(c.W + 0.0, axis=0, return_index=True)
-    dimensions, popular = np.array(naive.local_dimensions(c.W)), c.popular[first]
-    groups = {"all": popular | ~popular, "popular": popular, "rare": ~popular}
-    assert [row[0] for row in table.rows] == [name for name in groups if groups[name].any()]
-    for name, count, *quantiles in table.rows:
-        assert count == groups[name].sum()
-        expected = np.quantile(dimensions[groups[name]], (0.05, 0.25, 0.5, 0.75, 0.95))
-        close(quantiles, expected, 0, 10 * of_products(c))
 
 
 @twin_of("coordinates.largest")

@@ -7,7 +7,7 @@ from itertools import cycle, product
 import numpy as np
 import pytest
 
-from embgeo.numerics.scores import auc, balanced_accuracy, balanced_loss, error_of
+from embgeo.numerics.scores import auc, error_of
 from tests.support import naive, naive_frequency
 from tests.support.matrices import BLOCKS, NAMES, analysis, analyze_matrix, case, gaussian, rng
 from tests.support.sampling import sample_cases
@@ -18,15 +18,10 @@ EPS = np.finfo(float).eps
 RELATIVE = 1e-9
 LOOSER = {
     # Both sides stop a search when it no longer gains.
-    "isotropy.i_sphere": 1e-6,
-    "frequency.probe_loss": 1e-6,
     "hidden.hull_distance": 2e-6,
     "hidden.margin": 2e-6,
-    "hidden.combination_residual": 2e-6,
     # Of eigenvalues of the Gram matrix, where those of a narrow cone differ by 1e6.
     "isotropy.eigengap": 1e-7,
-    # Eigenvalues down to 1e-12 of the largest have fewer digits.
-    "spectrum.decay_slope": 1e-6,
     # Chiani 2014 prints five digits of the constants of his distribution.
     "spectrum.largest_p": 1e-3,
     # Of square roots of eigenvalues: one of 0 is known to 1e-8 of the largest.
@@ -41,10 +36,8 @@ STORED = {
         for pair in ("i1", "i2")
         for of in ("", "_unit", "_unit_rows", "_centered")
     ),
-    *(f"isotropy.{pair}{of}_mean_sign" for pair in ("i1", "i2") for of in ("", "_unit")),
-    *(f"isotropy.{pair}_sampled{of}" for pair in ("i1", "i2") for of in ("", "_mean_sign")),
-    *(f"coordinates.i1_without_{count}" for count in (1, 3, 5)),
-    *(f"isotropy.{name}" for name in ("log_i1", "z_random_std", "z_random_min", "z_random_max")),
+    *(f"isotropy.{pair}_{of}" for pair in ("i1", "i2") for of in ("mean_sign", "sampled")),
+    "isotropy.z_random_std",
 }
 #: Rounding of a sum of numbers of size one that cancel.
 ABSOLUTE = 1e-13
@@ -119,7 +112,7 @@ def test_energy_cases_are_no_ties():
     """The twin of energy_q decides by >=: these matrices must not sit on the edge."""
     for name in NAMES:
         s = naive.singular_values(case(name).W)
-        assert min(naive.energy_margin(s, q) for q in (0.5, 0.9, 0.95, 0.99)) > 1e-9
+        assert naive.energy_margin(s, 0.9) > 1e-9
 
 
 def errors_apart(a, b, *errors):
@@ -176,8 +169,6 @@ def test_random_directions_agree_with_other_random_directions(name):
     scalar = analysis(name)["isotropy.z_random_std"]
     assert scalar.sample == "1,000 random directions, 500 and their negatives"
     assert errors_apart(scalar.value, Z.std(), scalar.standard_error) < 4
-    assert analysis(name)["isotropy.z_random_min"].value >= Z.min() - 0.2 * Z.std()
-    assert analysis(name)["isotropy.z_random_max"].value <= Z.max() + 0.2 * Z.std()
 
 
 @pytest.mark.slow
@@ -185,9 +176,7 @@ def test_standard_error_of_z_random_is_calibrated():
     truth = naive.z_random(gaussian(), rng(2).standard_normal((6, 40_000))).std()
     deviations = []
     for seed in range(40):
-        found = analyze_matrix(
-            case("gaussian").matrix, sections=("isotropy",), sphere=False, seed=seed
-        )
+        found = analyze_matrix(case("gaussian").matrix, sections=("isotropy",), seed=seed)
         scalar = found["isotropy.z_random_std"]
         deviations.append((scalar.value - truth) / scalar.standard_error)
     assert 0.7 < np.sqrt(np.mean(np.square(deviations))) < 1.3
@@ -197,21 +186,18 @@ def test_probe_standard_errors_agree_with_the_bootstrap():
     g = rng(3)
     positive = np.arange(400) % 4 == 0
     score = g.standard_normal(400) + 1.2 * positive
-    draws = {auc: [], balanced_accuracy: [], balanced_loss: []}
+    draws = []
     high, low = np.flatnonzero(positive), np.flatnonzero(~positive)
     for _ in range(400):
         at = np.concatenate([g.choice(high, len(high)), g.choice(low, len(low))])
-        for measure, values in draws.items():
-            values.append(measure(score[at], positive[at])[0])
-    for measure, values in draws.items():
-        error = error_of(measure(score, positive)[1])
-        assert error == pytest.approx(np.std(values), rel=0.15)
+        draws.append(auc(score[at], positive[at])[0])
+    assert error_of(auc(score, positive)[1]) == pytest.approx(np.std(draws), rel=0.15)
     assert auc(score, positive)[0] == pytest.approx(naive_frequency.auc(score, positive))
 
 
 def test_large_classes_ask_a_sample_of_queries(monkeypatch):
     """With fewer queries than tokens the rarity carries an error that covers the truth."""
-    monkeypatch.setattr("embgeo.metrics.queries.CLASS_QUERIES", (30, 30))
+    monkeypatch.setattr("embgeo.metrics.neighbors.CLASS_QUERIES", (30, 30))
     found = analyze_matrix(case("gaussian").matrix, sections=("frequency",))
     scalar = found["frequency.neighbor_rarity_rare"]
     assert scalar.sample == "30 of 48 queries"
@@ -239,7 +225,6 @@ def test_sampled_isotropy_is_that_of_row_samples():
     found = analyze_matrix(
         case("negative").matrix,
         sections=("isotropy",),
-        sphere=False,
         isotropy_rows=rows,
         isotropy_runs=40,
     )

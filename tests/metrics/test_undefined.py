@@ -21,7 +21,7 @@ from tests.support.matrices import gaussian, rng
 
 #: Shapes of hidden states that small matrices are given.
 HIDDEN = ("none", "one", "few", "equal", "zero", "broken")
-EVERYTHING = Options(sphere=True, isotropy_rows=1, isotropy_runs=2, show_neighbors=(("t0", ()),))
+EVERYTHING = Options(isotropy_rows=1, isotropy_runs=2, show_neighbors=(("t0", ()),))
 
 
 def matrix(W, counts=True, **parts):
@@ -105,7 +105,6 @@ def test_one_row():
         assert gaps[f"cosine.{key}"] == "a single row has no pairs"
     assert "all kept rows are equal" in gaps["isotropy.isoscore"]
     assert found["cosine.cone_half_angle_max"].value == pytest.approx(0, abs=1e-12)
-    assert found["cosine.cosreg_value"].value == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -174,18 +173,11 @@ def test_fewer_rows_than_neighbors():
 def test_one_token_in_a_class():
     found = checked(matrix(gaussian(n=30)), Options(popular_share=0.001))
     gaps = reasons(found)
-    for key in ("probe_auc", "probe_accuracy", "probe_loss"):
-        assert "5 tokens of each class" in gaps[f"frequency.{key}"]
+    assert "5 tokens of each class" in gaps["frequency.probe_auc"]
     assert found["frequency.norm_ratio"].value is not None
     assert "1 of 30 tokens" in found["frequency.norm_ratio"].convention
     most = checked(matrix(gaussian(n=30)), Options(popular_share=0.999))
     assert "29 of 30 tokens" in most["frequency.norm_ratio"].convention
-
-
-def test_too_few_tokens_for_folds():
-    assert (
-        "too few for 5 folds" in reasons(checked(matrix(gaussian(n=9))))["frequency.frequency_r2"]
-    )
 
 
 @pytest.mark.parametrize("kind", HIDDEN[1:])
@@ -202,17 +194,10 @@ def test_rows_that_cancel():
     W = np.repeat([[1.0, 2, 3]], 30, axis=0) * np.where(np.arange(30) % 2, 1, -1)[:, None]
     found = checked(matrix(W))
     gaps = reasons(found)
-    for part in ("max", "p99", "p95", "median"):
+    for part in ("max", "median"):
         assert "no common direction" in gaps[f"cosine.cone_half_angle_{part}"]
     assert "cosine.angle_to_mean" not in found
     assert "tokens.nearest_to_mean" not in found
-
-
-def test_class_mean_at_the_origin():
-    W = gaussian(n=30, d=3)
-    W[1:6:2] = -W[0:6:2]
-    gaps = reasons(checked(matrix(W)))
-    assert gaps["frequency.centroid_cosine"] == "the mean of a class is the origin"
 
 
 def test_rank_deficient():
@@ -290,12 +275,10 @@ def test_far_magnitudes_give_the_numbers_of_near_ones(size):
     """What does not depend on scale is the same at any; log I1 grows in proportion."""
     W = gaussian(n=30)
     near, far = checked(matrix(W)), checked(matrix(W * size))
-    moved = {"isotropy.log_i1", "isotropy.i_sphere"}
-    moved |= {f"isotropy.z_random_{key}" for key in ("std", "min", "max")}
-    moved |= {
+    moved = {"isotropy.z_random_std"} | {
         f"isotropy.{i}{kind}"
         for i in ("i1", "i2")
-        for kind in ("", "_mean_sign", "_centered", "_sampled", "_sampled_mean_sign")
+        for kind in ("", "_mean_sign", "_centered", "_sampled")
     }
     moved |= {f"tokens.norm_{key}" for key in ("min", "median", "max", "rms")}
     for a, b in zip(near.scalars, far.scalars, strict=True):
@@ -303,8 +286,7 @@ def test_far_magnitudes_give_the_numbers_of_near_ones(size):
             expected = None if a.value is None else pytest.approx(a.value, rel=1e-6, abs=1e-12)
             assert b.value == expected, a.name
     if size > 1e9:
-        assert far["isotropy.log_i1"].value < -size
-        assert "isotropy.log_i1" in far["isotropy.i1"].undefined
+        assert "its natural logarithm is -" in far["isotropy.i1"].undefined
 
 
 def test_rows_of_very_different_lengths():
@@ -360,7 +342,7 @@ def test_small_matrices_of_every_kind(seed, n, d, kind, counts, untied, unused, 
         with pytest.raises(EmbgeoError):
             analyze(m)
         return
-    checked(m, Options(sphere=True, isotropy_rows=1, isotropy_runs=2), reference=False)
+    checked(m, Options(isotropy_rows=1, isotropy_runs=2), reference=False)
 
 
 # Options ----------------------------------------------------------------------------------------
@@ -385,16 +367,6 @@ def test_more_sampled_rows_than_there_are():
 def test_neighbors_of_an_unknown_token(asked):
     with pytest.raises(BadOption, match="no token is called 't99'"):
         analyze(matrix(gaussian()), options=Options(show_neighbors=asked))
-
-
-def test_sphere_only_on_demand_above_its_limit(monkeypatch):
-    monkeypatch.setattr("embgeo.metrics.isotropy.SPHERE_LIMIT", 100)
-    large = matrix(gaussian())
-    assert "--sphere" in analyze(large, reference=False)["isotropy.i_sphere"].undefined
-    asked = analyze(large, options=Options(sphere=True), reference=False)
-    assert asked["isotropy.i_sphere"].value is not None
-    declined = analyze(matrix(gaussian(n=5)), options=Options(sphere=False), reference=False)
-    assert "on request" in declined["isotropy.i_sphere"].undefined
 
 
 def test_a_single_run_has_no_spread():

@@ -14,17 +14,13 @@ PAIRS = {
     frequency.WEIGHTED_MEAN_COSINE: cosine.MEAN,
     frequency.WEIGHTED_EFFECTIVE_RANK: spectrum.EFFECTIVE_RANK,
     frequency.WEIGHTED_ISOSCORE: isotropy.ISOSCORE,
-    frequency.WEIGHTED_SYMMETRY_FIRST: isotropy.SYMMETRY_FIRST,
-    frequency.WEIGHTED_SYMMETRY_SECOND: isotropy.SYMMETRY_SECOND,
 }
 SECTIONS = ("spectrum", "cosine", "isotropy", "frequency")
 
 
 def measured(W, counts, kind="counts"):
     known = Frequency(kind, np.asarray(counts, dtype=np.float64), "made counts")
-    return analyze_matrix(
-        Matrix(W, frequency=known), 13, sections=SECTIONS, sphere=False, random=False
-    )
+    return analyze_matrix(Matrix(W, frequency=known), 13, sections=SECTIONS, random=False)
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +71,6 @@ def test_an_order_of_frequencies_gives_no_weights(rows):
         assert found[quantity.name].undefined == "only the order of the frequencies is known"
 
 
-def test_equal_rows_are_not_symmetric(rows):
+def test_equal_rows_have_no_isoscore(rows):
     found = measured(np.tile(rows[:1], (20, 1)), 1 + np.arange(20))
-    assert found[frequency.WEIGHTED_SYMMETRY_FIRST.name].value == pytest.approx(0, abs=1e-12)
-    assert found[frequency.WEIGHTED_SYMMETRY_SECOND.name].value is None
     assert found[frequency.WEIGHTED_ISOSCORE.name].undefined == "all rows are equal"

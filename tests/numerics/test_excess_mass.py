@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from embgeo.numerics.excess_mass import find_critical_excess, find_levels, find_modes
+from embgeo.numerics.clumps import find_critical_excess, find_levels, find_modes
 
 
 def naive_excess(numbers: np.ndarray) -> float:

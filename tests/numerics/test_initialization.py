@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embgeo.numerics.initialization import find_initial_rows
+from embgeo.numerics.row_norms import find_initial_rows
 
 
 def lengths(count: int, d: int, half_width: float, seed: int = 0) -> np.ndarray:

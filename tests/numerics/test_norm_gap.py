@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embgeo.numerics.norm_gap import find_norm_gap, find_short_rows
+from embgeo.numerics.row_norms import find_norm_gap, find_short_rows
 
 
 def naive_gap(norms):

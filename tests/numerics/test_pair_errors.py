@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from embgeo.numerics.multiple_tests import adjust_holm
-from embgeo.numerics.pair_errors import DrawnPairs, error_from_row_means
+from embgeo.numerics.row_errors import DrawnPairs, error_from_row_means
+from embgeo.numerics.scores import adjust_holm
 
 
 def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:

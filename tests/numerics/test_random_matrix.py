@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from embgeo.measure.reference import expect_isoscore
-from embgeo.numerics.random_matrix import (
+from embgeo.numerics.spectra import (
+    compute_isoscore,
     compute_largest_p,
     estimate_level,
     find_edge,
     find_median,
 )
-from embgeo.numerics.spectra import compute_isoscore
 from tests.support.matrices import rng
 
 SHAPES = [(400, 20), (120, 60), (40, 60)]

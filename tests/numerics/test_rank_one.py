@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embgeo.numerics.block_rotation import block_rotation as cut
-from embgeo.numerics.rank_one import add_rank_one
+from embgeo.numerics.eigen import add_rank_one
+from embgeo.numerics.eigen import block_rotation as cut
 from tests.support.matrices import rng
 
 CASES = {

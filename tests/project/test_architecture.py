@@ -259,7 +259,7 @@ def module_name(entry: object) -> str:
         return entry.__name__
     if isinstance(entry, type):
         return entry.__module__
-    for held in ("build", "fill", "write"):
+    for held in ("build", "compute", "fill", "write"):
         entry = getattr(entry, held, entry)
     return entry.__module__
 

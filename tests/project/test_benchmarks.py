@@ -128,8 +128,8 @@ def test_the_truth_is_kept_beside_the_matrix(made):
     cosines = (unit @ unit.T)[~np.eye(len(W), dtype=bool)]
     assert known["mean_cosine"] == pytest.approx(cosines.mean(), rel=1e-10)
     assert known["std_cosine"] == pytest.approx(cosines.std(), rel=1e-10)
-    assert compute_truth(path, 100, 5)["stable_rank"] == pytest.approx(
-        np.linalg.norm(W[:100, :5]) ** 2 / np.linalg.norm(W[:100, :5], 2) ** 2
+    assert compute_truth(path, 100, 5)["top_share"] == pytest.approx(
+        np.linalg.norm(W[:100, :5], 2) ** 2 / np.linalg.norm(W[:100, :5]) ** 2
     )
 
 

@@ -19,7 +19,7 @@ from embgeo.cli.app import app
 from embgeo.rules.check import Outcome
 from embgeo.rules.decide import STATES
 from embgeo.rules.rule import Rule
-from embgeo.workflows.check import gate_options
+from embgeo.workflows.gate import gate_options
 from tests.support.documents import BLOCK, FIRST_CELL, ROOT, agrees, blocks, commands
 
 PAGE = ROOT / "docs" / "gate.md"

@@ -27,7 +27,7 @@ from benchmarks.harness.steps import compare_speed  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.methods.catalog import METHODS  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
-from embgeo.workflows.train_task import TrainRequest  # noqa: E402
+from embgeo.workflows.train_settings import gather_settings  # noqa: E402
 from tests.support.sample_runs import sample_training  # noqa: E402
 
 STEP = training_step.Size(n=40, d=6, layers=2, batch=3, bptt=4, dropout=0.2)
@@ -200,8 +200,9 @@ def test_peak_memory_is_that_of_the_process_itself() -> None:
 @pytest.mark.parametrize("name", campaign.CAMPAIGNS)
 def test_the_settings_of_a_campaign_are_settings(name: str) -> None:
     own = campaign.CAMPAIGNS[name]
-    request = TrainRequest("text", own.compare, own.preset, settings=dict(own.settings))
-    found = complete_settings(request.resolve())
+    found = complete_settings(
+        gather_settings("text", compare=own.compare, preset=own.preset, settings=dict(own.settings))
+    )
     if found.task.name != "lm" or found.data.bpe:
         assert found.training.steps or found.training.epochs > 1
         return

@@ -41,7 +41,6 @@ def hostile_analysis(**options):
             frequency=Frequency("counts", counts, "a file called\n“counts”"),
             output=case("gaussian").matrix.output,
         ),
-        sphere=True,
         isotropy_rows=30,
         show_neighbors=(("line\nbreak", ("\ud800 alone", "nul\0")), ("\ud800 alone", ())),
         **options,

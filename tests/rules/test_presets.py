@@ -36,7 +36,7 @@ def test_every_preset_is_rules(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_damaged_model(damaged: Path) -> None:
-    outcome = embgeo.check(damaged, preset=PRESET)
+    outcome = embgeo.gate(damaged, preset=PRESET)
     assert states(outcome) == {
         "special_damaged_rows": "failed",
         "nonfinite_rows": "passed",
@@ -70,7 +70,7 @@ def test_exit_codes(damaged: Path, tmp_path: Path) -> None:
 def test_each_promise_of_the_configuration(
     tmp_path: Path, change: dict[str, bool], failing: set[str]
 ) -> None:
-    outcome = embgeo.check(write_chat_model(tmp_path / "m", dead=False, **change), preset=PRESET)
+    outcome = embgeo.gate(write_chat_model(tmp_path / "m", dead=False, **change), preset=PRESET)
     assert {name for name, state in states(outcome).items() if state == "failed"} == failing
 
 
@@ -80,13 +80,13 @@ def test_tokens_without_a_row(damaged: Path, tmp_path: Path) -> None:
     (folder / "added_tokens.json").unlink(missing_ok=True)
     text = (folder / "tokenizer.json").read_text()
     (folder / "tokenizer.json").write_text(text.replace('"w2989": 2989', '"w2989": 3000'))
-    assert states(embgeo.check(folder, preset=PRESET))["missing_rows"] == "failed"
+    assert states(embgeo.gate(folder, preset=PRESET))["missing_rows"] == "failed"
 
 
 def test_what_a_matrix_does_not_say_cannot_be_checked() -> None:
     W = gaussian(500, 100, 4)
     W[3] = np.nan
-    outcome = embgeo.check(W, preset=PRESET)
+    outcome = embgeo.gate(W, preset=PRESET)
     assert [check.state for check in outcome.checks] == [
         "unchecked",
         "failed",
@@ -100,10 +100,10 @@ def test_what_a_matrix_does_not_say_cannot_be_checked() -> None:
 
 def test_a_sound_matrix_without_a_tokenizer_passes_only_if_that_is_allowed() -> None:
     W = gaussian(500, 100, 4)
-    outcome = embgeo.check(W, preset=PRESET)
+    outcome = embgeo.gate(W, preset=PRESET)
     assert not outcome.passed
     assert "3 not checkable" in table.render(outcome)
-    assert embgeo.check(W, preset=PRESET, allow_undefined=True).passed
+    assert embgeo.gate(W, preset=PRESET, allow_undefined=True).passed
 
 
 @pytest.mark.slow

@@ -56,8 +56,8 @@ NONE = RuleValue.missing("one row has no pairs")
         ("  cosine.mean<=0.1 ", ("cosine.mean", "value", "<=", 0.1, False)),
         ("cosine.mean ≤ .1", ("cosine.mean", "value", "<=", 0.1, False)),
         ("isotropy.i1 ≥ 5.", ("isotropy.i1", "value", ">=", 5.0, False)),
-        ("isotropy.log_i1 > -2.5", ("isotropy.log_i1", "value", ">", -2.5, False)),
-        ("isotropy.log_i1 > −2.5e-1", ("isotropy.log_i1", "value", ">", -0.25, False)),
+        ("cosine.uniformity > -2.5", ("cosine.uniformity", "value", ">", -2.5, False)),
+        ("cosine.uniformity > −2.5e-1", ("cosine.uniformity", "value", ">", -0.25, False)),
         ("tokens.zero_rows == 0", ("tokens.zero_rows", "value", "==", 0.0, False)),
         ("isotropy.i1 drop <= 5%", ("isotropy.i1", "drop", "<=", 5.0, True)),
         ("isotropy.i1 drop<5 %", ("isotropy.i1", "drop", "<", 5.0, True)),
@@ -399,8 +399,6 @@ def test_what_a_real_analysis_knows_of_its_values() -> None:
     assert found["cosine.mean"] == "exact"
     assert found["cosine.positive_share"] == "sampled"
     assert found["cosine.cone_aperture"] == "least"
-    assert found["isotropy.z_random_max"] == "least"
-    assert found["isotropy.z_random_min"] == "most"
     assert found["isotropy.i1_sampled"] == "sampled"
     assert known[1]["isotropy.i1_sampled"] == "unsure"
     # The starts of k-means are random, and no error is known of what they miss.

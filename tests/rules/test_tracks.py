@@ -26,7 +26,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_a_track_is_checked_as_a_whole_and_step_by_step(run: Path) -> None:
-    outcome = embgeo.check(run, rules=RULES)
+    outcome = embgeo.gate(run, rules=RULES)
     by_rule = {rule: [c for c in outcome.checks if c.rule.text in rule] for rule in RULES}
     (duplicates,), (outliers,) = by_rule[RULES[0]], by_rule[RULES[1]]
     assert duplicates.state == "failed"
@@ -39,7 +39,7 @@ def test_a_track_is_checked_as_a_whole_and_step_by_step(run: Path) -> None:
 
 def test_a_rule_about_a_run_takes_a_track(tmp_path: Path) -> None:
     np.save(tmp_path / "one.npy", np.eye(6))
-    outcome = embgeo.check(tmp_path / "one.npy", rules=RULES[0])
+    outcome = embgeo.gate(tmp_path / "one.npy", rules=RULES[0])
     (check,) = outcome.checks
     assert check.state == "unchecked"
     assert "name the folder of embgeo diff --track" in check.decision.reason
@@ -48,4 +48,4 @@ def test_a_rule_about_a_run_takes_a_track(tmp_path: Path) -> None:
 def test_a_comparison_that_is_not_a_track_is_refused(tmp_path: Path) -> None:
     sample_comparison().save(tmp_path / "two")
     with pytest.raises(EmbgeoError, match="a comparison that is not a track; name one"):
-        embgeo.check(tmp_path / "two", rules=RULES[2])
+        embgeo.gate(tmp_path / "two", rules=RULES[2])

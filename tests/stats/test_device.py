@@ -38,7 +38,6 @@ from tests.support.sampling import sample_cases
 LOOSER = {
     "frequency.weighted_effective_rank": 1e-8,
     "isotropy.eigengap": 1e-7,
-    "isotropy.i_sphere": 1e-6,
     "spectrum.condition_number": 1e-6,
 }
 #: What products in float32 leave of numbers that are differences of others of size one.
@@ -83,7 +82,6 @@ def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
         found = measured(
             case(name).matrix,
             WIDE,
-            sphere=True,
             isotropy_rows=m,
             isotropy_runs=2,
             show_neighbors=ASKED,
@@ -125,7 +123,7 @@ def test_curves_columns_and_tables_agree_too():
 
 def test_the_reference_column_is_measured_on_the_device_too():
     matrix = Matrix(gaussian(101, n=200) + 0.5)
-    options = Options(sphere=False)
+    options = Options()
     found, expected = (
         analyze(matrix, sections=("isotropy",), options=options, resources=Resources(device=d))
         for d in (WIDE, "cpu")
@@ -276,9 +274,9 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     W = (gaussian(86, n=300) + 0.3).astype(np.float32)
     W[200:230] = W[100:130]
     W[5:20] = W[5]
-    monkeypatch.setattr("embgeo.metrics.queries.ALL_ROWS", 200)
-    monkeypatch.setattr("embgeo.metrics.queries.HUB_QUERIES", 40)
-    monkeypatch.setattr("embgeo.metrics.neighborhoods.QUERIES", (50, 50))
+    monkeypatch.setattr("embgeo.metrics.neighbors.ALL_ROWS", 200)
+    monkeypatch.setattr("embgeo.metrics.neighbors.HUB_QUERIES", 40)
+    monkeypatch.setattr("embgeo.metrics.dimension.QUERIES", (50, 50))
     monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 70)
     monkeypatch.setattr("embgeo.stats.resources.MOST_ROWS", 110)
     found = measured(Matrix(W), device, sections=("tokens",), neighbors_of="all", neighbors=4)
@@ -379,7 +377,7 @@ def test_products_are_exact_whatever_the_caller_allows():
 def test_what_a_training_has_chosen_changes_nothing():
     """Reduced precision, deterministic kernels only and another default device and dtype."""
     matrix = Matrix(gaussian(108, n=80).astype(np.float32))
-    options = {"sections": ("cosine", "isotropy"), "sphere": False}
+    options = {"sections": ("cosine", "isotropy")}
     expected = measured(matrix, WIDE, **options)
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.set_default_dtype(torch.float16)

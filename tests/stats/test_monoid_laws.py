@@ -26,7 +26,6 @@ from embgeo.stats import (
     PairedSums,
     PairHistogram,
     PairSample,
-    PartitionGradient,
     Projection2,
     ReducedSums,
     RowHashes,
@@ -104,7 +103,6 @@ MAKERS = {
         ),
     ),
     "distances": (DistanceTo, lambda: DistanceTo("mean", np.full(D, 0.3))),
-    "gradient of log Z": (PartitionGradient, lambda: PartitionGradient(DIRECTIONS[:, :3])),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
     "moments, weighted": (Moments, lambda: Moments(D, weights=WEIGHTS)),
@@ -192,8 +190,6 @@ def answers(statistic):
             return [*found, *([statistic.log_z_of_unit_rows()] if statistic.unit_rows else [])]
         case ReducedSums():
             return [statistic.n, statistic.sums]
-        case PartitionGradient():
-            return [statistic.log_z(), statistic.gradient()]
         case PairHistogram():
             s = statistic
             return [s.n, s.positive, s.lowest, s.highest, s.exp_sum, s.counts]

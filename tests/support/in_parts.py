@@ -56,7 +56,6 @@ LOOSE = {
     "spectrum.decay": 1e-5,
     "spectrum.decay_fit": 1e-5,
     "spectrum.condition_number": 1e-9,
-    "spectrum.decay_slope": 1e-9,
     "frequency.weighted_effective_rank": 1e-9,
     "frequency.weighted_singular_values": 1e-9,
 }

@@ -168,7 +168,6 @@ def analysis(name: str, block_rows: int = 1000) -> Analysis:
     return analyze_matrix(
         case(name).matrix,
         block_rows,
-        sphere=True,
         isotropy_rows=m,
         isotropy_runs=2,
         show_neighbors=ASKED,

@@ -63,14 +63,6 @@ def effective_rank(s):
     return math.exp(-sum(x * math.log(x) for x in p))
 
 
-def stable_rank(W):
-    return np.linalg.norm(W, "fro") ** 2 / np.linalg.norm(W, 2) ** 2
-
-
-def participation_ratio(s):
-    return (s**2).sum() ** 2 / (s**4).sum()
-
-
 def energy(s, q):
     """Least k whose first k squares make at least the share q of all."""
     total = math.fsum(s**2)
@@ -158,11 +150,6 @@ def std_cosine(W):
     pairs = pair_cosines(W)
     mean = math.fsum(pairs) / len(pairs)
     return math.sqrt(max(0.0, math.fsum((pairs - mean) ** 2) / len(pairs)))
-
-
-def cosreg_value(W):
-    """Sum of the off-diagonal entries of ŴŴᵀ over N²."""
-    return 2.0 * math.fsum(pair_cosines(W)) / len(W) ** 2
 
 
 def positive_share(W):
@@ -264,27 +251,6 @@ def eigengap(W):
     return min((a - b) / a for a, b in itertools.pairwise(eigenvalues))
 
 
-def sphere_ratio(W, tries=10, seed=5):
-    """min Z / max Z over the unit sphere, by a generic optimizer from many starts."""
-    rng = np.random.default_rng(seed)
-    V = right_vectors(W)
-    starts = [*V.T, *-V.T, *W[::6], *rng.standard_normal((tries, W.shape[1]))]
-
-    def signed(a, sign):
-        length = np.linalg.norm(a)
-        inner = W @ (a / length)
-        # scipy's logsumexp takes longer than all the rest at these sizes.
-        terms = np.exp(inner - inner.max())
-        value = inner.max() + np.log(terms.sum())
-        gradient = W.T @ (terms / terms.sum())
-        tangent = (gradient - (gradient @ a) / length**2 * a) / length
-        return sign * value, sign * tangent
-
-    lowest = min(minimize(signed, a, args=(1,), jac=True).fun for a in starts)
-    highest = max(-minimize(signed, a, args=(-1,), jac=True).fun for a in starts)
-    return math.exp(lowest - highest)
-
-
 def z_random(W, drawn):
     """Z over the directions of the drawn columns, divided by its mean."""
     logs = log_z(W, drawn / np.linalg.norm(drawn, axis=0))
@@ -309,25 +275,6 @@ def isoscore_of(variances):
     return (n * used - 1.0) / (n - 1.0)
 
 
-def symmetry(W, p=None):
-    """Both moments of Yokoi et al. 2024 of rows that are drawn with probability p."""
-    p = np.full(len(W), 1.0 / len(W)) if p is None else p
-    mean = sum(q * w for q, w in zip(p, W, strict=True))
-    lengths = sum(q * np.linalg.norm(w) for q, w in zip(p, W, strict=True))
-    centered = np.sqrt(p)[:, None] * (W - mean)
-    energy = np.linalg.svd(centered, compute_uv=False) ** 2
-    share = energy[energy > 0] / energy.sum()
-    return 1.0 - np.linalg.norm(mean) / lengths, -(share * np.log(share)).sum() / math.log(
-        W.shape[1]
-    )
-
-
-def slope(eigenvalues):
-    """Weighted least squares over the ranks, by the normal equations of polyfit."""
-    k = np.arange(1, len(eigenvalues) + 1)
-    return -np.polyfit(np.log(k), np.log(eigenvalues), 1, w=np.sqrt(1.0 / k))[0]
-
-
 def marchenko_pastur_median(n, p):
     """By quadrature of the density on its interval and bisection."""
     low, high = (math.sqrt(n) - math.sqrt(p)) ** 2, (math.sqrt(n) + math.sqrt(p)) ** 2
@@ -346,34 +293,6 @@ def largest_p(largest, n, p):
     center = (math.sqrt(n) + math.sqrt(p)) ** 2
     scale = (math.sqrt(n) + math.sqrt(p)) * (n**-0.5 + p**-0.5) ** (1 / 3)
     return scipy.stats.gamma.sf((largest - center) / scale + 9.84801, 46.446, scale=0.186054)
-
-
-def power_law_tail(x):
-    """Exponent, distance and size of the tail of least distance, of at least ten values."""
-    x = sorted(x, reverse=True)
-    best = None
-    for size in range(10, len(x) + 1):
-        tail, low = x[:size], x[size - 1]
-        if tail[0] == low:
-            continue
-        alpha = 1 + size / math.fsum(math.log(v / low) for v in tail)
-        distance = scipy.stats.kstest(tail, lambda v, s=low, a=alpha: 1 - (v / s) ** (1 - a))[0]
-        if best is None or distance < best[1]:
-            best = alpha, distance, size
-    return best
-
-
-def power_law_p(x, draws, rng):
-    alpha, distance, size = power_law_tail(x)
-    x = np.array(sorted(x, reverse=True))
-    farther = 0
-    for _ in range(draws):
-        tail = rng.binomial(len(x), size / len(x)) if size < len(x) else len(x)
-        sample = list(x[size - 1] * (1 - rng.random(tail)) ** (1 / (1 - alpha)))
-        if tail < len(x):
-            sample += list(rng.choice(x[size:], len(x) - tail))
-        farther += power_law_tail(sample)[1] >= distance
-    return farther / draws
 
 
 # 6. Subspace distance ---------------------------------------------------------------------------
@@ -468,29 +387,6 @@ def neighbor_distances(W):
         np.sort(np.linalg.norm(np.delete(points, i, axis=0) - x, axis=1))
         for i, x in enumerate(points)
     ]
-
-
-def two_nn_trimmed(W):
-    """Facco et al. 2017: a line through the origin, without the tenth of largest ratios."""
-    logs = sorted(math.log(row[1] / row[0]) for row in neighbor_distances(W))
-    n = len(logs)
-    used = logs[: int(0.9 * n)]
-    heights = [-math.log(1 - (i + 1) / n) for i in range(len(used))]
-    return np.linalg.lstsq(np.array(used)[:, None], np.array(heights), rcond=None)[0][0]
-
-
-def local_dimensions(W, k=20):
-    """Levina & Bickel 2005, around each different point; None for fewer than k others."""
-    rows = neighbor_distances(W)
-    if len(rows) <= k:
-        return None
-    return [(k - 1) / math.fsum(math.log(r[k - 1] / t) for t in r[: k - 1]) for r in rows]
-
-
-def local_dimension(W):
-    """Averaged after MacKay & Ghahramani 2005."""
-    found = local_dimensions(W)
-    return found and len(found) / math.fsum(1 / m for m in found)
 
 
 # Rows that are not alive -------------------------------------------------------------------------

@@ -17,11 +17,6 @@ def popular_rows(counts, share=0.2):
     return popular
 
 
-def centroid_cosine(W, popular):
-    a, b = W[popular].mean(axis=0), W[~popular].mean(axis=0)
-    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
-
-
 def centroid_distance(W, popular):
     """Distance of the class means over the pooled standard deviation, summed over coordinates."""
     A, B = W[popular], W[~popular]
@@ -56,16 +51,6 @@ def auc(scores, positive):
     return sum(wins) / len(wins)
 
 
-def balanced_accuracy(probability, positive):
-    called = probability > 0.5
-    return (called[positive].mean() + (~called[~positive]).mean()) / 2
-
-
-def probe_loss(rare_probability, rare):
-    """Mean over the popular of −log(1 − f) plus mean over the rare of −log f."""
-    return -np.log1p(-rare_probability[~rare]).mean() - np.log(rare_probability[rare]).mean()
-
-
 def logistic_probabilities(X, y, X_new, C=1.0):
     """P(y = 1) for new rows: L2-regularized, class-balanced, columns standardized, by Newton."""
     mean, std = X.mean(axis=0), X.std(axis=0)
@@ -92,34 +77,6 @@ def logistic_probabilities(X, y, X_new, C=1.0):
             break
     B = np.column_stack([(X_new - mean) / std, np.ones(len(X_new))])
     return 0.5 * (1 + np.tanh(B @ beta / 2))
-
-
-def ridge_prediction(X, y, X_new, penalty):
-    return ridge_predictions(X, y, X_new, [penalty])[0]
-
-
-def ridge_predictions(X, y, X_new, penalties):
-    """By a fit for each penalty; shape (penalties, new rows)."""
-    mean, offset = X.mean(axis=0), y.mean()
-    A = X - mean
-    systems = A.T @ A + np.multiply.outer(penalties, np.eye(X.shape[1]))
-    betas = np.linalg.solve(systems, (A.T @ (y - offset))[None, :, None])[:, :, 0]
-    return betas @ (X_new - mean).T + offset
-
-
-def best_penalty(X, y, penalties):
-    """The penalty of least squared error when each row in turn is left out."""
-
-    def left_out(i):
-        others = np.arange(len(X)) != i
-        return ridge_predictions(X[others], y[others], X[[i]], penalties)[:, 0]
-
-    errors = sum((left_out(i) - y[i]) ** 2 for i in range(len(X)))
-    return penalties[int(np.argmin(errors))]
-
-
-def r_squared(y, predicted):
-    return 1.0 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
 
 
 def nearest(W, query, k):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from embgeo.core.progress import Progress
+from embgeo.core.progress import Progress, RunMonitor
 from embgeo.training.complete import complete_settings
 from embgeo.training.data import Corpus, Vocabulary
 from embgeo.training.loop.distributed import ProcessGroup, join_processes
@@ -18,9 +18,7 @@ from embgeo.training.loop.loop import train_run
 from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
-from embgeo.workflows.train import train_runs
-from embgeo.workflows.train_monitor import RunMonitor
-from embgeo.workflows.train_task import StudyTask
+from embgeo.workflows.train_runs import train_runs
 
 N = 50
 CPU = torch.device("cpu")
@@ -113,9 +111,17 @@ def trainer_of(config: StudySettings, name: str | None = None) -> Trainer:
 
 def run_all(config: StudySettings, folder: Path, measure: Any = None) -> None:
     """All runs of a study, without the analyses of their embeddings."""
-    task = StudyTask(complete_settings(config), corpus(), folder, "embgeo train")
     with join_processes("cpu"):
-        train_runs(task, measure, RunMonitor(), leads=False)
+        train_runs(
+            complete_settings(config),
+            corpus(),
+            folder,
+            {},
+            measure=measure,
+            command="embgeo train",
+            monitor=RunMonitor(),
+            leads=False,
+        )
 
 
 class Stopped(Exception):

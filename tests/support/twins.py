@@ -25,38 +25,27 @@ def spectrum(c: Case):
     rank = int((s > s[0] * max(c.W.shape) * np.finfo(float).eps).sum())
     return {
         "effective_rank": naive.effective_rank(s),
-        "singular_entropy": np.log(len(s)) - np.log(naive.effective_rank(s)),
         "effective_rank_centered": naive.effective_rank(centered),
         "effective_rank_unit": naive.effective_rank(naive.singular_values(naive.unit(c.W))),
-        "stable_rank": naive.stable_rank(c.W),
-        "participation_ratio": naive.participation_ratio(s),
         "top_share": s[0] ** 2 / (s**2).sum(),
         "mean_norm_ratio": np.linalg.norm(c.W.mean(axis=0)) / naive.norms(c.W).mean(),
         "condition_number": s[0] / s[-1] if rank == len(s) else None,
         "numerical_rank": rank,
-        **{f"energy_{q}": naive.energy(s, q / 100) for q in (50, 90, 95, 99)},
-        **tail(c, centered),
+        "energy_90": naive.energy(s, 0.9),
+        **chance(c, centered),
     }
 
 
-def tail(c: Case, sigma):
+def chance(c: Case, sigma):
     n, d = len(c.W) - 1, c.W.shape[1]
-    positive = sigma[sigma > sigma[0] * max(c.W.shape) * np.finfo(float).eps] ** 2
     large, small = max(n, d), min(n, d)
     level = np.median(sigma[:small] ** 2) / naive.marchenko_pastur_median(large, small)
     edge = (np.sqrt(n) + np.sqrt(d)) ** 2
-    found = naive.power_law_tail(positive) if len(positive) >= 10 else (None, None)
-    known = level > 1e-15 * sigma[0] ** 2
+    if not level > 1e-15 * sigma[0] ** 2:
+        return dict.fromkeys(("above_edge", "largest_p"))
     return {
-        "nesum": (sigma**2).sum() / sigma[0] ** 2,
-        "decay_slope": naive.slope(positive) if len(positive) > 1 else None,
-        "above_edge": (sigma**2 > level * edge).sum() if known else None,
-        "largest_p": naive.largest_p(sigma[0] ** 2 / level, large, small) if known else None,
-        "tail_exponent": found[0],
-        "tail_distance": found[1],
-        "tail_p": None
-        if found[0] is None
-        else naive.power_law_p(positive, 60, draw_numbers("tail of the spectrum")),
+        "above_edge": (sigma**2 > level * edge).sum(),
+        "largest_p": naive.largest_p(sigma[0] ** 2 / level, large, small),
     }
 
 
@@ -69,8 +58,8 @@ def projection(c: Case):
 
 
 def clusters(c: Case):
-    """The same draws; silhouettes and what is left within clusters are computed anew."""
-    names = ("clusters", "silhouette", "mean_within_clusters", "i1_within_clusters")
+    """The same draws; silhouettes and pairs of different clusters are computed anew."""
+    names = ("clusters", "silhouette", "mean_between_clusters")
     if len(c.W) < 20 or c.W.shape[1] < 2:
         return dict.fromkeys(names)
     unit, g = naive.unit(c.W), draw_numbers("centers")
@@ -82,13 +71,15 @@ def clusters(c: Case):
     best = max(found, key=lambda k: found[k][0])
     score, labels = found[best]
     if score < 0.6:
-        return dict(zip(names, (1, score, None, None), strict=True))
-    rest = unit - np.array([unit[labels == label].mean(axis=0) for label in labels])
-    rest = naive.unit(rest[np.linalg.norm(rest, axis=1) > 1e-9])
-    if not len(rest):
-        return dict(zip(names, (len(set(labels)), score, None, None), strict=True))
-    i1 = naive.i1(naive.both_signs(rest))
-    values = (len(set(labels)), score, naive.mean_cosine(rest), i1)
+        return dict(zip(names, (1, score, None), strict=True))
+    large = [label for label in set(labels) if (labels == label).mean() >= 0.05]
+    pairs = [
+        unit[i] @ unit[j]
+        for i in range(len(unit))
+        for j in range(i)
+        if labels[i] != labels[j] and labels[i] in large and labels[j] in large
+    ]
+    values = (max(len(large), 1), score, np.mean(pairs) if pairs else None)
     return dict(zip(names, values, strict=True))
 
 
@@ -97,15 +88,12 @@ def cosine(c: Case):
     return {
         "mean": naive.mean_cosine(c.W),
         "std": naive.std_cosine(c.W),
-        "cosreg_value": naive.cosreg_value(c.W),
         "positive_share": naive.positive_share(c.W),
         "cone_aperture": naive.cone_aperture(c.W),
         "uniformity": naive.uniformity(c.W),
         "max_dimension_share": naive.mean_share_by_dimension(c.W).max(),
         **clusters(c),
         "cone_half_angle_max": angles.max(),
-        "cone_half_angle_p99": np.quantile(angles, 0.99),
-        "cone_half_angle_p95": np.quantile(angles, 0.95),
         "cone_half_angle_median": np.median(angles),
     }
 
@@ -129,42 +117,24 @@ def isotropy(c: Case):
         **isotropy_pair("", raw),
         **isotropy_pair("_mean_sign", naive.mean_sign(c.W)),
         **isotropy_pair("_unit", naive.both_signs(scaled)),
-        **isotropy_pair("_unit_rows", naive.both_signs(naive.unit(c.W), c.W)),
-        **isotropy_pair("_unit_mean_sign", naive.mean_sign(scaled)),
+        "i1_unit_rows": naive.i1(naive.both_signs(naive.unit(c.W), c.W)),
         **isotropy_pair("_centered", naive.both_signs(naive.subtract_mean(c.W))),
         # The samples of these analyses are all the rows.
         **isotropy_pair("_sampled", raw),
-        **isotropy_pair("_sampled_mean_sign", naive.mean_sign(c.W)),
-        "log_i1": raw.min() - raw.max(),
         "eigengap": naive.eigengap(c.W),
-        "i_sphere": naive.sphere_ratio(c.W) or None,
         "isoscore": naive.isoscore(c.W),
-        **dict(zip(("symmetry_first", "symmetry_second"), naive.symmetry(c.W), strict=True)),
         "z_random_std": Z.std(ddof=1),
-        "z_random_min": Z.min() or None,
-        "z_random_max": Z.max(),
     }
 
 
 def coordinates(c: Case):
     variance = c.W.var(axis=0)
-    v = naive.right_vectors(c.W)[:, 0]
-    d = c.W.shape[1]
-    out = {
+    left = naive.without_top_coordinates(c.W, 1)
+    return {
         "variance_share": variance.max() / variance.sum(),
         "variance_ratio": variance.max() / np.median(variance),
-        "first_direction_share": (v**2).max(),
+        "mean_cosine_without_1": naive.mean_cosine(left),
     }
-    energy = naive.energy_of_coordinates(c.W)
-    stands_out = energy.max() >= 10 * np.median(energy)
-    for count in (1, 3, 5):
-        left = naive.without_top_coordinates(c.W, count) if count < d else None
-        cosine = None if left is None else naive.mean_cosine(left)
-        i1 = None
-        if stands_out and left is not None:
-            i1 = naive.i1(naive.both_signs(naive.unit(left), left))
-        out |= {f"mean_cosine_without_{count}": cosine, f"i1_without_{count}": i1}
-    return out
 
 
 def frequency(c: Case):
@@ -174,7 +144,6 @@ def frequency(c: Case):
         return naive_frequency.neighbor_rarity(W, popular, 10, np.flatnonzero(queries))
 
     out = {
-        "centroid_cosine": naive_frequency.centroid_cosine(W, popular),
         "centroid_distance": naive_frequency.centroid_distance(W, popular),
         "norm_ratio": naive_frequency.norm_ratio(W, popular),
         "norm_spearman": naive_frequency.spearman(naive.norms(W), np.log1p(c.counts)),
@@ -184,36 +153,15 @@ def frequency(c: Case):
         "neighbor_rarity_popular": naive_frequency.neighbor_rarity(
             W, popular, 10, np.flatnonzero(popular)
         ),
-        "frequency_r2": naive_frequency.r_squared(np.log1p(c.counts), ridge_out_of_fold(c)),
     }
-    out |= weighted(c) | unigram(c)
+    out |= weighted(c)
     if popular.sum() < 5:
-        return {**out, "probe_auc": None, "probe_accuracy": None, "probe_loss": None}
-    rare = rare_out_of_fold(c)
-    return {
-        **out,
-        "probe_auc": naive_frequency.auc(rare, ~popular),
-        "probe_accuracy": naive_frequency.balanced_accuracy(rare, ~popular),
-        "probe_loss": naive_frequency.probe_loss(rare, ~popular),
-    }
-
-
-def unigram(c: Case):
-    y, centered = np.log1p(c.counts), naive.subtract_mean(c.W)
-    gram = centered.T @ centered
-    penalty = 0.01 * np.trace(gram) / len(gram)
-    beta = np.linalg.solve(gram + penalty * np.eye(len(gram)), centered.T @ (y - y.mean()))
-    mean, first = c.W.mean(axis=0), np.linalg.svd(centered)[2][0]
-    unit = beta / np.linalg.norm(beta)
-    return {
-        "mean_unigram_cosine": unit @ mean / np.linalg.norm(mean),
-        "first_unigram_cosine": abs(unit @ first),
-    }
+        return {**out, "probe_auc": None}
+    return {**out, "probe_auc": naive_frequency.auc(rare_out_of_fold(c), ~popular)}
 
 
 def weighted(c: Case):
     p = c.counts / c.counts.sum()
-    first, second = naive.symmetry(c.W, p)
     covariance = np.cov(c.W, rowvar=False, aweights=p, ddof=0)
     return {
         "weighted_mean_cosine": naive_frequency.weighted_mean_cosine(c.W, p),
@@ -221,8 +169,6 @@ def weighted(c: Case):
             naive.singular_values(np.sqrt(p)[:, None] * c.W)
         ),
         "weighted_isoscore": naive.isoscore_of(np.linalg.eigvalsh(covariance)),
-        "weighted_symmetry_first": first,
-        "weighted_symmetry_second": second,
     }
 
 
@@ -236,42 +182,25 @@ def rare_out_of_fold(c: Case):
     return probability
 
 
-def ridge_out_of_fold(c: Case):
-    one_class = np.zeros(len(c.W), dtype=bool)
-    y, predicted = np.log1p(c.counts), np.empty(len(c.W))
-    for train, test in deal_folds(draw_numbers("ridge folds"), one_class):
-        mean, std = c.W[train].mean(axis=0), c.W[train].std(axis=0)
-        X, X_new = (c.W[train] - mean) / std, (c.W[test] - mean) / std
-        penalty = naive_frequency.best_penalty(X, y[train], np.logspace(-2, 5, 15))
-        predicted[test] = naive_frequency.ridge_prediction(X, y[train], X_new, penalty)
-    return predicted
-
-
 def subspace(c: Case):
     W, output = c.paired
-    return {
-        "distance": naive.subspace_distance(W, output),
-        "rank_input": np.linalg.matrix_rank(W),
-        "rank_output": np.linalg.matrix_rank(output),
-    }
+    return {"distance": naive.subspace_distance(W, output)}
 
 
-def rows_of_the_vocabulary(side, rows):
-    """Norms and damage of one side."""
+def norms_of_rows(rows):
+    """Norms of the vocabulary, and the gap below the healthy ones."""
     damaged = naive.damaged(rows)
     finite = np.linalg.norm(rows[np.isfinite(rows).all(axis=1)], axis=1)
     healthy, ill = (np.linalg.norm(rows[which], axis=1) for which in (~damaged, damaged))
     small = ill[np.isfinite(ill) & (ill > 0)]
-    gap = np.log10(healthy.min() / small.max()) if len(small) else naive.widest_gap(healthy)
-    low, high = np.percentile(finite, [1, 99])
     return {
-        f"{side}norm_min": finite.min(),
-        f"{side}norm_median": np.median(finite),
-        f"{side}norm_max": finite.max(),
-        f"{side}norm_rms": np.sqrt((healthy**2).mean()),
-        f"{side}norm_spread": high / low if low else None,
-        f"{side}damaged_rows": damaged.sum(),
-        f"{side}damaged_gap": gap,
+        "norm_min": finite.min(),
+        "norm_median": np.median(finite),
+        "norm_max": finite.max(),
+        "norm_rms": np.sqrt((healthy**2).mean()),
+        "damaged_gap": np.log10(healthy.min() / small.max())
+        if len(small)
+        else naive.widest_gap(healthy),
     }
 
 
@@ -293,15 +222,12 @@ def tokens(c: Case):
     for rows in c.matrix.masked.values():
         masked[rows] = True
     return {
-        **rows_of_the_vocabulary("", data[~masked]),
-        **rows_of_the_vocabulary("output_", np.asarray(c.matrix.output.data)[~masked]),
+        **norms_of_rows(data[~masked]),
+        "damaged_rows": naive.damaged(data[~masked]).sum(),
+        "output_damaged_rows": naive.damaged(np.asarray(c.matrix.output.data)[~masked]).sum(),
         **long_rows(c.W),
         "constant_rows": naive.constant_rows(c.W),
         "mean_rows": naive.mean_rows(c.W, c.matrix.data.dtype),
-        "one_sided_rows": sum(
-            naive.damaged(data[~masked]) != naive.damaged(np.asarray(c.matrix.output.data)[~masked])
-        ),
-        "masked_rows": masked.sum(),
         "zero_rows": sum(not row.any() for row in data[~masked]),
         "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
@@ -313,23 +239,15 @@ def tokens(c: Case):
                 "norm_excess",
                 "dense_excess",
                 "clump_rows",
-                "clump_share",
                 "clump_angle",
                 "clump_mean_cosine",
                 "clump_tilt",
                 "scattered_rows",
                 "mean_cosine_gathered",
-                "centroid_excess",
-                "centroid_near_rows",
-                "centroid_knee",
             )
         ),
         "hubness": naive.skewness(naive.occurrences(c.W, 10)),
-        "antihub_share": np.mean(naive.occurrences(c.W, 10) == 0),
-        "robin_hood": np.abs(naive.occurrences(c.W, 10) - 10).mean() / 20,
         "intrinsic_dimension": naive.two_nn(c.W),
-        "intrinsic_dimension_trimmed": naive.two_nn_trimmed(c.W),
-        "local_dimension": naive.local_dimension(c.W),
     }
 
 
@@ -339,7 +257,6 @@ def hidden(c: Case):
     return {
         "hull_distance": distance,
         "margin": distance or None,
-        "combination_residual": distance / np.linalg.norm(H, axis=1).max(),
         "layernorm_condition": naive.layernorm_condition(norm.scale, norm.bias),
     }
 

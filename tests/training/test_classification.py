@@ -20,10 +20,14 @@ from safetensors.numpy import load_file
 import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.training.complete import complete_settings
-from embgeo.training.data.document_batches import DocumentBatches
 from embgeo.training.data.documents import list_texts
-from embgeo.training.data.labeled_corpus import LabeledDocuments, cut_fold, split_tokens
-from embgeo.training.data.labeled_texts import find_splits, read_labeled
+from embgeo.training.data.labeled_corpus import (
+    LabeledDocuments,
+    cut_fold,
+    find_splits,
+    read_labeled,
+    split_tokens,
+)
 from embgeo.training.loop.check import check_study
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import train_run
@@ -31,7 +35,7 @@ from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import REGISTRY, ClassificationTask, make_task
-from embgeo.training.tasks.rcnn import Rcnn
+from embgeo.training.tasks.classification import DocumentBatches, Rcnn
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import CPU, Stopped, silent, stopping
 

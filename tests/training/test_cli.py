@@ -22,13 +22,13 @@ import numpy as np
 from embgeo.charts import training
 from embgeo.cli.app import run
 from embgeo.core.errors import BadOption
+from embgeo.core.progress import RunMonitor
 from embgeo.result.analysis import load_analysis
 from embgeo.training.study.record import STUDY, load_study
-from embgeo.workflows import train_study
+from embgeo.workflows import train_runs, train_study
 from embgeo.workflows.train import train
-from embgeo.workflows.train_monitor import RunMonitor
-from embgeo.workflows.train_study import MEASURED, geometry_measure
-from embgeo.workflows.train_task import TrainRequest, as_tables, parse_assignment
+from embgeo.workflows.train_runs import MEASURED, geometry_measure
+from embgeo.workflows.train_settings import as_tables, gather_settings, parse_assignment
 
 ROOT = Path(__file__).parents[2]
 #: Three words in four are of a few popular ones.
@@ -151,7 +151,7 @@ def test_python_gets_the_study_that_is_saved() -> None:
     assert STUDY.to_json(trained.study) == STUDY.to_json(load_study(trained.folder))
     assert trained.report.is_file()
     assert trained.folder == Path("words.runs")
-    assert (dict(trained.diverged), trained.error()) == ({}, None)
+    assert (dict(trained.failed), trained.error()) == ({}, None)
     assert lines[0] == "4 runs"
     assert len(lines) == 5
     with pytest.raises(
@@ -192,18 +192,18 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
 ) -> None:
     out = str(tmp_path / "cut off")
     given = ["--data", "words.txt", "--compare", "mle,cosreg", *TINY, "-o", out, "-q"]
-    analyze = train_study.analyze_embedding
+    analyze = train_runs.analyze_embedding
 
     def interrupted(folder: Path, *others: Any) -> None:
         analyze(folder, *others)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_study, "analyze_embedding", interrupted)
+    monkeypatch.setattr(train_runs, "analyze_embedding", interrupted)
     assert run(["train", *given]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"resume it with: embgeo train --resume -o '{out}'" in error
-    monkeypatch.setattr(train_study, "analyze_embedding", analyze)
+    monkeypatch.setattr(train_runs, "analyze_embedding", analyze)
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
     assert len(load_study(out).runs) == 2
 
@@ -279,12 +279,12 @@ def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str
 def test_settings_of_methods_that_come_later_are_kept() -> None:
     from embgeo.training.complete import complete_settings
 
-    config = complete_settings(TrainRequest(preset="wt2-fast", compare="mle,cosreg").read())
+    config = complete_settings(gather_settings(preset="wt2-fast", compare="mle,cosreg"))
     assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
     assert config.method["cosreg"]["gamma"] == 1.0
     later = complete_settings(config.updated({"compare": ["mle", "real"]}))
     assert later.one("real", 0) == complete_settings(
-        TrainRequest(preset="wt2-fast", compare="mle,real").read()
+        gather_settings(preset="wt2-fast", compare="mle,real")
     ).one("real", 0)
 
 
@@ -465,17 +465,17 @@ def test_settings_of_a_program_are_tables_or_dotted_names() -> None:
     given = {"training.steps": 3, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
     tables = {"training": {"steps": 3}, "model": {"d": 8, "name": "vd-lstm"}, "seeds": [1]}
     assert as_tables(given) == tables
-    assert TrainRequest(settings=given).read().seeds == (1,)
+    assert gather_settings(settings=given).seeds == (1,)
     assert as_tables(["training.steps=3", "model.d=8", "model.name=vd-lstm", "seeds=[1]"]) == tables
 
 
 def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[data]\npath = "text.txt"\nsize = 70\n[training]\nbatch = 3\nbptt = 9\n')
-    given = TrainRequest(
+    given = gather_settings(
         preset="tiny-cpu", config=own, settings=("training.bptt=11",), compare="mle, frage "
     )
-    config = given.read()
+    config = given
     assert config.compare == ("mle", "frage")
     assert (config.training.batch, config.training.bptt) == (3, 11)
     assert config.data.path == str(tmp_path / "text.txt")
@@ -485,19 +485,19 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
 def test_a_file_means_paths_beside_itself(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[data]\npath = "text.txt"\ntokenizer = "sub/t.json"\n')
-    data = TrainRequest(config=own).read().data
+    data = gather_settings(config=own).data
     assert (data.path, data.tokenizer) == (str(tmp_path / "text.txt"), str(tmp_path / "sub/t.json"))
-    on_the_line = TrainRequest(config=own, settings=("data.tokenizer=t.json",)).read().data
+    on_the_line = gather_settings(config=own, settings=("data.tokenizer=t.json",)).data
     assert on_the_line.tokenizer == "t.json"
 
 
 def test_another_model_starts_from_its_own_settings(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[model]\nname = "transformer"\nlayers = 2\n')
-    config = TrainRequest(config=own, settings=("model.dropout=0.3",)).read()
+    config = gather_settings(config=own, settings=("model.dropout=0.3",))
     assert config.model.name == "transformer"
     assert dict(config.model.settings) == {"layers": 2, "dropout": 0.3}
-    assert TrainRequest(settings=("model.name=awd-lstm",)).read() == TrainRequest().read()
+    assert gather_settings(settings=("model.name=awd-lstm",)) == gather_settings()
 
 
 def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:

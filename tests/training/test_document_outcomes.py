@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from embgeo.numerics.multiple_tests import mcnemar
+from embgeo.numerics.scores import mcnemar
 from embgeo.training.study.document_outcomes import (
     DocumentOutcomes,
     compare_documents,

@@ -34,7 +34,7 @@ from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task
-from embgeo.training.tasks.skip_gram_model import SkipGram, sampling_loss
+from embgeo.training.tasks.skip_gram import SkipGram, sampling_loss
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import CPU, Stopped, silent, stopping
 

@@ -25,15 +25,24 @@ import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.report.text.study import table
 from embgeo.training.complete import complete_settings
-from embgeo.training.data.pair_batches import PairBatch, PairBatches
-from embgeo.training.data.parallel_corpus import ParallelSplit
-from embgeo.training.data.parallel_texts import cut_pairs, find_parallel, read_columns
-from embgeo.training.data.sequences import join_sequences
+from embgeo.training.data.encoding import join_sequences
+from embgeo.training.data.parallel_corpus import (
+    ParallelSplit,
+    cut_pairs,
+    find_parallel,
+    read_columns,
+)
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
-from embgeo.training.evaluation.beam_search import BeamSettings, search_beams, take_best
+from embgeo.training.evaluation.translation import BeamSettings, search_beams, take_best
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import Regularizer
+from embgeo.training.models.encoder_decoder import (
+    Attention,
+    AttentionBlock,
+    EncoderDecoder,
+    mask_ends,
+)
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
 from embgeo.training.study.samples import bootstrap_samples
@@ -43,14 +52,8 @@ from embgeo.training.study.translation_outcomes import (
     compute_bleu,
 )
 from embgeo.training.tasks import make_task
-from embgeo.training.tasks.encoder_decoder import (
-    Attention,
-    AttentionBlock,
-    EncoderDecoder,
-    mask_ends,
-)
-from embgeo.training.tasks.translation import TranslationTask
-from embgeo.workflows.train_study import analyze_embedding
+from embgeo.training.tasks.translation import PairBatch, PairBatches, TranslationTask
+from embgeo.workflows.train_runs import analyze_embedding
 from tests.support.processes import in_two_processes
 from tests.support.training_runs import CPU, Stopped, silent, stopping
 
@@ -648,7 +651,7 @@ def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> Non
 
 def test_bleu_of_counts_is_that_of_sacrebleu() -> None:
     pytest.importorskip("sacrebleu")
-    from embgeo.training.evaluation.translation_scores import score_translations
+    from embgeo.training.evaluation.translation import score_translations
 
     references = ["the man sees a dog .", "a tree", "the ball has a way with it .", "so it is"]
     others = ["the man sees the dog", "", "the ball had its way with it .", "so it was"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,93 +9,109 @@ import pytest
 
 pytest.importorskip("torch")
 
+
 from embgeo.core.errors import BadOption, Diverged
+from embgeo.core.progress import RunMonitor
 from embgeo.training.complete import complete_settings
-from embgeo.training.loop import loop as runs
+from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.settings import parse_settings
 from embgeo.training.study.assemble import describe_tried
 from embgeo.training.study.record import StudyMethod, TriedRate
 from embgeo.training.study.run_result import load_result
-from embgeo.workflows.train import train_runs
-from embgeo.workflows.train_monitor import RunMonitor
-from embgeo.workflows.train_task import StudyTask, parse_rates
-from embgeo.workflows.train_tuning import read_tried, read_tuned, tune_rates
+from embgeo.workflows import train_runs as train_runs_module
+from embgeo.workflows.train_runs import TUNING_SEED, read_tuning, train_runs, tune_rates
+from embgeo.workflows.train_settings import parse_rates
 from tests.support.training_runs import Stopped, corpus, numbers, run, settings, stopping
 
 RATES = [1e-4, 3e-2]
 
 
-def task_of(folder: Path, rates: list[float] = RATES, **tables: Any) -> StudyTask:
-    config = settings(compare=["mle", "cosreg"], tune={"lr": rates}, **tables)
-    return StudyTask(complete_settings(config), corpus(), folder, "embgeo train")
+METHODS = ["mle", "cosreg"]
 
 
-def tuned(task: StudyTask, monitor: RunMonitor | None = None) -> StudyTask:
-    task = replace(task, tuned=read_tuned(task))
-    return tune_rates(task, None, monitor or RunMonitor(), leads=True)  # type: ignore[arg-type]
+def tuned(
+    folder: Path, rates: list[float] = RATES, monitor: RunMonitor | None = None, **tables: Any
+) -> dict[str, float]:
+    config = complete_settings(settings(compare=METHODS, tune={"lr": rates}, **tables))
+    given = {"measure": None, "command": "", "monitor": monitor or RunMonitor(), "leads": True}
+    return tune_rates(config, corpus(), folder, **given)
+
+
+def tried(folder: Path, method: str) -> tuple[TriedRate, ...]:
+    found = read_tuning(folder, method, RATES)
+    assert found is not None
+    return found.tried
 
 
 @pytest.mark.slow
 def test_each_method_takes_the_rate_of_the_lowest_perplexity(tmp_path: Path) -> None:
     said: list[str] = []
-    task = tuned(task_of(tmp_path, seeds=[0, 1]), RunMonitor(say=said.append))
-    assert task.tuned == {"mle": 3e-2, "cosreg": 3e-2}
+    rates = tuned(tmp_path, monitor=RunMonitor(say=said.append), seeds=[0, 1])
+    assert rates == {"mle": 3e-2, "cosreg": 3e-2}
     assert len(said) == 4
     assert said[0].startswith("tuning  mle, learning rate 0.0001: validation perplexity ")
-    for method in task.settings.compare:
-        slow, fast = read_tried(task, method)
+    for method in METHODS:
+        slow, fast = tried(tmp_path, method)
         assert (slow.chosen, fast.chosen) == (False, True)
         assert slow.perplexity is not None
         assert fast.perplexity is not None
         assert slow.perplexity > fast.perplexity
-        result = load_result(task.home(method, 0))
-        assert result.valid["perplexity"] == fast.perplexity
-        assert result.settings["optimizer"]["lr"] == 3e-2
-    train_runs(task, None, RunMonitor(), leads=False)  # type: ignore[arg-type]
-    assert load_result(task.home("mle", 1)).settings["optimizer"]["lr"] == 3e-2
-    # The run of the first seed is that of the trial, to the bit.
-    alone = tmp_path / "alone"
-    run(task.run_settings("mle", 0), alone)
-    weights = [(home / "model.safetensors").read_bytes() for home in (alone, task.home("mle", 0))]
-    assert weights[0] == weights[1]
+
+
+@pytest.mark.slow
+def test_no_run_has_the_seed_of_a_trial(tmp_path: Path) -> None:
+    """The best of several trials owes a part of its score to its seed."""
+    rates = tuned(tmp_path)
+    trial = load_result(tmp_path / "mle" / "tuning" / "lr-0.03")
+    assert trial.seed == TUNING_SEED
+    assert not (tmp_path / "mle" / "seed-0").exists()
+    config = complete_settings(settings(compare=METHODS, tune={"lr": RATES}))
+    given = {"measure": None, "command": "", "monitor": RunMonitor(), "leads": False}
+    train_runs(config, corpus(), tmp_path, rates, **given)
+    found = load_result(run_folder(tmp_path, "mle", 0))
+    assert found.settings["optimizer"]["lr"] == 3e-2
+    assert found.valid["perplexity"] != trial.valid["perplexity"]
+    run(config.one("mle", 0, 3e-2), tmp_path / "alone")
+    homes = tmp_path / "alone", run_folder(tmp_path, "mle", 0)
+    assert len({(home / "model.safetensors").read_bytes() for home in homes}) == 1
 
 
 @pytest.mark.slow
 def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = tuned(task_of(tmp_path))
-    monkeypatch.setattr(runs, "train_run", None)
-    assert tuned(task_of(tmp_path)).tuned == first.tuned
+    first = tuned(tmp_path)
+    monkeypatch.setattr(train_runs_module, "attempt_run", None)
+    assert tuned(tmp_path) == first
     with pytest.raises(BadOption, match=r"was tuned over the rates 0.0001, 0.03; give the same"):
-        tuned(task_of(tmp_path, [1e-4]))
+        tuned(tmp_path, [1e-4])
 
 
 @pytest.mark.slow
 def test_tuning_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
-    whole = tuned(task_of(tmp_path / "whole"))
-    broken = task_of(tmp_path / "broken", training={"save_steps": 5})
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    saving = {"training": {"save_steps": 5}}
+    rates = tuned(whole)
     with pytest.raises(Stopped):
-        tuned(broken, RunMonitor(stopping(after=24)))
-    again = tuned(broken)
-    assert again.tuned == whole.tuned
-    for method in ("mle", "cosreg"):
-        assert read_tried(again, method) == read_tried(whole, method)
-        assert numbers(again.home(method, 0)) == numbers(whole.home(method, 0))
+        tuned(broken, monitor=RunMonitor(stopping(after=24)), **saving)
+    assert tuned(broken, **saving) == rates
+    for method in METHODS:
+        assert tried(broken, method) == tried(whole, method)
+        place = Path(method) / "tuning" / "lr-0.03"
+        assert numbers(broken / place) == numbers(whole / place)
 
 
 def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, monkeypatch: Any) -> None:
-    trained = runs.train_run
+    trained = train_runs_module.attempt_run
 
-    def diverge(config: Any, *others: Any, **more: Any) -> Any:
+    def diverge(config: Any, *others: Any) -> Any:
         if config.optimizer.lr > 1e-3:
             raise Diverged("the loss is not a number")
-        return trained(config, *others, **more)
+        return trained(config, *others)
 
-    monkeypatch.setattr(runs, "train_run", diverge)
-    task = tuned(task_of(tmp_path))
-    assert task.tuned == {"mle": 1e-4, "cosreg": 1e-4}
-    assert [one.perplexity is None for one in read_tried(task, "mle")] == [False, True]
+    monkeypatch.setattr(train_runs_module, "attempt_run", diverge)
+    assert tuned(tmp_path) == {"mle": 1e-4, "cosreg": 1e-4}
+    assert [one.perplexity is None for one in tried(tmp_path, "mle")] == [False, True]
     with pytest.raises(Diverged):
-        tuned(task_of(tmp_path / "all", [1.0, 2.0]))
+        tuned(tmp_path / "all", [1.0, 2.0])
 
 
 def test_rates_are_in_the_settings_of_the_study_alone() -> None:
@@ -125,8 +140,8 @@ def test_a_note_says_what_was_tried() -> None:
     values = ((0.001, 130.5, False), (0.003, 125.0, True), (1.0, None, False))
     tried = tuple(TriedRate(*value) for value in values)
     method = StudyMethod("mle", "MLE", "", tried=tried)
-    shown = "(0.001: 130.5, 0.003: 125, 1: diverged)"
-    said = f"mle: learning rate 0.003, by the validation perplexity {shown}"
+    shown = "(0.001: 130.5, 0.003: 125, 1: failed)"
+    said = f"mle: learning rate 0.003, by the validation perplexity of a seed apart {shown}"
     assert describe_tried(method) == said
     at_end = StudyMethod("mle", "MLE", "", tried=tried[:2])
     assert describe_tried(at_end).endswith("a better one may lie beyond")

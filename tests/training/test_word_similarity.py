@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 
 pytest.importorskip("torch")
 
+from embgeo.training.data.documents import KNOWN, WordPairs
 from embgeo.training.data.vocabulary import Vocabulary
-from embgeo.training.data.word_pairs import KNOWN, WordPairs
 from embgeo.training.evaluation.word_similarity import (
     correlate,
     describe_intervals,

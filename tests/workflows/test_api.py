@@ -34,7 +34,7 @@ def test_everything_is_exported_and_listed() -> None:
     for name in embgeo.__all__:
         assert getattr(embgeo, name) is not None
     assert set(embgeo.__all__) <= set(dir(embgeo))
-    assert {"load", "analyze", "diff", "check", "render", "export", "train"} <= {*dir(embgeo)}
+    assert {"load", "analyze", "diff", "gate", "render", "export", "train"} <= {*dir(embgeo)}
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
         embgeo.analyse  # noqa: B018
 
@@ -160,15 +160,15 @@ def test_what_cannot_be_compared_is_refused(
 
 @pytest.mark.slow
 def test_rules_are_checked_like_the_command_does(baseline: embgeo.Analysis) -> None:
-    passing = embgeo.check(COSREG, rules="cosine.mean <= 0.1")
+    passing = embgeo.gate(COSREG, rules="cosine.mean <= 0.1")
     assert passing.passed
     assert run(["gate", str(COSREG), "-r", "cosine.mean <= 0.1", "--quiet", "--no-config"]) == 0
-    failing = embgeo.check(BASELINE, rules=["cosine.mean <= 0.1"])
+    failing = embgeo.gate(BASELINE, rules=["cosine.mean <= 0.1"])
     assert not failing.passed
     assert "cosine.mean is 0.4673" in failing.checks[0].sentence
-    of_memory = embgeo.check(np.eye(30, dtype=np.float32), rules="cosine.mean <= 0.5")
+    of_memory = embgeo.gate(np.eye(30, dtype=np.float32), rules="cosine.mean <= 0.5")
     assert of_memory.passed
-    relative = embgeo.check(baseline, rules="tokens.zero_rows change <= 1", baseline=baseline)
+    relative = embgeo.gate(baseline, rules="tokens.zero_rows change <= 1", baseline=baseline)
     assert relative.passed
 
 
@@ -183,7 +183,7 @@ def test_rules_are_checked_like_the_command_does(baseline: embgeo.Analysis) -> N
 )
 def test_rules_that_check_nothing_are_refused(settings: dict[str, Any], error: str) -> None:
     with pytest.raises(embgeo.EmbgeoError, match=error):
-        embgeo.check(COSREG, **settings)
+        embgeo.gate(COSREG, **settings)
 
 
 @pytest.mark.usefixtures("outlines")

@@ -161,7 +161,7 @@ def test_a_killed_fetch_leaves_an_empty_folder_empty(tmp_path: Path) -> None:
 def test_a_copy_is_a_model_folder(hub: ToyHub, tmp_path: Path) -> None:
     fetched = embgeo.fetch(NAME, tmp_path / "reduced")
     hub.requests.clear()
-    outcome = embgeo.check(fetched.folder, rules=["tokens.damaged_rows == 0"])
+    outcome = embgeo.gate(fetched.folder, rules=["tokens.damaged_rows == 0"])
     assert not outcome.passed
     assert SOURCE_RECORD.load(fetched.folder) == fetched.source
     assert embgeo.load(fetched.folder).n == 3000

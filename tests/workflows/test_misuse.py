@@ -78,9 +78,9 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda _: embgeo.load_analysis(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_comparison(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_study(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda a: embgeo.check(a, rules=[5]), "rules: type list is not accepted; give a text, or"),  # type: ignore[list-item]
+        (lambda a: embgeo.gate(a, rules=[5]), "rules: type list is not accepted; give a text, or"),  # type: ignore[list-item]
         (
-            lambda a: embgeo.check(a, rules="verdict <= mild", level="x"),
+            lambda a: embgeo.gate(a, rules="verdict <= mild", level="x"),
             "level: type str is not ac",
         ),  # type: ignore[arg-type]
         (lambda a: embgeo.figures(a, width="x"), "width: type str is not accepted; give a number"),  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ def test_a_wrong_argument_is_named(
 def test_nothing_prints_a_screenful(
     analysis: embgeo.Analysis, comparison: embgeo.Comparison
 ) -> None:
-    outcome = embgeo.check(analysis, rules=["cosine.mean <= 0.1"] * 30)
+    outcome = embgeo.gate(analysis, rules=["cosine.mean <= 0.1"] * 30)
     assert repr(analysis.verdict).startswith("<Verdict undecided: Undecided: ")
     assert repr(outcome).startswith("<Outcome passed, 30 checks\n  passed: cosine.mean is ")
     assert repr(comparison["cosine.mean"]).startswith("<Difference cosine.mean: 0.")

@@ -111,9 +111,9 @@ def test_only_the_shard_with_the_matrix_is_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_gate_passes_afterwards(tmp_path: Path) -> None:
     model = write_chat_model(tmp_path / "old")
-    assert not embgeo.check(model, preset="finetune-ready").passed
+    assert not embgeo.gate(model, preset="finetune-ready").passed
     embgeo.repair(model, tmp_path / "new", diff=False)
-    outcome = embgeo.check(tmp_path / "new", preset="finetune-ready")
+    outcome = embgeo.gate(tmp_path / "new", preset="finetune-ready")
     assert {check.state for check in outcome.checks} == {"passed"}
 
 

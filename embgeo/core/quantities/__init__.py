@@ -14,13 +14,14 @@ from types import ModuleType
 
 from embgeo.core.errors import BadOption
 from embgeo.core.quantities import compare, live, track
+from embgeo.core.quantities.retired import RETIRED
 from embgeo.core.values import Quantity
 
 #: The families of an analysis: the files of this folder except those of comparisons and training.
 FAMILIES: tuple[ModuleType, ...] = tuple(
     import_module(f"{__name__}.{file.name}")
     for file in pkgutil.iter_modules(__path__)
-    if file.name not in ("compare", "live", "track")
+    if file.name not in ("compare", "live", "retired", "track")
 )
 
 
@@ -43,17 +44,22 @@ LIVE: dict[str, Quantity] = quantities_of(live)
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:
-    """Raise BadOption for an unknown name, with similar names."""
+    """Raise BadOption for an unknown name, with similar names or what replaces it."""
+    if name not in known and name in RETIRED:
+        cause = f"{name} is no longer measured: {RETIRED[name].reason}"
+        raise BadOption(cause, where=where, way_out=RETIRED[name].way_out)
     if name not in known:
         raise BadOption(f"no value is called {name!r}", where=where, way_out=suggest(name, known))
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """A way out for an unknown name: similar names, or those of its family.
+    """A way out for an unknown name: what replaces it, similar names, or those of its family.
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
     'did you mean cosine.mean or cosine.std?'
     """
+    if name in RETIRED:
+        return f"{RETIRED[name].reason}; {RETIRED[name].way_out}"
     family, _, rest = name.partition(".")
     names = sorted(known)
     # The right word in another section, a slip, or a part of a name.

@@ -12,6 +12,7 @@ ANGLE_EXCESS = Quantity(
     "one mode stay below its chance level. Equal rows count once.",
     "max over λ of E₂(λ) − E₁(λ), with E_k(λ) the largest Σ F(C) − λ|C| over k disjoint intervals",
     "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
+    why="verdict: clump",
 )
 NORM_EXCESS = Quantity(
     "tokens.norm_excess",
@@ -20,6 +21,7 @@ NORM_EXCESS = Quantity(
     "single mode. Equal rows count once.",
     "as the second mode of angles, of ln ‖w_i‖",
     "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
+    why="verdict: clump",
 )
 DENSE_EXCESS = Quantity(
     "tokens.dense_excess",
@@ -31,6 +33,7 @@ DENSE_EXCESS = Quantity(
     "to a row, the mean subtracted, where they outnumber those with ≤ −0.7 most; 0.5 where "
     "there is no such row",
     "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
+    why="verdict: clump",
 )
 CLUMP_ROWS = Quantity(
     "tokens.clump_rows",
@@ -43,13 +46,7 @@ CLUMP_ROWS = Quantity(
     "are fewer than half and their second mode exceeds chance",
     "two modes: Müller & Sawitzki 1991; why rows gather: Gao et al. 2019, §4",
     better="lower",
-)
-CLUMP_SHARE = Quantity(
-    "tokens.clump_share",
-    "Share of the clump",
-    "Rows of the clump as a share of all rows.",
-    "clump rows / M",
-    better="lower",
+    why="verdict: clump",
 )
 CLUMP_ANGLE = Quantity(
     "tokens.clump_angle",
@@ -58,6 +55,7 @@ CLUMP_ANGLE = Quantity(
     "or the densest one; fewest rows lie near this angle.",
     "valley between both modes of angle(w_i, Σŵ_j) or angle(w_i, c)",
     unit="°",
+    why="verdict: clump; chart of angles",
 )
 CLUMP_TILT = Quantity(
     "tokens.clump_tilt",
@@ -66,6 +64,7 @@ CLUMP_TILT = Quantity(
     "0 where it is the mean direction itself.",
     "angle(c, Σŵ_j)",
     unit="°",
+    why="verdict: clump",
 )
 ANGLE_TO_CLUMP = Quantity(
     "tokens.angle_to_clump",
@@ -80,6 +79,7 @@ CLUMP_MEAN_COSINE = Quantity(
     "Mean cosine of two different rows of the clump, from their angles to its direction: a lower "
     "bound.",
     "((Σ cos angle(w_i, c))² − m) / (m(m − 1)) over the m rows of the clump",
+    why="verdict: clump",
 )
 CLUMP_UNUSED_SHARE = Quantity(
     "tokens.clump_unused_share",
@@ -87,6 +87,7 @@ CLUMP_UNUSED_SHARE = Quantity(
     "The share of the tokens known to be unused, by their spelling or by a count of 0, that lie in "
     "the clump: where it is most of them, the others in the clump are hardly trained either.",
     "#{unused tokens in the clump} / #{unused tokens}",
+    why="verdict: clump, whether its tokens are under-trained",
 )
 SCATTERED_ROWS = Quantity(
     "tokens.scattered_rows",
@@ -99,6 +100,7 @@ SCATTERED_ROWS = Quantity(
     "all rows are",
     "two modes: Müller & Sawitzki 1991",
     better="lower",
+    why="verdict: cone",
 )
 MEAN_COSINE_GATHERED = Quantity(
     "tokens.mean_cosine_gathered",
@@ -106,6 +108,7 @@ MEAN_COSINE_GATHERED = Quantity(
     "Mean cosine of two different rows that are not scattered, from their angles to the mean "
     "direction: a lower bound.",
     "((Σ cos angle(w_i, Σŵ_j))² − m) / (m(m − 1)) over the m other rows",
+    why="verdict: cone",
 )
 SCATTERED = Quantity(
     "tokens.scattered",
@@ -141,6 +144,7 @@ UNREACHABLE_ROWS = Quantity(
     "they become other tokens. Their input rows are never used.",
     "#{i : i ∉ encode(decode(i))}",
     "Land & Bartolo 2024, §3.1",
+    why="question: which tokens does no text lead to?",
 )
 UNREACHABLE = Quantity(
     "tokens.unreachable",
@@ -148,31 +152,4 @@ UNREACHABLE = Quantity(
     "Tokens that no text leads to, the longest rows first.",
     "‖w_i‖₂",
     "Land & Bartolo 2024, §3.1",
-)
-CENTROID_DISTANCE = Quantity(
-    "tokens.centroid_distance",
-    "Distance to the mean row",
-    "How far the token's row is from the mean row. Rows that training hardly touched are near it.",
-    "‖w_i − μ‖₂",
-)
-CENTROID_EXCESS = Quantity(
-    "tokens.centroid_excess",
-    "Second mode of distances",
-    "The share of the rows that would have to move for the logarithms of their distances to the "
-    "mean row to have a single mode.",
-    "as the second mode of angles, of ln ‖w_i − μ‖",
-    "Müller & Sawitzki 1991, §3; twice the dip of Hartigan & Hartigan 1985",
-)
-CENTROID_NEAR_ROWS = Quantity(
-    "tokens.centroid_near_rows",
-    "Rows before the knee",
-    "Rows nearer to the mean row than the knee of the sorted distances; 0 where there is none.",
-    "#{i : ‖w_i − μ‖ ≤ knee}",
-)
-CENTROID_KNEE = Quantity(
-    "tokens.centroid_knee",
-    "Knee of distances",
-    "Where the sorted distances to the mean row rise steeply: fewest rows lie near this "
-    "distance, between two modes.",
-    "valley between both modes of ln ‖w_i − μ‖, if their excess mass is more than chance",
 )

@@ -11,6 +11,7 @@ MEAN = Quantity(
     "near 1: all rows point the same way.",
     "(‖Σŵ_i‖² − M) / (M(M−1))",
     "Gao et al. 2019, §4; Mimno & Thompson 2017",
+    why="verdict: cone; gate; every chart of a comparison; Gao et al. 2019",
 )
 STD = Quantity(
     "cosine.std",
@@ -18,38 +19,28 @@ STD = Quantity(
     "How much the cosine varies from pair to pair; 1/√d for isotropic rows.",
     "√((‖ŴᵀŴ‖_F² − M) / (M(M−1)) − mean²)",
     "second moment of the same pairs",
-)
-COSREG_VALUE = Quantity(
-    "cosine.cosreg_value",
-    "CosReg term",
-    "The value of the cosine regularizer on this matrix, without its weight γ. It divides by N², "
-    "not by N(N−1).",
-    "(‖Σŵ_i‖² − N) / N²",
-    "Gao et al. 2019, Eq. 6",
+    why="verdict: two-sided collapse, by the mean squared cosine",
 )
 
 
-def _cone(name: str, title: str, meaning: str) -> Quantity:
-    return Quantity(
-        f"cosine.cone_half_angle_{name}",
-        f"Cone half angle, {title}",
-        meaning,
-        "angle(w_i, Σŵ_j) over the kept rows",
-        "Gao et al. 2019, §5 (the cone that holds the embeddings)",
-        unit="°",
-    )
-
-
-CONE_HALF_ANGLE_MAX = _cone(
-    "max", "largest", "Every row lies within this angle of the common direction."
+CONE_HALF_ANGLE_MAX = Quantity(
+    "cosine.cone_half_angle_max",
+    "Cone half angle, largest",
+    "Every row lies within this angle of the common direction.",
+    "max angle(w_i, Σŵ_j) over the kept rows",
+    "Gao et al. 2019, §5 (the cone that holds the embeddings)",
+    unit="°",
+    why="Gao et al. 2019, §5: the cone that holds all rows",
 )
-CONE_HALF_ANGLE_P99 = _cone("p99", "99 %", "99 % of the rows lie within this angle.")
-CONE_HALF_ANGLE_P95 = _cone("p95", "95 %", "95 % of the rows lie within this angle.")
-CONE_HALF_ANGLE_MEDIAN = _cone(
-    "median",
-    "median",
+CONE_HALF_ANGLE_MEDIAN = Quantity(
+    "cosine.cone_half_angle_median",
+    "Cone half angle, median",
     "Half of the rows lie within this angle of the common direction; about 90° where there is no "
     "common direction.",
+    "median angle(w_i, Σŵ_j) over the kept rows",
+    "Gao et al. 2019, §5 (the cone that holds the embeddings)",
+    unit="°",
+    why="verdict: cone",
 )
 MAX_DIMENSION_SHARE = Quantity(
     "cosine.max_dimension_share",
@@ -58,6 +49,7 @@ MAX_DIMENSION_SHARE = Quantity(
     "is responsible; 1/d: none stands out.",
     "max_k (Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
     "Timkey & van Schijndel 2021",
+    why="verdict: rogue coordinates",
 )
 MEAN_SHARE_BY_DIMENSION = Quantity(
     "cosine.mean_share_by_dimension",
@@ -96,6 +88,7 @@ POSITIVE_SHARE = Quantity(
     "inside a cone narrower than a right angle.",
     "#{i < j : cos_ij > 0} / #{i < j}",
     "Gao et al. 2019, §3.1",
+    why="verdict: cone",
 )
 CONE_APERTURE = Quantity(
     "cosine.cone_aperture",
@@ -104,6 +97,7 @@ CONE_APERTURE = Quantity(
     "max angle(w_i, w_j)",
     "Gao et al. 2019, §5 (maximum angle between any two boundaries)",
     unit="°",
+    why="Gao et al. 2019, §5: angle between two boundaries",
 )
 UNIFORMITY = Quantity(
     "cosine.uniformity",
@@ -112,6 +106,7 @@ UNIFORMITY = Quantity(
     "dimensions, 0 if all rows point the same way.",
     "log mean exp(−2‖ŵ_i − ŵ_j‖²) over pairs",
     "Wang & Isola 2020 (t = 2)",
+    why="question: how evenly do directions cover the sphere, as contrastive learning measures it?",
 )
 QUANTILES = Quantity(
     "cosine.quantiles",
@@ -131,10 +126,12 @@ _CLUSTERED = "Cai et al. 2021, §3 (isotropy in clusters); Mickus et al. 2024"
 CLUSTERS = Quantity(
     "cosine.clusters",
     "Clusters of directions",
-    "Number of clusters that the directions of rows form; 1 where they form none. Rows in tight "
-    "clusters have a mean cosine without a cone.",
-    "k of largest mean silhouette, where that is at least 0.6",
+    "Number of clusters that the directions of rows form, of those that hold at least 5 % of the "
+    "rows; 1 where they form none. Rows in tight clusters have a mean cosine without a cone.",
+    "clusters of at least 5 % of the rows, for the k of largest mean silhouette, if that is at "
+    "least 0.6",
     _CLUSTERED,
+    why="verdict: clusters",
 )
 SILHOUETTE = Quantity(
     "cosine.silhouette",
@@ -143,20 +140,14 @@ SILHOUETTE = Quantity(
     "a reasonable and from 0.7 a strong structure; 1: points.",
     "mean (b_i − a_i)/max(a_i, b_i), distances of unit rows",
     "Rousseeuw 1987; Kaufman & Rousseeuw 1990, ch. 2",
+    why="verdict: clusters",
 )
-MEAN_WITHIN_CLUSTERS = Quantity(
-    "cosine.mean_within_clusters",
-    "Mean cosine, cluster means subtracted",
-    "The mean cosine after the mean of its cluster is subtracted from every unit row: what is left "
-    "of the cone within clusters.",
-    "mean cos(ŵ_i − c(i), ŵ_j − c(j)) over pairs i ≠ j",
+MEAN_BETWEEN_CLUSTERS = Quantity(
+    "cosine.mean_between_clusters",
+    "Mean cosine between clusters",
+    "Mean cosine of two rows of different clusters. Near 0: clusters make the mean cosine; as "
+    "large as the mean cosine: the clusters lie inside one cone.",
+    "mean cos(ŵ_i, ŵ_j) over pairs of rows of different clusters",
     _CLUSTERED,
-)
-I1_WITHIN_CLUSTERS = Quantity(
-    "cosine.i1_within_clusters",
-    "I1, unit rows, cluster means subtracted",
-    "I1 after the mean of its cluster is subtracted from every unit row and the rest scaled to "
-    "norm 1: how even directions are within clusters.",
-    "min_E Z(a) / max_E Z(a) of (ŵ_i − c(i))/‖ŵ_i − c(i)‖",
-    f"{_CLUSTERED}; Mu & Viswanath 2018",
+    why="verdict: whether clusters or a cone make the mean cosine",
 )

@@ -6,13 +6,6 @@ from embgeo.core.values import Quantity
 
 _GONG = "Gong et al. 2018 (FRAGE), §3"
 
-CENTROID_COSINE = Quantity(
-    "frequency.centroid_cosine",
-    "Cosine of the class means",
-    "Whether the mean popular and the mean rare row point the same way. 1: they do.",
-    "cos(mean of popular rows, mean of rare rows)",
-    _GONG,
-)
 CENTROID_DISTANCE = Quantity(
     "frequency.centroid_distance",
     "Distance of the class means",
@@ -20,6 +13,7 @@ CENTROID_DISTANCE = Quantity(
     "the classes share their center.",
     "‖μ_p − μ_r‖ / s, s² = (Σ_p‖w−μ_p‖² + Σ_r‖w−μ_r‖²) / (M − 2)",
     _GONG,
+    why="Gong et al. 2018, §3: do rare and popular tokens have different centers?",
 )
 NORM_RATIO = Quantity(
     "frequency.norm_ratio",
@@ -28,6 +22,7 @@ NORM_RATIO = Quantity(
     "the origin.",
     "median ‖w‖ of popular / median ‖w‖ of rare",
     "Gong et al. 2018 (FRAGE), §3 “Explanation”",
+    why="chart of training; Gong et al. 2018, §3",
 )
 NORM_SPEARMAN = Quantity(
     "frequency.norm_spearman",
@@ -35,6 +30,7 @@ NORM_SPEARMAN = Quantity(
     "Whether longer rows belong to more frequent tokens: 1 always, 0 no relation, −1 the reverse.",
     "Spearman ρ of ‖w_i‖ and log count",
     "Gong et al. 2018 (FRAGE), §3 “Explanation”",
+    why="verdict: norms follow frequency",
 )
 BY_FREQUENCY_BIN = Quantity(
     "frequency.by_frequency_bin",
@@ -65,31 +61,7 @@ PROBE_AUC = Quantity(
     "was not fitted to. 0.5: not at all; 1: perfectly.",
     "ROC AUC of out-of-fold scores, logistic regression, stratified 5-fold",
     "Gong et al. 2018 (FRAGE), §4 (its discriminator)",
-)
-PROBE_ACCURACY = Quantity(
-    "frequency.probe_accuracy",
-    "Probe accuracy, balanced",
-    "Share of tokens that the probe classifies correctly, averaged over both classes; 0.5 is "
-    "chance.",
-    "½ (recall of popular + recall of rare), out of fold",
-    "Gong et al. 2018 (FRAGE), §4",
-)
-PROBE_LOSS = Quantity(
-    "frequency.probe_loss",
-    "Probe loss",
-    "Cross-entropy of the probe, mean over popular plus mean over rare tokens; 2 ln 2 ≈ 1.386 "
-    "for a probe that gives both classes the same probability.",
-    "−mean_pop log(1 − f) − mean_rare log f, f = P(rare), out of fold",
-    "Gong et al. 2018 (FRAGE), Eq. 2 in its bounded form",
-    unit="nats",
-)
-FREQUENCY_R2 = Quantity(
-    "frequency.frequency_r2",
-    "Frequency explained by the rows",
-    "Share of the variance of log count that a linear map of the row predicts on tokens it was "
-    "not fitted to. 0 or below: none.",
-    "out-of-fold R² of ridge regression of ln(1 + count) on w",
-    "Gong et al. 2018 (FRAGE), §3",
+    why="verdict: frequency can be read linearly; gate; Gong et al. 2018, §4",
 )
 NEIGHBOR_RARITY_RARE = Quantity(
     "frequency.neighbor_rarity_rare",
@@ -98,6 +70,7 @@ NEIGHBOR_RARITY_RARE = Quantity(
     "neighborhoods ignore frequency; near 1 rare tokens huddle together.",
     "share of rare rows among the k nearest by cosine, mean over rare queries",
     "Gong et al. 2018 (FRAGE), §1 and §3",
+    why="verdict: rare tokens are separated",
 )
 NEIGHBOR_RARITY_POPULAR = Quantity(
     "frequency.neighbor_rarity_popular",
@@ -106,6 +79,7 @@ NEIGHBOR_RARITY_POPULAR = Quantity(
     "neighborhoods ignore frequency; near 0 popular tokens keep to themselves.",
     "share of rare rows among the k nearest by cosine, mean over popular queries",
     "Gong et al. 2018 (FRAGE), §1 and §3",
+    why="verdict: rare tokens are separated",
 )
 NEIGHBORS = Quantity(
     "frequency.neighbors",
@@ -129,6 +103,7 @@ WEIGHTED_MEAN_COSINE = Quantity(
     "Average cosine between two different tokens of a text, where each occurs as often as counted.",
     "Σ_(i≠j) p_i p_j cos_ij / Σ_(i≠j) p_i p_j, p_i = share of the counts",
     "Gao et al. 2019, §4, under the weights of Yokoi et al. 2024",
+    why="verdict: where it differs from the mean cosine",
 )
 WEIGHTED_SINGULAR_VALUES = Quantity(
     "frequency.weighted_singular_values",
@@ -143,6 +118,7 @@ WEIGHTED_EFFECTIVE_RANK = Quantity(
     "How many directions a text effectively uses.",
     "exp(−Σ q_k ln q_k), q_k = σ_k / Σσ, σ_k² the eigenvalues of Σ p_i w_i w_iᵀ",
     "Roy & Vetterli 2007, under the weights of Yokoi et al. 2024",
+    why="question: how many directions does a text use?",
 )
 WEIGHTED_ISOSCORE = Quantity(
     "frequency.weighted_isoscore",
@@ -151,36 +127,6 @@ WEIGHTED_ISOSCORE = Quantity(
     "occurs: 0 one direction, 1 all alike.",
     "IsoScore of Σ p_i (w_i − μ_p)(w_i − μ_p)ᵀ, μ_p = Σ p_i w_i",
     "Rudman et al. 2022, under the weights of Yokoi et al. 2024",
-)
-WEIGHTED_SYMMETRY_FIRST = Quantity(
-    "frequency.weighted_symmetry_first",
-    "Symmetry, first moment, by frequency",
-    "How well the rows of a text are centered: 1 if their mean is the origin, 0 if they are all "
-    "equal.",
-    "1 − ‖Σ p_i w_i‖ / Σ p_i ‖w_i‖",
-    f"{_YOKOI} (degree of centrality)",
-)
-WEIGHTED_SYMMETRY_SECOND = Quantity(
-    "frequency.weighted_symmetry_second",
-    "Symmetry, second moment, by frequency",
-    "How evenly the variance of a text is spread over directions: 1 if all have the same.",
-    "−Σ q_k ln q_k / ln d, q_k = λ_k / Σλ of Σ p_i (w_i − μ_p)(w_i − μ_p)ᵀ",
-    f"{_YOKOI} (degree of isotropy)",
+    why="question: is the geometry of a text isotropic? (Yokoi et al. 2024)",
 )
 _UNIGRAM = "β = ridge regression of log count on w − μ, over all rows"
-MEAN_UNIGRAM_COSINE = Quantity(
-    "frequency.mean_unigram_cosine",
-    "Mean row and frequency direction",
-    "Whether the mean row points where the log count grows: ±1 if the cone is the direction of "
-    "frequency, 0 if the two are unrelated.",
-    f"cos(μ, β), {_UNIGRAM}",
-    "after Mu & Viswanath 2018, §2 (top directions encode frequency)",
-)
-FIRST_UNIGRAM_COSINE = Quantity(
-    "frequency.first_unigram_cosine",
-    "First direction and frequency direction",
-    "Whether the direction of most variance is the one along which the log count grows: 1 if it "
-    "is.",
-    f"|cos(v₁, β)|, v₁ of the centered matrix, {_UNIGRAM}",
-    "after Mu & Viswanath 2018, §2 (top directions encode frequency)",
-)

@@ -14,6 +14,7 @@ HULL_DISTANCE = Quantity(
     "it; 0: there is none.",
     "min ‖Σ λ_i h_i‖ over λ ≥ 0, Σλ = 1",
     _GAO,
+    why="Gao et al. 2019, Theorem 2",
 )
 MARGIN = Quantity(
     "hidden.margin",
@@ -22,14 +23,7 @@ MARGIN = Quantity(
     "that it is outside.",
     "−max_i ⟨v, h_i⟩ for the unit direction v found",
     _GAO,
-)
-COMBINATION_RESIDUAL = Quantity(
-    "hidden.combination_residual",
-    "Residual of the convex combination",
-    "Length of the shortest convex combination found, next to the longest hidden state. At "
-    "rounding level: the certificate that the origin is inside.",
-    "‖Σ λ_i h_i‖ / max ‖h_i‖",
-    _GAO,
+    why="Gao et al. 2019, Theorem 2: the certificate",
 )
 LAYERNORM_CONDITION = Quantity(
     "hidden.layernorm_condition",
@@ -38,6 +32,7 @@ LAYERNORM_CONDITION = Quantity(
     "does. Relative to its own scale, so that 1 is as far as it can be.",
     "|1ᵀ(b/g)| / Σ|b_k/g_k|",
     "Gao et al. 2019, appendix C",
+    why="Gao et al. 2019, appendix C",
 )
 CERTIFICATE = Quantity(
     "hidden.certificate",

@@ -25,6 +25,7 @@ SVD2_SHARE = Quantity(
     "Share of the sum of squares that the two axes hold: how much of the matrix the picture shows.",
     "(σ₁² + σ₂²) / Σσ²",
     "Gao et al. 2019, §3.1",
+    why="Gao et al. 2019, §3.1: how much of the matrix the map shows",
 )
 PCA2_SHARE = Quantity(
     "projection.pca2_share",
@@ -32,4 +33,5 @@ PCA2_SHARE = Quantity(
     "Share of the variance that the two axes hold.",
     "(σ₁² + σ₂²) / Σσ², centered",
     "standard",
+    why="how much of the variance the map shows",
 )

@@ -12,20 +12,7 @@ DISTANCE = Quantity(
     "near the chance level, close to 1.",
     "√( ‖V − UUᵀV‖_F² / C ) = √(mean sin²θ_i)",
     "Inan et al. 2017, appendix B",
-)
-RANK_INPUT = Quantity(
-    "subspace.rank_input",
-    "Rank of the input embedding",
-    "Dimension of its column space.",
-    "numerical rank",
-    "Inan et al. 2017, appendix B",
-)
-RANK_OUTPUT = Quantity(
-    "subspace.rank_output",
-    "Rank of the output projection",
-    "Dimension of its column space.",
-    "numerical rank",
-    "Inan et al. 2017, appendix B",
+    why="chart of sweeps; gate; Inan et al. 2017, appendix B",
 )
 PRINCIPAL_ANGLES = Quantity(
     "subspace.principal_angles",

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from embgeo.core.values import Quantity
 
-MASKED_ROWS = Quantity(
-    "tokens.masked_rows",
-    "Rows masked",
-    "Rows left out because no token belongs to them (padding beyond the vocabulary) or on request.",
-    "count",
-)
 ZERO_ROWS = Quantity(
     "tokens.zero_rows",
     "Zero rows",
     "Rows that are exactly zero, left out of every statistic.",
     "#{i : w_i = 0}",
+    why="gate: names the rows",
 )
 NONFINITE_ROWS = Quantity(
     "tokens.nonfinite_rows",
     "Non-finite rows",
     "Rows with an infinite or NaN entry, left out of every statistic.",
     "#{i : w_i has an entry that is not finite}",
+    why="gate preset finetune-ready",
 )
 DAMAGED_ROWS = Quantity(
     "tokens.damaged_rows",
@@ -30,6 +26,7 @@ DAMAGED_ROWS = Quantity(
     "below it, or below --min-norm. They are left out of every other statistic.",
     "#{i : w_i = 0, w_i not finite, or ‖w_i‖ below the gap}",
     better="lower",
+    why="verdict: rows; gate preset finetune-ready",
 )
 DAMAGED_GAP = Quantity(
     "tokens.damaged_gap",
@@ -38,6 +35,7 @@ DAMAGED_GAP = Quantity(
     "no row is damaged, the widest gap among the smallest norms.",
     "log₁₀ of the ratio of neighboring norms",
     unit="decades",
+    why="verdict: rows",
 )
 CONSTANT_ROWS = Quantity(
     "tokens.constant_rows",
@@ -45,6 +43,7 @@ CONSTANT_ROWS = Quantity(
     "Rows whose entries are all alike, as an initialization leaves them; they are kept.",
     "#{i : standard deviation of the entries of w_i < 1e-8·‖w_i‖}",
     better="lower",
+    why="verdict: rows",
 )
 MEAN_ROWS = Quantity(
     "tokens.mean_rows",
@@ -54,41 +53,35 @@ MEAN_ROWS = Quantity(
     "#{i : ‖w_i − μ‖ ≤ ε·√(mean ‖w_j‖²), and less than a tenth of the median distance}; ε: "
     "distance of 1 to the next larger number of the stored type",
     better="lower",
-)
-ONE_SIDED_ROWS = Quantity(
-    "tokens.one_sided_rows",
-    "One-sided rows",
-    "Tokens whose row is damaged in one of the input embedding and the output matrix, and not in "
-    "the other.",
-    "#{i : exactly one of input and output row is damaged}",
-    better="lower",
+    why="verdict: rows",
 )
 NORM_MIN = Quantity(
     "tokens.norm_min",
     "Smallest norm",
     "Norm of the shortest row of the vocabulary, damaged ones included.",
     "min_i ‖w_i‖₂",
+    why="alarms of the callbacks; embgeo repair",
 )
 NORM_MEDIAN = Quantity(
     "tokens.norm_median",
     "Median norm",
     "Median norm of the rows, damaged ones included.",
     "median_i ‖w_i‖₂",
+    why="verdict: rows; chart of training",
 )
 NORM_MAX = Quantity(
-    "tokens.norm_max", "Largest norm", "Norm of the longest row of the vocabulary.", "max_i ‖w_i‖₂"
+    "tokens.norm_max",
+    "Largest norm",
+    "Norm of the longest row of the vocabulary.",
+    "max_i ‖w_i‖₂",
+    why="alarms of the callbacks",
 )
 NORM_RMS = Quantity(
     "tokens.norm_rms",
     "Root mean square norm",
     "Root mean square of the norms of the rows that are not damaged.",
     "√(Σ‖w_i‖² / M)",
-)
-NORM_SPREAD = Quantity(
-    "tokens.norm_spread",
-    "Spread of norms",
-    "How many times longer the long rows are than the short ones, damaged rows included.",
-    "99th over 1st percentile of ‖w_i‖₂",
+    why="verdict: collapsed spectrum; embgeo repair",
 )
 LONG_ROWS = Quantity(
     "tokens.long_rows",
@@ -97,12 +90,14 @@ LONG_ROWS = Quantity(
     "of a thousand.",
     "#{i : ln ‖w_i‖ > median + s·Φ⁻¹(1 − 0.001/M)}; s: interquartile range of ln ‖w‖ over 1.349, "
     "at least that of Gaussian rows, 1/√(2d)",
+    why="verdict: long rows",
 )
 LONG_ROWS_ENERGY = Quantity(
     "tokens.long_rows_energy",
     "Energy of long rows",
     "Share of the sum of squared norms that the long rows hold.",
     "Σ ‖w_i‖² over long rows / Σ ‖w_i‖²",
+    why="verdict: long rows",
 )
 OUTPUT_DAMAGED_ROWS = Quantity(
     "tokens.output_damaged_rows",
@@ -110,43 +105,7 @@ OUTPUT_DAMAGED_ROWS = Quantity(
     "Damaged rows of the output matrix of an untied model, by the same rule.",
     "as for damaged rows",
     better="lower",
-)
-OUTPUT_DAMAGED_GAP = Quantity(
-    "tokens.output_damaged_gap",
-    "Gap between output norms",
-    "As the gap between norms, for the rows of the output matrix.",
-    "log₁₀ of the ratio of neighboring norms",
-    unit="decades",
-)
-OUTPUT_NORM_MIN = Quantity(
-    "tokens.output_norm_min",
-    "Smallest output norm",
-    "Norm of the shortest row of the output matrix of an untied model.",
-    "min_i ‖u_i‖₂",
-)
-OUTPUT_NORM_MEDIAN = Quantity(
-    "tokens.output_norm_median",
-    "Median output norm",
-    "Median norm of the rows of the output matrix.",
-    "median_i ‖u_i‖₂",
-)
-OUTPUT_NORM_MAX = Quantity(
-    "tokens.output_norm_max",
-    "Largest output norm",
-    "Norm of the longest row of the output matrix.",
-    "max_i ‖u_i‖₂",
-)
-OUTPUT_NORM_RMS = Quantity(
-    "tokens.output_norm_rms",
-    "Root mean square output norm",
-    "Root mean square of the norms of the rows of the output matrix that are not damaged.",
-    "√(mean of ‖u_i‖²)",
-)
-OUTPUT_NORM_SPREAD = Quantity(
-    "tokens.output_norm_spread",
-    "Spread of output norms",
-    "As the spread of norms, for the rows of the output matrix.",
-    "99th over 1st percentile of ‖u_i‖₂",
+    why="gate preset finetune-ready",
 )
 DAMAGED = Quantity(
     "tokens.damaged",
@@ -169,6 +128,7 @@ SPECIAL_DAMAGED_ROWS = Quantity(
     "the padding token is intended and does not count.",
     "#{special i : row i is damaged}",
     better="lower",
+    why="gate preset finetune-ready",
 )
 MISSING_ROWS = Quantity(
     "tokens.missing_rows",
@@ -176,13 +136,7 @@ MISSING_ROWS = Quantity(
     "Tokens of the tokenizer for which the matrix has no row.",
     "#{tokens with an id of at least N}",
     better="lower",
-)
-SURPLUS_ROWS = Quantity(
-    "tokens.surplus_rows",
-    "Rows beyond the vocabulary",
-    "Rows at the end to which no token of the tokenizer belongs; they are padding and left out, "
-    "unless they are kept by request.",
-    "#{i : no token has the id i}",
+    why="gate preset finetune-ready",
 )
 TIED_AS_CONFIGURED = Quantity(
     "tokens.tied_as_configured",
@@ -191,12 +145,14 @@ TIED_AS_CONFIGURED = Quantity(
     "(tie_word_embeddings): 1 if what the file holds agrees, 0 if not.",
     "1 or 0",
     better="higher",
+    why="gate preset finetune-ready",
 )
 DUPLICATE_ROWS = Quantity(
     "tokens.duplicate_rows",
     "Duplicate rows",
     "Rows that equal an earlier row exactly; they are kept.",
     "#{i : w_i = w_j for some j < i}",
+    why="verdict: duplicates",
 )
 MEAN_COSINE_DISTINCT = Quantity(
     "tokens.mean_cosine_distinct",
@@ -205,6 +161,7 @@ MEAN_COSINE_DISTINCT = Quantity(
     "cone without duplicates.",
     "(‖Σŵ_i‖² − M) / (M(M−1)) over the M distinct rows",
     "Gao et al. 2019, §4",
+    why="verdict: cone, duplicates",
 )
 NORM = Quantity("tokens.norm", "Norm", "Norm of the token's row.", "‖w_i‖₂", "Gong et al. 2018, §3")
 NORMS = Quantity(
@@ -270,23 +227,7 @@ HUBNESS = Quantity(
     "rows.",
     "skewness of N_k(i) = #{j : i among the k nearest of j by cosine}, equally near rows sharing",
     "Radovanović et al. 2010",
-)
-ANTIHUB_SHARE = Quantity(
-    "tokens.antihub_share",
-    "Anti-hubs",
-    "Share of the tokens that are among the nearest neighbors of no other. It depends on the "
-    "number of rows.",
-    "#{i : N_k(i) = 0} / M",
-    "Feldbauer et al. 2018; Radovanović et al. 2010",
-)
-ROBIN_HOOD = Quantity(
-    "tokens.robin_hood",
-    "Robin Hood index",
-    "Share of all places among nearest neighbors that would have to change hands for every token "
-    "to have equally many. 0: all have; near 1: a few hubs have them all. It depends on the number "
-    "of rows.",
-    "Σ_i |N_k(i) − k| / (2·M·k)",
-    "Feldbauer et al. 2018",
+    why="question: are a few rows neighbors of nearly everything?",
 )
 HUBS = Quantity(
     "tokens.hubs",
@@ -302,26 +243,5 @@ INTRINSIC_DIMENSION = Quantity(
     "nearest rows.",
     "TwoNN: (n − 1) / Σ ln(r₂/r₁)",
     "Facco et al. 2017 (maximum-likelihood form)",
-)
-INTRINSIC_DIMENSION_TRIMMED = Quantity(
-    "tokens.intrinsic_dimension_trimmed",
-    "Intrinsic dimension, trimmed",
-    "The same without the tenth of the rows whose second neighbor is much farther than the first: "
-    "a few outliers do not move it.",
-    "slope through the origin of −ln(1 − F) on ln(r₂/r₁), over the 90 % smallest ratios",
-    "Facco et al. 2017 (its fitted form)",
-)
-LOCAL_DIMENSION = Quantity(
-    "tokens.local_dimension",
-    "Local dimension",
-    "In how many dimensions the nearest twenty rows spread around a row, on average.",
-    "1 / mean_i [ (1/(k−1)) Σ_(j<k) ln(T_k/T_j) ], T_j the distance of row i to its j-th nearest",
-    "Levina & Bickel 2005, Eq. 8; mean after MacKay & Ghahramani 2005",
-)
-LOCAL_DIMENSIONS = Quantity(
-    "tokens.local_dimensions",
-    "Local dimensions",
-    "Quantiles of the dimension around single rows, over all of them and by frequency.",
-    "quantiles of 1 / [ (1/(k−1)) Σ_(j<k) ln(T_k/T_j) ]",
-    "Levina & Bickel 2005, Eq. 8",
+    why="question: in how many dimensions do rows spread locally?",
 )

@@ -11,6 +11,7 @@ from embgeo.diagnosis.finding import (
     Undecided,
     find_scalar,
     find_table,
+    format_percent,
     format_short,
     need,
     quote,
@@ -35,7 +36,7 @@ def answer(a: Numbers) -> Answer:
     parts: list[Part] = [
         quote(found, _count(rows, "row")),
         " (",
-        quote_percent(need(a, clump.CLUMP_SHARE)),
+        format_percent(rows / max(rows, int(a.provenance.get("kept") or 0))),
         f") {'lies' if rows == 1 else 'lie together'} within ",
         quote_short(need(a, clump.CLUMP_ANGLE), "°"),
         *_quote_place(a),

@@ -21,15 +21,9 @@ def answer(a: Numbers) -> Answer:
         quote_short(silhouette, digits=2),
         ")",
     ]
-    within = find_scalar(a, cosine.MEAN_WITHIN_CLUSTERS)
-    if within is not None:
-        parts += [
-            ": once the mean of its cluster is subtracted from every row, the mean cosine is ",
-            quote_short(within, digits=2),
-        ]
-    i1 = find_scalar(a, cosine.I1_WITHIN_CLUSTERS)
-    if i1 is not None:
-        parts += [" and I1 of unit rows ", quote_short(i1, digits=2)]
+    between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    if between is not None:
+        parts += ["; two rows of different clusters have a mean cosine of ", quote(between)]
     tight = "tight " if state == "degenerate" else ""
     return state, [*parts, "."], f"{count:,} {tight}clusters"
 

@@ -92,8 +92,8 @@ _CAUSES = (
         "Duplicate rows make it: with every row counted once, the mean cosine is",
     ),
     (
-        cosine.MEAN_WITHIN_CLUSTERS,
-        "Clusters make it: once each cluster's mean is subtracted, the mean cosine is",
+        cosine.MEAN_BETWEEN_CLUSTERS,
+        "Clusters make it: two rows of different clusters have a mean cosine of",
     ),
 )
 

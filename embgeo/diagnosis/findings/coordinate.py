@@ -25,13 +25,6 @@ from embgeo.diagnosis.finding import (
 from embgeo.diagnosis.findings.spectrum import share_of_long_rows
 from embgeo.diagnosis.question import Answer, Question
 
-#: The mean cosine with coordinates set to zero.
-WITHOUT = (
-    coordinates.MEAN_COSINE_WITHOUT_1,
-    coordinates.MEAN_COSINE_WITHOUT_3,
-    coordinates.MEAN_COSINE_WITHOUT_5,
-)
-
 
 def answer(a: Numbers) -> Answer:
     if dimensions(a) < 2:
@@ -81,10 +74,9 @@ def _by_mean_cosine(a: Numbers) -> Answer | None:
         " of the mean cosine (a random direction in "
         f"{d:,} dimensions: about {format_percent(expected)})",
     ]
-    left = [scalar for q in WITHOUT if (scalar := find_scalar(a, q)) is not None]
-    if left:
-        parts.append("; without the top 1, 3, 5 coordinates it is ")
-        parts += join_parts(", ", [[quote_short(scalar)] for scalar in left])
+    left = find_scalar(a, coordinates.MEAN_COSINE_WITHOUT_1)
+    if left is not None:
+        parts += ["; without the coordinate of largest energy it is ", quote_short(left)]
     clause = f"one coordinate makes {format_percent(value)} of the mean cosine"
     return state, [*parts, "."], clause
 

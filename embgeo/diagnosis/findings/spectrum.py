@@ -18,10 +18,11 @@ from embgeo.diagnosis.finding import (
     mean_squared_cosine,
     milder,
     need,
+    ordinary_share,
     quote,
     quote_percent,
+    relative_odds,
 )
-from embgeo.diagnosis.ordinary import ordinary_share, relative_odds
 from embgeo.diagnosis.question import Answer, Question
 
 _LEADS = {

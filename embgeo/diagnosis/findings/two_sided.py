@@ -12,9 +12,10 @@ from embgeo.diagnosis.finding import (
     format_short,
     milder,
     need,
+    ordinary_squares,
     quote,
+    relative_odds,
 )
-from embgeo.diagnosis.ordinary import ordinary_squares, relative_odds
 from embgeo.diagnosis.question import Answer, Question
 
 

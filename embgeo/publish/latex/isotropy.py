@@ -23,28 +23,22 @@ CONVENTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Two columns, I1 and I2, over both signs of the eigenvectors or over one."""
+    """Two columns, I1 and I2."""
 
     title: str
-    both: tuple[Quantity, Quantity]
-    one: tuple[Quantity, Quantity]
+    pair: tuple[Quantity, Quantity]
 
 
-RAW = Group(
-    "raw scale",
-    both=(isotropy.I1, isotropy.I2),
-    one=(isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN),
-)
-UNIT = Group(
-    "unit scale",
-    both=(isotropy.I1_UNIT, isotropy.I2_UNIT),
-    one=(isotropy.I1_UNIT_MEAN_SIGN, isotropy.I2_UNIT_MEAN_SIGN),
-)
-SAMPLED = Group(
-    "raw scale, samples",
-    both=(isotropy.I1_SAMPLED, isotropy.I2_SAMPLED),
-    one=(isotropy.I1_SAMPLED_MEAN_SIGN, isotropy.I2_SAMPLED_MEAN_SIGN),
-)
+SAMPLED = Group("raw scale, samples", (isotropy.I1_SAMPLED, isotropy.I2_SAMPLED))
+#: The groups over both signs of the eigenvectors and over one, as published tables have it.
+GROUPS = {
+    "both": (
+        Group("raw scale", (isotropy.I1, isotropy.I2)),
+        Group("unit scale", (isotropy.I1_UNIT, isotropy.I2_UNIT)),
+        SAMPLED,
+    ),
+    "one": (Group("raw scale", (isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN)),),
+}
 
 
 def missing(analysis: Analysis) -> str:
@@ -53,17 +47,16 @@ def missing(analysis: Analysis) -> str:
     return ""
 
 
-def pair(analysis: Analysis, group: Group, signs: str) -> tuple[Scalar | None, Scalar | None]:
-    """I1 and I2 of this scale and convention."""
-    first, second = group.both if signs == "both" else group.one
+def pair(analysis: Analysis, group: Group) -> tuple[Scalar | None, Scalar | None]:
+    """I1 and I2 of a group."""
+    first, second = group.pair
     return analysis.scalar(first), analysis.scalar(second)
 
 
 def fill(methods: Sequence[TableColumn], signs: str) -> Content:
-    groups = [RAW, UNIT]
-    if all(None not in pair(method.analysis, SAMPLED, signs) for method in methods):
-        groups.append(SAMPLED)
-    table = [[s for g in groups for s in pair(method.analysis, g, signs)] for method in methods]
+    sampled = all(None not in pair(method.analysis, SAMPLED) for method in methods)
+    groups = [group for group in GROUPS[signs] if group is not SAMPLED or sampled]
+    table = [[s for g in groups for s in pair(method.analysis, g)] for method in methods]
     # Most isotropic are the largest I1 and the smallest I2 of a group.
     columns_of_scalars = list(zip(*table, strict=True))
     best = [
@@ -84,7 +77,7 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
     samples = {
         s.sample.partition(";")[0]
         for m in methods
-        if SAMPLED in groups and (s := pair(m.analysis, SAMPLED, signs)[0]) is not None
+        if SAMPLED in groups and (s := pair(m.analysis, SAMPLED)[0]) is not None
     }
     values = {
         "groups": groups,

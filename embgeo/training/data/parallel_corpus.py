@@ -1,4 +1,4 @@
-"""Sentence pairs as rows of one vocabulary, or of one for each language."""
+"""Sentence pairs of two languages as rows of one vocabulary, or of one for each language."""
 
 from __future__ import annotations
 
@@ -7,22 +7,146 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import BadOption
-from embgeo.training.data.layouts import SPLITS
-from embgeo.training.data.parallel_texts import (
-    Pair,
-    PairsBySplit,
-    cut_pairs,
-    find_parallel,
-    read_columns,
-    read_parallel,
-)
-from embgeo.training.data.sequences import RowSequences, join_sequences
-from embgeo.training.data.text import hash_files, is_folder
+from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.training.data.encoding import RowSequences, join_sequences
+from embgeo.training.data.layouts import SPLIT_NAMES, SPLITS
+from embgeo.training.data.text import COMPRESSED, hash_files, is_folder, list_folder, read_lines
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
 from embgeo.training.data.vocabulary import Vocabulary
+
+#: A sentence and its translation.
+Pair = tuple[str, str]
+PairsBySplit = dict[str, list[Pair]]
+
+_ENDINGS = ("", *COMPRESSED)
+#: Validation and test of a single file have one pair in this many each, and this many at most.
+PART, MOST = 20, 2_000
+
+
+def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, tuple[Path, Path]]:
+    """Find the files of both languages by split; the first by name where there are several.
+
+    `path`: a folder with ``train.SOURCE`` and ``train.TARGET``; names of the other splits begin
+    with ``valid``, ``val`` or ``dev``, and with ``test``. `test`: another beginning for the test
+    split, if not empty.
+    """
+    found = {}
+    for split, names in SPLIT_NAMES.items():
+        known = (test,) if split == "test" and test else names
+        files = [(one, find_other(one, source, target)) for one in list_files(path, source, known)]
+        pair = next(((one, other) for one, other in files if other is not None), None)
+        if pair is None:
+            shown = f"{known[0]}.{source} and {known[0]}.{target}"
+            missing = f"there is {files[0][0].name}, but no .{target}" if files else f"no {shown}"
+            raise BadOption(
+                f"the {split} split is missing: {missing}",
+                where=path,
+                way_out="check source, target and test of [task]",
+            )
+        found[split] = pair
+    return found
+
+
+def list_files(folder: Path, language: str, names: Sequence[str]) -> list[Path]:
+    """List the files of a language by the names they begin with."""
+    endings = tuple(f".{language}{ending}" for ending in _ENDINGS)
+    files = [file for file in list_folder(folder) if file.name.endswith(endings)]
+    return [file for name in names for file in files if file.name.startswith(name)]
+
+
+def find_other(file: Path, source: str, target: str) -> Path | None:
+    """Find the file of the other language."""
+    stem = file.name[: file.name.rindex(f".{source}")]
+    places = [file.with_name(f"{stem}.{target}{ending}") for ending in _ENDINGS]
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_parallel(source: Path, target: Path) -> list[Pair]:
+    """Read two files with a sentence a line; pairs with an empty side are left out."""
+    one, other = ([line.strip() for line in read_lines(path)] for path in (source, target))
+    if len(one) != len(other):
+        raise UnreadableFile(
+            f"it has {len(one):,} lines, and {target.name} has {len(other):,}",
+            where=source,
+            way_out="give files whose lines translate each other",
+        )
+    return require_pairs(list(zip(one, other, strict=True)), source)
+
+
+def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -> list[Pair]:
+    """Read a file with columns between tabs, whose languages are `columns`."""
+    for language in (source, target):
+        if language not in columns:
+            raise BadOption(
+                f"no column is {language!r}",
+                where=path,
+                way_out=f'name the columns in [task]: columns = ["{target}", "{source}"]',
+            )
+    places = columns.index(source), columns.index(target)
+    pairs = []
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        fields = line.rstrip("\r\n").split("\t")  # keeps empty columns, the first too
+        if len(fields) <= max(places):
+            raise UnreadableFile(
+                f"line {number:,} has {len(fields)} columns, and {max(places) + 1} are needed",
+                where=path,
+                way_out="correct the line",
+            )
+        pairs.append((fields[places[0]].strip(), fields[places[1]].strip()))
+    return require_pairs(pairs, path)
+
+
+def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:
+    """The pairs without an empty side, at least one."""
+    full = [pair for pair in pairs if all(pair)]
+    if not full:
+        raise UnreadableFile("it has no sentences", where=path, way_out="give sentences")
+    return full
+
+
+def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
+    """Cut three splits that share no sentence on either side.
+
+    Pairs that share a sentence, directly or through others, stay together.
+    """
+    group = group_pairs(pairs)
+    sizes = np.bincount(group)
+    order = np.random.default_rng(0).permutation(len(sizes))
+    # The largest groups are for training.
+    order = order[np.argsort(sizes[order] > max(1, len(pairs) // 1_000), kind="stable")]
+    place = np.empty(len(sizes), dtype=np.int64)
+    part = min(len(pairs) // PART, MOST) or 1
+    place[order] = np.minimum((np.cumsum(sizes[order]) - 1) // part, 2)
+    names = ("valid", "test", "train")
+    found: PairsBySplit = {name: [] for name in SPLITS}
+    for pair, number in zip(pairs, group, strict=True):
+        found[names[place[number]]].append(pair)
+    if not all(found.values()):
+        raise BadOption(
+            f"{len(pairs):,} pairs cannot be cut into three splits without a common sentence",
+            where="data",
+            way_out="give more pairs, or a folder with a file for each split",
+        )
+    return found
+
+
+def group_pairs(pairs: list[Pair]) -> IntArray:
+    """Number the groups of pairs that share sentences."""
+    number: dict[tuple[int, str], int] = {}
+    ends = np.array(
+        [[number.setdefault((side, pair[side]), len(number)) for side in (0, 1)] for pair in pairs]
+    )
+    n = len(number)
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    group = connected_components(graph, directed=False)[1][ends[:, 0]]
+    found: IntArray = np.unique(group, return_inverse=True)[1].astype(np.int64)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import format_number
+from embgeo.training.data.documents import WordPairs
 from embgeo.training.data.vocabulary import Vocabulary
-from embgeo.training.data.word_pairs import WordPairs
 from embgeo.training.study.word_similarity import (
     ALL,
     SETS,

@@ -18,8 +18,8 @@ class CosReg(WeightRegularizer):
 
     With s = Σ_i ŵ_i it is γ·(s·s/N² − 1/N), and row i has the gradient
     2γ/(N²‖w_i‖)·(s − ŵ_i(ŵ_i·s)), of length 2γ/(N‖w_i‖) at most. Value and gradient take one pass
-    over the matrix each, and the gradient one matrix of memory. The value is γ times
-    `cosine.cosreg_value` of an analysis.
+    over the matrix each, and the gradient one matrix of memory. The value is γ·(N − 1)/N
+    times `cosine.mean` of an analysis.
 
     In the paper, γ is not sensitive. That holds for SGD, where the gradient is small. Adam divides
     each element by its own scale, and rare rows have hardly any other gradient, so that they take

@@ -7,8 +7,7 @@ from typing import Any
 
 from embgeo.training.checks import list_defaults
 from embgeo.training.models.awd_lstm import AwdLstm
-from embgeo.training.models.embedding_model import EmbeddingModel
-from embgeo.training.models.language_model import LanguageModel, Output, detach
+from embgeo.training.models.language_model import EmbeddingModel, LanguageModel, Output, detach
 from embgeo.training.models.llama import Llama
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.transformer_xl import TransformerXL

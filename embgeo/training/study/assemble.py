@@ -164,13 +164,16 @@ def describe_tried(method: StudyMethod) -> str:
     """Describe the tuned learning rate of a method, and the other candidates."""
     rates = [one.lr for one in method.tried]
     found = ", ".join(
-        f"{one.lr:g}: {'diverged' if one.perplexity is None else format_number(one.perplexity)}"
+        f"{one.lr:g}: {'failed' if one.perplexity is None else format_number(one.perplexity)}"
         for one in method.tried
     )
     (best,) = (one.lr for one in method.tried if one.chosen)
     at_end = len(rates) > 1 and best in (min(rates), max(rates))
     more = "; it is at the end of these, so that a better one may lie beyond" if at_end else ""
-    return f"{method.name}: learning rate {best:g}, by the validation perplexity ({found}){more}"
+    return (
+        f"{method.name}: learning rate {best:g}, by the validation perplexity of a seed apart "
+        f"({found}){more}"
+    )
 
 
 def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
-from embgeo.numerics.multiple_tests import adjust_holm
+from embgeo.numerics.scores import adjust_holm
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.numbers import BITS_PER_BYTE, PERPLEXITIES

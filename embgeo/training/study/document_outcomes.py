@@ -11,7 +11,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.values import Quantity, format_number
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.numerics.multiple_tests import mcnemar
+from embgeo.numerics.scores import mcnemar
 from embgeo.training.study.numbers import of_splits
 
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"

@@ -115,7 +115,7 @@ class TriedRate:
     ----------
     lr : float
     perplexity : float or None
-        Perplexity on the validation split with the first seed; None if the run diverged.
+        Perplexity on the validation split with a seed apart; None if the trial failed.
     chosen : bool
         Whether the runs of the method use this rate.
     """

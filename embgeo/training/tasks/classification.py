@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embgeo.core.arrays import IntArray
+from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, natural, require, texts, whole
-from embgeo.training.data.document_batches import DocumentBatch, DocumentBatches, gather
+from embgeo.training.checks import flag, natural, require, share, texts, whole
+from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.labeled_corpus import (
     FOLDS,
     LabeledCorpus,
@@ -21,7 +24,7 @@ from embgeo.training.data.labeled_corpus import (
 )
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
-from embgeo.training.models import EmbeddingModel
+from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.document_outcomes import (
     ACCURACY,
@@ -30,7 +33,6 @@ from embgeo.training.study.document_outcomes import (
     DocumentOutcomes,
     score_classes,
 )
-from embgeo.training.tasks.rcnn import Rcnn
 from embgeo.training.tasks.task import (
     OF_TEXTS,
     Losses,
@@ -40,6 +42,156 @@ from embgeo.training.tasks.task import (
     refuse_methods,
     refuse_settings,
 )
+
+
+class DocumentBatch(NamedTuple):
+    """Documents of a step.
+
+    Attributes
+    ----------
+    rows : Tensor of int64
+        Shape (B, T), with T tokens of the longest document; rows after the end of a document are
+        arbitrary.
+    lengths : Tensor of int64
+        Tokens of each document, on the CPU; shape (B,).
+    classes : Tensor of int64
+        Shape (B,).
+    """
+
+    rows: Tensor
+    lengths: Tensor
+    classes: Tensor
+    length_ratio: float = 1.0
+    first: bool = True
+
+    @property
+    def units(self) -> int:
+        return len(self.classes)
+
+
+class DocumentBatches(DrawnBatches):
+    """Shuffled documents; an epoch ends with its last whole batch.
+
+    `batch`: documents of a step, over all processes.
+    """
+
+    def __init__(
+        self,
+        documents: LabeledDocuments,
+        *,
+        batch: int,
+        seed: int,
+        group: ProcessGroup,
+        device: torch.device,
+    ) -> None:
+        if batch > len(documents):
+            raise BadOption(
+                f"a batch of {batch:,} documents is larger than the training split, which has "
+                f"{len(documents):,}",
+                way_out="make batch of [training] smaller",
+            )
+        self.documents, self.batch, self.seed = documents, batch, seed
+        self.own, self.device = group.share(batch, "documents"), device
+        super().__init__(len(documents) // batch)
+
+    def draw_order(self) -> None:
+        generator = np.random.default_rng([self.seed, self.epoch])
+        self.order = generator.permutation(len(self.documents))
+
+    def take(self) -> DocumentBatch:
+        chosen = self.order[self.offset * self.batch :][self.own]
+        self.advance()
+        return gather(self.documents, chosen, self.device)
+
+
+def gather(documents: LabeledDocuments, chosen: IntArray, device: torch.device) -> DocumentBatch:
+    """Make a batch of some documents."""
+    rows, lengths = documents.pad(chosen)
+    return DocumentBatch(
+        torch.from_numpy(rows).to(device),
+        torch.from_numpy(lengths),
+        torch.from_numpy(documents.classes[chosen]).to(device),
+    )
+
+
+class Rcnn(EmbeddingModel):
+    """Classes of documents from tanh(W [c_l; e; c_r]), the maximum over the tokens.
+
+    Recurrent layers compute c_l of a token from all tokens before it, and c_r from all after it. As
+    no token is predicted, the output matrix is the input embedding, so that methods on either act
+    on the same matrix. The matrix of the classes is ``classes.weight``.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary, N.
+    n_classes : int
+    d : int
+        Columns of the embedding.
+    context, hidden : int
+        Units of each recurrent layer, and of the layer before the maximum.
+    dropout : float
+        Dropout of embedded tokens.
+
+    References
+    ----------
+    Lai et al., "Recurrent convolutional neural networks for text classification", AAAI 2015,
+    Eq. 1–7.
+    """
+
+    NAME: ClassVar[str] = "rcnn"
+    SOURCE: ClassVar[str] = "Lai et al. 2015, Eq. 1–7"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "the embedding is drawn at random; Lai et al. start from that of a skip-gram model",
+        "dropout on the embedding, and a variant of Adam in place of plain SGD",
+        "contexts and the layer before the maximum have 100 units; documents are cut after 100 "
+        "tokens by default, where the paper reads whole documents",
+    )
+
+    def __init__(
+        self,
+        n_tokens: int,
+        n_classes: int = 2,
+        *,
+        d: int = 100,
+        context: int = 100,
+        hidden: int = 100,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__(n_tokens, d)
+        units = whole("context", context)
+        self.make_embedding(0.1 * torch.randn(self.n_tokens, self.d))
+        self.make_decoder(None, bias=False)
+        self.dropout = nn.Dropout(share("dropout", dropout))
+        self.left, self.right = nn.RNN(self.d, units), nn.RNN(self.d, units)
+        #: c_l of the first token and c_r of the last one.
+        self.start = nn.Parameter(torch.zeros(2, units))
+        self.combine = nn.Linear(self.d + 2 * units, whole("hidden", hidden))
+        self.classes = nn.Linear(hidden, n_classes)
+
+    def forward(self, rows: Tensor, lengths: Tensor) -> Tensor:
+        """Logits of the classes, shape (B, C), of documents (B, T) with `lengths` tokens each."""
+        x = self.dropout(self.embedding(rows)).transpose(0, 1)
+        place = torch.arange(len(x), device=rows.device)[:, None]
+        length = lengths.to(rows.device)
+        first, last = self.start[:, None].expand(-1, len(rows), -1).contiguous()
+        # Whole batches, the second time of mirrored documents, take half of the time of packed
+        # sequences. States after the end of a document are not used.
+        mirrored = torch.where(place < length, length - 1 - place, place)
+        before = self.left(x, first[None])[0]
+        after = mirror(self.right(mirror(x, mirrored), last[None])[0], mirrored)
+        left = torch.cat([first[None], before[:-1]])
+        right = torch.where((place + 1 < length)[:, :, None], after.roll(-1, dims=0), last)
+        hidden = torch.tanh(self.combine(torch.cat([left, x, right], dim=-1)))
+        behind = (place >= length)[:, :, None]
+        logits: Tensor = self.classes(hidden.masked_fill(behind, -torch.inf).amax(dim=0))
+        return logits
+
+
+def mirror(x: Tensor, places: Tensor) -> Tensor:
+    """Gather states, shape (T, B, d), from other places, shape (T, B)."""
+    return x.gather(0, places[:, :, None].expand(-1, -1, x.shape[2]))
+
 
 #: Defaults of `min_count` and `size` of `[data]`.
 MIN_COUNT, SIZE = 2, 30_000

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import nonnegative, require, whole
-from embgeo.training.data.documents import DocumentCorpus, load_documents
+from embgeo.training.data.documents import KNOWN, DocumentCorpus, load_documents, read_word_pairs
 from embgeo.training.data.neighbor_batches import (
     NegativeSampler,
     NeighborBatch,
@@ -20,7 +22,6 @@ from embgeo.training.data.neighbor_batches import (
     keep_chances,
 )
 from embgeo.training.data.text import hash_files
-from embgeo.training.data.word_pairs import KNOWN, read_word_pairs
 from embgeo.training.evaluation.word_similarity import (
     correlate,
     describe_intervals,
@@ -29,7 +30,7 @@ from embgeo.training.evaluation.word_similarity import (
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.catalog import list_embeddings
-from embgeo.training.models import EmbeddingModel
+from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.word_similarity import (
     ALL,
@@ -38,7 +39,6 @@ from embgeo.training.study.word_similarity import (
     SETS,
     WordSimilarity,
 )
-from embgeo.training.tasks.skip_gram_model import SkipGram, sampling_loss
 from embgeo.training.tasks.task import (
     OF_TEXTS,
     Losses,
@@ -47,6 +47,63 @@ from embgeo.training.tasks.task import (
     refuse_methods,
     refuse_settings,
 )
+
+
+class SkipGram(EmbeddingModel):
+    """Scores u·v of a word u, a row of the embedding, and a neighbor v, a row of the output matrix.
+
+    All rows are initially uniform in ±1/(2d).
+
+    Parameters
+    ----------
+    n_tokens : int
+        Tokens of the vocabulary, N.
+    d : int
+        Columns of both matrices.
+
+    References
+    ----------
+    Mikolov et al., "Distributed representations of words and phrases and their compositionality",
+    NeurIPS 2013, §2.2.
+    """
+
+    NAME: ClassVar[str] = "skip-gram"
+    SOURCE: ClassVar[str] = "Mikolov et al. 2013, Eq. 4"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "all pairs of a batch share their negatives, weighted so that a pair has the published "
+        "number of them in expectation; the paper draws negatives for each pair",
+        "frequent words are subsampled as in the code of word2vec, (√(f/t) + 1)·t/f, not by Eq. 5",
+        "a step uses the mean loss of a batch of pairs; word2vec takes a step for each pair",
+        "rows of contexts are initialized like those of words; those of word2vec start at zero",
+        "about 2 % of the pairs of an epoch, drawn at random, are left out",
+    )
+
+    def __init__(self, n_tokens: int, *, d: int = 100) -> None:
+        super().__init__(n_tokens, d)
+        self.make_embedding((torch.rand(self.n_tokens, self.d) - 0.5) / self.d)
+        assert isinstance(self.embedding, nn.Embedding)
+        self.embedding.sparse = True
+        self.make_decoder((torch.rand(self.n_tokens, self.d) - 0.5) / self.d, bias=False)
+
+    def contexts(self, ids: Tensor) -> Tensor:
+        """Look up rows of the output matrix, with a sparse gradient."""
+        weight: Any = self.decoder.weight
+        return F.embedding(ids, weight, sparse=weight.is_leaf)
+
+
+def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: int) -> Tensor:
+    """Mean over pairs of −ln σ(u·v) − k·mean_s ln σ(−u·v_s).
+
+    The S negatives of all pairs count k/S times each, so that a pair has k in expectation.
+
+    `words`, `contexts`: rows u and v of the pairs, shape (B, d). `negatives`: rows v_s, shape
+    (S, d). `number`: k.
+    """
+    near = F.softplus(-(words * contexts).sum(dim=1)).mean()
+    # The gradient of a sum is one number, the gradient of a mean a whole matrix.
+    far = F.softplus(words @ negatives.T).sum()
+    return near + far * (number / (len(words) * len(negatives)))
+
 
 #: Default of `min_count` of `[data]`.
 MIN_COUNT = 5

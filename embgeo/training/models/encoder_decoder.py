@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.training.checks import choice, flag, require, share, whole
-from embgeo.training.models.embedding_model import EmbeddingModel
+from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.models.transformer import check_heads, compute_angles
 
 #: Keys and values of the places of a sentence, split over the heads: each (B, heads, T, d/heads).

@@ -1,4 +1,8 @@
-"""The widest gap among the smallest norms, which separates damaged rows from the others."""
+"""Gaps between norms, which separate damaged rows, and rows with the norm of an initialization.
+
+word2vec draws every entry uniformly from ±1/(2d) (Mikolov et al. 2013, ``InitNet`` of word2vec.c),
+fastText from ±1/d (Bojanowski et al. 2017, ``uniform`` of its input matrix), as newer gensim does.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, Mask
 
 #: At most one row of this many is below the gap.
 ONE_OF = 20
@@ -89,3 +93,62 @@ def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:
     if gap is None or gap.decades < WIDE:
         return None
     return int((norms <= gap.below).sum()), gap
+
+
+#: Half widths of the uniform distributions, times d.
+HALF_WIDTHS = (0.5, 1.0)
+#: Largest distance of a norm from its expectation, in standard deviations.
+DEVIATIONS = 6.0
+#: Largest distance of the mean norm from its expectation, in standard errors.
+ERRORS = 3.0
+#: Largest relative width of that interval at which the match is certain.
+NARROW = 0.1
+#: Smallest probability of a spread of the norms as small or as large.
+SPREAD_CHANCE = 1e-3
+
+
+class InitialRows(NamedTuple):
+    """Rows with the norm of an initialization.
+
+    Attributes
+    ----------
+    rows : bool array
+    is_certain : bool
+        False for so few rows of few dimensions that any norm of this order would match.
+    """
+
+    rows: Mask
+    is_certain: bool
+
+
+def find_initial_rows(norms: FloatArray, d: int) -> InitialRows:
+    """Norms of rows of d uniform entries, by their mean and spread.
+
+    The squared norm of entries from ±a has mean d·a²/3 and variance d·a⁴·4/45, so that the norm is
+    about a·√(d/3) with a relative standard deviation of √(1/(5d)), or √(1/(5dk)) for the mean of k
+    norms.
+
+    Parameters
+    ----------
+    norms : float64 array, shape (k,)
+        Norms of rows far shorter than all others.
+    d : int
+    """
+    from scipy.special import chdtr
+
+    found = InitialRows(np.zeros(len(norms), dtype=bool), is_certain=False)
+    deviation = float(np.sqrt(0.2 / d))
+    for half_width in HALF_WIDTHS:
+        relative = norms / (half_width / d * np.sqrt(d / 3.0)) - 1.0
+        fits = np.abs(relative) <= DEVIATIONS * deviation
+        count = int(fits.sum())
+        error = ERRORS * deviation / np.sqrt(max(count, 1))
+        if not count or abs(float(relative[fits].mean())) > error:
+            continue
+        if count > 1:
+            chance = chdtr(count - 1, relative[fits].var() * count / deviation**2)
+            if min(chance, 1.0 - chance) < SPREAD_CHANCE:
+                continue
+        if count > found.rows.sum():
+            found = InitialRows(fits, is_certain=bool(error <= NARROW))
+    return found

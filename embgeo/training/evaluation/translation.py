@@ -1,26 +1,19 @@
-"""Beam search for the translations of a batch of sentences."""
+"""Translations of a batch of sentences by beam search, and their scores."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from embgeo.core.errors import BadOption
 from embgeo.training.data.tokenizer import END_ROW
-
-Places = tuple[Tensor, Tensor]
-
-
-class Translator(Protocol):
-    """The interface that beam search needs, such as that of `EncoderDecoder`."""
-
-    def read(self, source: Tensor, seen: Tensor) -> list[Places]: ...
-    def write(
-        self, inputs: Tensor, sources: list[Places], seen: Tensor, before: list[Places] | None = ...
-    ) -> tuple[Tensor, list[Places]]: ...
-    def head(self, hidden: Tensor) -> Tensor: ...
+from embgeo.training.models.encoder_decoder import EncoderDecoder, Places
+from embgeo.training.study.translation_outcomes import BLEU, CHRF, TranslationOutcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +59,7 @@ class Beams:
 
 @torch.no_grad()
 def search_beams(
-    model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings
+    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> list[list[int]]:
     """The best translation of each sentence, without `END`.
 
@@ -109,7 +102,9 @@ def search_beams(
     return [max(one, key=lambda pair: pair[0], default=nothing)[1] for one in ended]
 
 
-def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamSettings) -> Beams:
+def start_beams(
+    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
+) -> Beams:
     """One empty hypothesis for each sentence."""
     n, beam = len(source), settings.beam
     rows = torch.arange(n, device=source.device).repeat_interleave(beam)
@@ -120,7 +115,7 @@ def start_beams(model: Translator, source: Tensor, seen: Tensor, settings: BeamS
     return Beams(torch.arange(n, device=source.device), first, scores, sources, seen[rows])
 
 
-def predict_next(model: Translator, beams: Beams) -> Tensor:
+def predict_next(model: EncoderDecoder, beams: Beams) -> Tensor:
     """ln p of each next token, shape (B, K, N); stores the model's keys and values in the beams."""
     last = beams.tokens[..., -1].flatten()[:, None]
     hidden, beams.kept = model.write(last, beams.sources, beams.seen, beams.kept)
@@ -161,3 +156,51 @@ def take_best(scores: Tensor, number: int) -> tuple[Tensor, Tensor]:
         values, places = scores.sort(dim=1, descending=True, stable=True)
         return values[:, :number], places[:, :number]
     return values[:, :number], found.indices[:, :number]
+
+
+def import_sacrebleu() -> Any:
+    """Import the metrics of sacreBLEU."""
+    try:
+        from sacrebleu import metrics
+    except ImportError as error:
+        raise BadOption(
+            "translation needs the package sacrebleu", way_out="pip install 'embgeo[train]'"
+        ) from error
+    return metrics
+
+
+def describe_metrics() -> str:
+    """Describe the scores by their signatures, which comparisons with other numbers need."""
+    metrics = import_sacrebleu()
+    found = []
+    for name, metric in (("BLEU", metrics.BLEU()), ("chrF", metrics.CHRF())):
+        metric.corpus_score(["a"], [["a"]])
+        found.append(f"{name}|{metric.get_signature()}")
+    return f"scores are those of sacreBLEU: {', '.join(found)}"
+
+
+def compute_corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> float:
+    """BLEU of a split with one reference for each sentence."""
+    return score_corpus(import_sacrebleu().BLEU(), translations, references)
+
+
+def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[str]) -> float:
+    return float(metric.corpus_score(list(translations), [list(references)]).score)
+
+
+def score_translations(
+    split: str, translations: Sequence[str], references: Sequence[str]
+) -> tuple[dict[str, float], TranslationOutcomes]:
+    """BLEU and chrF of a split, and the counts of each sentence for a bootstrap."""
+    metrics = import_sacrebleu()
+    scores = {
+        name: score_corpus(metric, translations, references)
+        for name, metric in ((BLEU, metrics.BLEU()), (CHRF, metrics.CHRF()))
+    }
+    # effective_order prevents warnings about single sentences, and does not change counts.
+    metric = metrics.BLEU(effective_order=True)
+    pairs = zip(translations, references, strict=True)
+    found = [metric.sentence_score(one, [reference]) for one, reference in pairs]
+    digest = hashlib.sha256("\n".join(references).encode()).hexdigest()
+    counts = [(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found]
+    return scores, TranslationOutcomes(split, digest, tuple(translations), tuple(counts))

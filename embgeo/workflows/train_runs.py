@@ -1,0 +1,305 @@
+"""The runs of a study: tried rates, training, geometry on the way, and analyses afterwards."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import OutOfMemory, RunFailed, UnreadableFile, argument
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.progress import RunMonitor
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.values import format_number
+from embgeo.io import load, open_checkpoint
+from embgeo.io.bounded.records import ARRAYS_NAME, RecordFormat, digest_of
+from embgeo.result.saved import JSON_NAME
+from embgeo.training.study.log import name_of_output
+from embgeo.training.study.record import TriedRate
+from embgeo.workflows.folders import ELSEWHERE
+
+if TYPE_CHECKING:
+    from embgeo.core.progress import Progress
+    from embgeo.training.loop.loop import Measure
+    from embgeo.training.settings import StudySettings
+    from embgeo.training.study.run_result import RunResult
+    from embgeo.training.tasks import Dataset
+
+TUNING_NAME = "tuning.json"
+#: The seed of the trials. No run has it: the best of several trials owes a part to its seed.
+TUNING_SEED = 1_000_000
+#: Scalars that are measured during training.
+MEASURED = (
+    isotropy.I1.name,
+    isotropy.I1_UNIT.name,
+    isotropy.I2.name,
+    cosine.MEAN.name,
+    spectrum.EFFECTIVE_RANK.name,
+    frequency.PROBE_AUC.name,
+)
+#: Another one of an untied model.
+OF_TWO = subspace.DISTANCE.name
+
+Array = npt.NDArray[np.float32]
+
+
+def geometry_measure(
+    counts: npt.NDArray[np.int64],
+) -> Callable[[Array, Array | None], dict[str, float]]:
+    """A function that measures an embedding and, of an untied model, the output matrix.
+
+    :func:`embgeo.training.loop.loop.train_run` calls it; `counts` are token counts of the training
+    split.
+    """
+    from embgeo.core.options import Options
+    from embgeo.metrics.pairs import skip_pairs
+    from embgeo.workflows.analyze import analyze
+
+    counted = Frequency("counts", np.asarray(counts, dtype=np.float64), "the training split")
+    options = skip_pairs(Options(), (*MEASURED, OF_TWO))
+    families = tuple(dict.fromkeys(name.partition(".")[0] for name in (*MEASURED, OF_TWO)))
+
+    def of_matrix(matrix: Matrix) -> dict[str, float]:
+        analysis = analyze(matrix, sections=families, options=options, reference=False)
+        found = {name: analysis.scalar(name) for name in (*MEASURED, OF_TWO)}
+        return {
+            name: scalar.value
+            for name, scalar in found.items()
+            if scalar is not None and scalar.value is not None
+        }
+
+    def measure(W: Array, output: Array | None) -> dict[str, float]:
+        if output is None:
+            return of_matrix(Matrix(W, frequency=counted))
+        twin = Matrix(output, "output", frequency=counted)
+        own = of_matrix(Matrix(W, frequency=counted, output=twin))
+        return own | {name_of_output(name): value for name, value in of_matrix(twin).items()}
+
+    return measure
+
+
+def attempt_run(
+    settings: StudySettings,
+    dataset: Dataset,
+    home: Path,
+    measure: Measure | None,
+    progress: Progress,
+    command: str,
+) -> RunResult:
+    """Train one run; RunFailed if it diverges, or alone lacks memory."""
+    import torch
+
+    from embgeo.training.loop.loop import train_run
+
+    try:
+        return train_run(
+            settings, dataset, home, measure=measure, progress=progress, command=command
+        )
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        if torch.distributed.is_initialized():
+            raise  # other processes wait for this one
+        cause = f"out of memory: {' '.join(str(error).split()) or 'none is left'}"
+        way_out = "lower batch of [training] and raise accumulate, in another folder"
+        raise OutOfMemory(cause, where=home, way_out=way_out) from error
+
+
+def analyze_embedding(folder: Path, device: str, command: str, progress: Progress) -> None:
+    """Analyze the matrices of a run, unless their analyses are in its folder.
+
+    The analyses of an output matrix and a source embedding are in folders inside.
+    """
+    from embgeo.stats.resources import Resources
+    from embgeo.training.loop.checkpoint import MODEL_NAME, SOURCE_NAME, VOCABULARY_NAME
+    from embgeo.training.models.encoder_decoder import SOURCE_TENSOR
+    from embgeo.training.study.run_result import OUTPUT_FOLDER, SOURCE_FOLDER
+    from embgeo.workflows.analyze import analyze
+
+    model = folder / MODEL_NAME
+    if not model.is_file():
+        way_out = f"remove this folder, and train it again with {argument('resume')}"
+        cause = f"the run is finished, but its {MODEL_NAME} is missing"
+        raise UnreadableFile(cause, where=folder, way_out=way_out)
+    has_source = any(tensor.name == SOURCE_TENSOR for tensor in open_checkpoint(model).tensors)
+    homes = (folder, *([folder / SOURCE_FOLDER] if has_source else []))
+    if all(is_analyzed(home, model) for home in homes):
+        return
+    matrix = load(model, counts=folder / VOCABULARY_NAME)
+    found = {OUTPUT_FOLDER: matrix.output, "": matrix}
+    if has_source:
+        counts = folder / SOURCE_NAME
+        source = load(model, tensor=SOURCE_TENSOR, output="none", counts=counts)
+        found = {SOURCE_FOLDER: source, **found}
+    resources = Resources(device=choose_pass_device(device))
+    for place, each in found.items():
+        if each is not None:
+            analysis = analyze(each, command=command, progress=progress, resources=resources)
+            analysis.save(folder / place)
+
+
+def choose_pass_device(device: str) -> str:
+    """The device of analyses: the CUDA device that trained, else the CPU."""
+    from embgeo.training.loop.distributed import find_device
+
+    found = find_device(device)
+    has_array_api = find_spec("array_api_compat") is not None
+    return str(found) if found.type == "cuda" and has_array_api else "cpu"
+
+
+def is_analyzed(folder: Path, model: Path) -> bool:
+    """Whether the folder holds an analysis of this file, by its hash."""
+    try:
+        content: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
+        own = content["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    return digest_of(model) == own
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The rates that were tried for a method, in the given order."""
+
+    seed: int
+    tried: tuple[TriedRate, ...]
+
+    @property
+    def best(self) -> float:
+        return next(one.lr for one in self.tried if one.chosen)
+
+
+def require_choice(tuning: Tuning) -> None:
+    if sum(one.chosen for one in tuning.tried) != 1:
+        raise ValueError("not one rate is chosen")
+
+
+TUNING = RecordFormat(
+    "embgeo.tuning",
+    1,
+    Tuning,
+    TUNING_NAME,
+    what="the learning rates that were tried for a method",
+    again="remove it, and resume with: embgeo train --resume",
+    check=require_choice,
+)
+
+
+def tuning_folder(folder: Path, method: str) -> Path:
+    """The folder of a method's trials, one for each rate."""
+    return folder / method / "tuning"
+
+
+def read_tuning(folder: Path, method: str, rates: Sequence[float]) -> Tuning | None:
+    """The saved tuning of a method; None if not all rates were tried yet."""
+    home = tuning_folder(folder, method)
+    if not rates or not (home / TUNING_NAME).is_file():
+        return None
+    found = TUNING.load(home)
+    before = [one.lr for one in found.tried]
+    cause = f"was tuned over the rates {', '.join(f'{lr:g}' for lr in before)}"
+    refuse_if(before != list(rates), str(home), cause, f"give the same, or {ELSEWHERE}")
+    return found
+
+
+def read_rates(settings: StudySettings, folder: Path) -> dict[str, float]:
+    """The chosen rate of each method that was tuned."""
+    found = {name: read_tuning(folder, name, settings.tune.lr) for name in settings.compare}
+    return {name: tuning.best for name, tuning in found.items() if tuning is not None}
+
+
+def tune_rates(
+    settings: StudySettings,
+    dataset: Dataset,
+    folder: Path,
+    *,
+    measure: Measure | None,
+    command: str,
+    monitor: RunMonitor,
+    leads: bool,
+) -> dict[str, float]:
+    """Choose a rate for each method; the error of the last run if every rate of a method failed."""
+    rates, found = settings.tune.lr, read_rates(settings, folder)
+    waiting = [name for name in settings.compare if name not in found] if rates else []
+    if waiting:
+        monitor.expect(len(waiting) * len(rates))
+    for place, method in enumerate(waiting):
+        scores: list[float | None] = []
+        for number, rate in enumerate(rates, place * len(rates)):
+            monitor.begin(number)
+            one = settings.one(method, TUNING_SEED, rate)
+            home = tuning_folder(folder, method) / f"lr-{rate:g}"
+            try:
+                result = attempt_run(one, dataset, home, measure, monitor.progress, command)
+                scores.append(result.valid["perplexity"])
+            except RunFailed:
+                if len(scores) == len(rates) - 1 and not any(scores):
+                    raise
+                scores.append(None)
+            shown = "failed" if scores[-1] is None else format_number(scores[-1])
+            monitor.say(f"tuning  {method}, learning rate {rate:g}: validation perplexity {shown}")
+            monitor.done(number + 1)
+        chosen = scores.index(min(value for value in scores if value is not None))
+        pairs = enumerate(zip(rates, scores, strict=True))
+        tried = tuple(TriedRate(lr, value, i == chosen) for i, (lr, value) in pairs)
+        found[method] = rates[chosen]
+        if leads:
+            TUNING.save(Tuning(TUNING_SEED, tried), tuning_folder(folder, method))
+    return found
+
+
+def train_runs(
+    settings: StudySettings,
+    dataset: Dataset,
+    folder: Path,
+    rates: Mapping[str, float],
+    *,
+    measure: Measure | None,
+    command: str,
+    monitor: RunMonitor,
+    leads: bool,
+) -> dict[tuple[str, int], RunFailed]:
+    """Train and analyze every run with the tuned rate of its method.
+
+    Returns the runs that failed; raises the error of the last one if all did.
+    """
+    from embgeo.training.loop.checkpoint import run_folder
+
+    failed: dict[tuple[str, int], RunFailed] = {}
+    total = len(settings.runs)
+    monitor.expect(total)
+    for place, (method, seed) in enumerate(settings.runs, 1):
+        monitor.begin(place - 1)
+        began = time.perf_counter()
+        home = run_folder(folder, method, seed)
+        try:
+            one = settings.one(method, seed, rates.get(method))
+            result = attempt_run(one, dataset, home, measure, monitor.progress, command)
+        except RunFailed as error:
+            if total == len(failed) + 1:
+                raise
+            failed[method, seed] = error
+            monitor.say(f"{place}/{total}  {method}, seed {seed}: {error.cause}")
+            continue
+        monitor.done(place)
+        if leads:
+            analyze_embedding(home, settings.training.device, command, monitor.progress)
+            seconds = time.perf_counter() - began
+            monitor.say(f"{place}/{total}  {describe_run(result)} ({seconds:.0f} s)")
+    return failed
+
+
+def describe_run(result: RunResult) -> str:
+    from embgeo.training.study.deciding import spell_score
+
+    value, split = result.valid.get(result.quality), "validation"
+    if value is None:
+        value, split = (result.test or {}).get(result.quality), "test"
+    shown = "unknown" if value is None else format_number(value)
+    return f"{result.method}, seed {result.seed}: {split} {spell_score(result.quality)} {shown}"

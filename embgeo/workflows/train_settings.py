@@ -1,0 +1,167 @@
+"""The settings of a study, from arguments, a file, a preset and the runs that are resumed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import BadOption, argument
+
+if TYPE_CHECKING:
+    from embgeo.training.settings import StudySettings
+
+USUAL_PRESET = "tiny-cpu"
+_KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+#: Settings of a user's file that are paths, relative to its folder.
+_PATHS = (("data", "path"), ("data", "tokenizer"), ("task", "wordsim"), ("training", "start"))
+
+
+def gather_settings(
+    data: Path | str | None = None,
+    *,
+    compare: Sequence[str] | str | None = None,
+    preset: str | None = None,
+    config: Path | str | None = None,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    seeds: int | None = None,
+    device: str | None = None,
+    tune: Sequence[float] | str | None = None,
+    start: Path | str | None = None,
+    plugins: Sequence[Path | str] | None = (),
+    out: Path | str | None = None,
+    resume: bool = False,
+) -> StudySettings:
+    """Merge the arguments of `train` over a file over a preset, and load the plug-ins.
+
+    Resumed runs take the place of preset and file unless one is given. Nothing is checked yet.
+    """
+    from embgeo.training.plugins import load_plugins, require_plugins
+    from embgeo.training.settings import from_tables, load_preset, merge_tables
+
+    loaded = load_plugins([Path(path) for path in plugins or ()])
+    changes = as_tables(settings)
+    if isinstance(compare, str):
+        compare = [name.strip() for name in compare.split(",") if name.strip()]
+    for key, value in (
+        ("data.path", None if data is None else str(data)),
+        ("compare", None if compare is None else list(compare)),
+        ("seeds", None if seeds is None else list(range(seeds))),
+        ("training.device", device),
+        ("tune.lr", parse_rates(tune)),
+        ("training.start", None if start is None else str(start)),
+    ):
+        if value is not None:
+            put(changes, key.split("."), value)
+    way_out = f"give their folder with {argument('out')}"
+    refuse_if(resume and out is None, argument("resume"), "does not say which runs", way_out)
+    before = read_begun(Path(out)) if resume and out is not None else None
+    if before is not None and preset is None and config is None:
+        found = before.updated(changes)
+    else:
+        tables = load_preset(preset or USUAL_PRESET).tables()
+        if config is not None:
+            tables = merge_tables(tables, read_own(Path(config)))
+        found = from_tables(merge_tables(tables, changes))
+    if before is not None:
+        found = found.updated(
+            {
+                "compare": list(dict.fromkeys((*before.compare, *found.compare))),
+                "seeds": sorted({*before.seeds, *found.seeds}),
+            }
+        )
+    require_plugins(found.plugins, loaded)
+    return replace(found, plugins=loaded)
+
+
+def read_own(path: Path) -> dict[str, Any]:
+    """The tables of a user's file of settings; paths in it are relative to its folder."""
+    from embgeo.training.settings import read_settings
+
+    read_settings(path)  # names the file in errors
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    for table, name in _PATHS:
+        if tables.get(table, {}).get(name):
+            tables[table][name] = str(path.parent / tables[table][name])
+    return tables
+
+
+def read_begun(folder: Path) -> StudySettings:
+    """The settings of the runs in a folder."""
+    from embgeo.training.settings import STUDY_SETTINGS_NAME, read_settings
+
+    path = folder / STUDY_SETTINGS_NAME
+    way_out = f"leave out {argument('resume')}"
+    refuse_if(not path.is_file(), str(folder), "holds no runs", way_out)
+    return read_settings(path)
+
+
+def as_tables(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """Settings by dotted names, in tables, or as texts such as ``training.epochs=3``.
+
+    >>> as_tables({"training.epochs": 3, "model": {"d": 8}})
+    {'training': {'epochs': 3}, 'model': {'d': 8}}
+    """
+    tables: dict[str, Any] = {}
+    if isinstance(settings, Mapping):
+        put(tables, [], settings)
+        return tables
+    for text in settings:
+        put(tables, *parse_assignment(text))
+    return tables
+
+
+def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Set a value in nested tables, or all values of a mapping with dotted keys."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            put(tables, [*keys, *str(key).split(".")], inner)
+        return
+    *outer, last = keys
+    for key in outer:
+        inner = tables.setdefault(key, {})
+        if not isinstance(inner, dict):
+            name = argument("settings", ".".join(keys))
+            raise BadOption(f"{key} is not a table", where=name)
+        tables = inner
+    tables[last] = value
+
+
+def parse_assignment(text: str) -> tuple[list[str], Any]:
+    """``training.epochs=3`` as keys and a value; a value that is not TOML is text.
+
+    >>> parse_assignment("model.width=96"), parse_assignment("model.name=vd-lstm")
+    ((['model', 'width'], 96), (['model', 'name'], 'vd-lstm'))
+    """
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    wrong = not equals or not _KEY.fullmatch(key)
+    way_out = f"write {argument('settings', 'training.epochs=3')}"
+    refuse_if(wrong, argument("settings"), f"{text!r} is not a setting", way_out)
+    try:
+        parsed = tomllib.loads(f"x = {value}")
+    except (ValueError, RecursionError):
+        parsed = {}
+    return key.split("."), parsed["x"] if list(parsed) == ["x"] else value.strip()
+
+
+def parse_rates(tune: Sequence[float] | str | None) -> list[float] | None:
+    """``lr=1e-3,3e-3`` as numbers.
+
+    >>> parse_rates("lr=1e-3,3e-3")
+    [0.001, 0.003]
+    """
+    if tune is None or not isinstance(tune, str):
+        return None if tune is None else list(tune)
+    try:
+        name, values = tune.split("=")
+        found = [float(value) for value in values.split(",")]
+    except ValueError:
+        name, found = "", []
+    cause, way_out = f"{tune!r} is not a list of learning rates", "write it as in lr=1e-3,3e-3,1e-2"
+    refuse_if(name.strip() != "lr", argument("tune"), cause, way_out)
+    return found
