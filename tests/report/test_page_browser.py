@@ -124,20 +124,29 @@ def test_search_counts_lists_and_selects(page: Any) -> None:
     assert text(page, "#token-table tbody td") == "190"
 
 
-def test_search_by_keyboard_leads_to_a_token(page: Any) -> None:
+@pytest.mark.parametrize("arrows", [0, 1])
+def test_search_by_keyboard_leads_to_a_token(page: Any, arrows: int) -> None:
+    """Enter takes the token that was typed; the magnification stays."""
     from selenium.webdriver.common.keys import Keys
 
-    search(page, "tok77")
-    page.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
-    page.switch_to.active_element.send_keys(Keys.ENTER)
+    page.execute_script("embgeo.map.zoom(16)")
     frame(page)
-    assert page.execute_script("return embgeo.store.hover") == 77
-    x, y = place(page, 77)
+    zoomed = page.execute_script("return embgeo.map.scale / embgeo.map.home")
+    search(page, "tok7")
+    for key in (*[Keys.ARROW_DOWN] * arrows, Keys.ENTER):
+        page.switch_to.active_element.send_keys(key)
+    frame(page)
+    assert page.execute_script("return embgeo.store.pinned") == 7
+    assert page.execute_script("return embgeo.map.scale / embgeo.map.home") == zoomed
+    x, y = place(page, 7)
     box = canvas(page).size
-    assert (x, y) == (
-        pytest.approx(box["width"] / 2, abs=1),
-        pytest.approx(box["height"] / 2, abs=1),
+    assert 0 <= x <= box["width"]
+    assert 0 <= y <= box["height"]
+    ring = page.execute_script(
+        "const r = document.querySelector('.ring.pinned'); "
+        "return [r.getAttribute('visibility'), +r.getAttribute('cx'), +r.getAttribute('cy')]"
     )
+    assert ring == ["visible", pytest.approx(x, abs=1), pytest.approx(y, abs=1)]
 
 
 def lasso(page: Any, corners: list[tuple[float, float]]) -> None:
@@ -361,14 +370,8 @@ def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     assert text(page, "#card .word") == visible(analysis.tokens[row])
     # Of even rows the neighbors are known.
     page.execute_script("embgeo.store.pin(arguments[0])", row | 1)
-    in_plane = page.execute_script(
-        "const {x, y} = embgeo.map.view, r = arguments[0];"
-        "const away = i => (x[i] - x[r]) ** 2 + (y[i] - y[r]) ** 2;"
-        "return [...x.keys()].filter(i => i !== r).sort((a, b) => away(a) - away(b)).slice(0, 10)",
-        row | 1,
-    )
-    assert listed(page) == in_plane
-    assert "Near in this plane: " in text(page, "#card")
+    assert listed(page) == []
+    assert "Nearest by cosine: not searched for this token" in text(page, "#card")
     table = next(table for table in analysis.tables if table.columns[0] == "row")
     page.execute_script("embgeo.store.pin(arguments[0])", table.rows[0][0])
     assert "Listed under: " in text(page, "#card")

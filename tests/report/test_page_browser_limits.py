@@ -140,7 +140,7 @@ def test_many_tokens(
     assert drawn
     found = driver.execute_script(
         "const {map, data} = embgeo, i = data.rows - 1;"
-        "map.centreOn(i); map.zoom(1e4);"
+        "map.center = [map.view.x[i], map.view.y[i]]; map.zoom(1e4);"
         "return map.nearest(map.cssWidth / 2, map.cssHeight / 2)"
     )
     assert found == n - 1

@@ -16,11 +16,10 @@ class Card {
       const states = own.states.filter(({ rows }) => rows.has(row)).map(({ word }) => word);
       if (states.length) this.add("p", `State: ${states.join(", ")}`);
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
-      const known = own.nearest.has(row);
-      const line = this.add("p", known ? "Nearest by cosine: " : "Near in this plane: ");
+      const line = this.add("p", "Nearest by cosine: ");
+      if (!own.nearest.has(row)) line.append("not searched for this token");
       for (const { row: near, cosine } of map.nearestTo(row)) {
-        const text = known ? `${own.label(near)} ${formatNumber(cosine, 2)}` : own.label(near);
-        this.button(text, () => this.store.pin(near), line);
+        this.button(`${own.label(near)} ${formatNumber(cosine, 2)}`, () => this.store.pin(near), line);
       }
     }
   }

@@ -51,8 +51,8 @@ class LinkedMaps {
   }
 
   // Search and table center every map on a token.
-  centreOn(row) {
-    for (const map of this.maps) map.centreOn(row);
+  reveal(row) {
+    for (const map of this.maps) map.reveal(row);
   }
 
   retint() {

@@ -2,7 +2,6 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 // Tokens in the list next to a pinned one.
-const NEAREST = 10;
 const GOLDEN = 0.6180339887498949;
 
 class Scatter {
@@ -129,9 +128,11 @@ class Scatter {
     this.redraw();
   }
 
-  centreOn(row) {
+  // Brings a token into view without a change of the magnification.
+  reveal(row) {
+    const [x, y] = this.toPixel(this.view.x[row], this.view.y[row]);
+    if (x >= 0 && y >= 0 && x <= this.cssWidth && y <= this.cssHeight) return;
     this.center = [this.view.x[row], this.view.y[row]];
-    this.scale = Math.max(this.scale, this.home * 4);
     this.fitted = false;
     this.redraw();
   }
@@ -233,26 +234,10 @@ class Scatter {
     return best;
   }
 
-  // The nearest tokens by cosine where they are known, or else those in this plane.
+  // The nearest tokens by cosine; none where they were not searched. Tokens that are close in this
+  // plane are no neighbors: most of the distance lies outside of it.
   nearestTo(row) {
-    const known = this.data.nearest.get(row);
-    return known ?? this.closestTo(row, NEAREST).map((near) => ({ row: near }));
-  }
-
-  // The tokens closest to a token in this plane, the closest first.
-  closestTo(row, count) {
-    const index = this.index ?? this.buildIndex();
-    const { x, y } = this.view;
-    const away = (other) => (x[other] - x[row]) ** 2 + (y[other] - y[row]) ** 2;
-    let found = [];
-    for (let reach = 8 / this.scale; found.length <= count && reach < 1e9; reach *= 2) {
-      found = index.within(x[row], y[row], reach);
-      if (found.length === x.length) break;
-    }
-    return found
-      .filter((other) => other !== row)
-      .sort((a, b) => away(a) - away(b))
-      .slice(0, count);
+    return this.data.nearest.get(row) ?? [];
   }
 
   // The closest token to the given side of the one pointed at (or of the center).
@@ -317,10 +302,15 @@ class Marks {
     this.near = shape(overlay, "path", "near");
     this.labelled = shape(overlay, "g", "named");
     this.hovered = shape(overlay, "text", "axis-name");
-    this.circle = shape(overlay, "circle", "ring");
-    this.circle.setAttribute("r", "7");
-    this.circle.setAttribute("visibility", "hidden");
+    this.circle = this.hiddenRing(overlay, "ring", 7);
+    this.pinnedCircle = this.hiddenRing(overlay, "ring pinned", 9);
     this.widths = new Map();
+  }
+
+  hiddenRing(overlay, className, radius) {
+    const circle = shape(overlay, "circle", className);
+    place(circle, { r: radius, visibility: "hidden" });
+    return circle;
   }
 
   // A text that names of tokens must not cover.
@@ -404,7 +394,7 @@ class Marks {
     const at = (i) => map.toPixel(map.view.x[i], map.view.y[i]).join(" ");
     const lines = row < 0 ? [] : map.nearestTo(row).map((near) => `M${at(row)}L${at(near.row)}`);
     this.near.setAttribute("d", lines.join(""));
-    if (row >= 0 && map.store.hover < 0) this.ring(map.toPixel(map.view.x[row], map.view.y[row]));
+    this.ring(row >= 0 ? map.toPixel(map.view.x[row], map.view.y[row]) : null, this.pinnedCircle);
   }
 
   label(at, text) {
@@ -443,9 +433,9 @@ class Marks {
     place(label, attributes);
   }
 
-  ring(at) {
-    this.circle.setAttribute("visibility", at ? "visible" : "hidden");
-    if (at) place(this.circle, { cx: at[0], cy: at[1] });
+  ring(at, circle = this.circle) {
+    circle.setAttribute("visibility", at ? "visible" : "hidden");
+    if (at) place(circle, { cx: at[0], cy: at[1] });
   }
 
   lasso(points) {

@@ -11,6 +11,7 @@ class Search {
     this.lower = null;
     this.input.addEventListener("input", () => this.find());
     this.input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") return this.list.querySelector("button")?.click();
       if (event.key !== "ArrowDown" || this.list.hidden) return;
       event.preventDefault();
       this.list.querySelector("button").focus();
@@ -72,7 +73,7 @@ class Search {
       button.addEventListener("focus", () => this.store.point(row, "search"));
       button.addEventListener("mouseenter", () => this.store.point(row, "search"));
       button.addEventListener("click", () => {
-        this.map.centreOn(row);
+        this.map.reveal(row);
         this.store.point(row, "search");
         this.store.pin(row);
         this.list.hidden = true;

@@ -98,7 +98,7 @@ class TokenTable {
     line.addEventListener("mousemove", () => this.store.point(row, "table"));
     line.addEventListener("focus", () => this.store.point(row, "table"));
     line.addEventListener("click", () => {
-      this.map.centreOn(row);
+      this.map.reveal(row);
       this.store.pin(row);
     });
     return line;
@@ -112,7 +112,7 @@ class TokenTable {
     else if (event.key === "PageDown" || event.key === "PageUp") {
       this.turn(event.key === "PageDown" ? 1 : -1);
       this.focus([...this.body.children], 0);
-    } else if (event.key === "Enter" && at >= 0) this.map.centreOn(Number(lines[at].dataset.row));
+    } else if (event.key === "Enter" && at >= 0) this.map.reveal(Number(lines[at].dataset.row));
     else return;
     event.preventDefault();
   }
