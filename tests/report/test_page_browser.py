@@ -132,13 +132,13 @@ def test_search_by_keyboard_leads_to_a_token(page: Any, arrows: int) -> None:
     page.execute_script("embgeo.map.zoom(16)")
     frame(page)
     zoomed = page.execute_script("return embgeo.map.scale / embgeo.map.home")
-    search(page, "tok7")
+    search(page, "tok77")
     for key in (*[Keys.ARROW_DOWN] * arrows, Keys.ENTER):
         page.switch_to.active_element.send_keys(key)
     frame(page)
-    assert page.execute_script("return embgeo.store.pinned") == 7
+    assert page.execute_script("return embgeo.store.pinned") == 77
     assert page.execute_script("return embgeo.map.scale / embgeo.map.home") == zoomed
-    x, y = place(page, 7)
+    x, y = place(page, 77)
     box = canvas(page).size
     assert 0 <= x <= box["width"]
     assert 0 <= y <= box["height"]
