@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import field, fields
 from typing import Any
 
 from embgeo.core.arguments import is_number
@@ -17,21 +16,18 @@ def require(name: str, value: object, fits: bool, way_out: str) -> None:
         raise BadOption(f"{name} is {value!r}", way_out=way_out)
 
 
-def require_whole(least: int, most: int | None = None) -> Callable[[str, int], int]:
-    """The check of a whole number from `least`, up to `most` if there is a limit."""
-    way_out = f"give a whole number from {least}" + ("" if most is None else f" to {most:,}")
+def require_whole(least: int) -> Callable[[str, int], int]:
+    """The check of a whole number from `least`."""
 
     def check(name: str, value: int) -> int:
         fits = isinstance(value, int) and is_number(value) and value >= least
-        require(name, value, fits and (most is None or value <= most), way_out)
+        require(name, value, fits, f"give a whole number from {least}")
         return value
 
     return check
 
 
-natural, whole, several = map(require_whole, (0, 1, 2))
-#: Millions of threads end the process.
-threads = require_whole(1, 1024)
+natural, whole = require_whole(0), require_whole(1)
 
 
 def require_real(range_: str, fits: Callable[[float], bool]) -> Callable[[str, float], float]:
@@ -48,20 +44,6 @@ share = require_real("from 0 to below 1", lambda value: 0.0 <= value < 1.0)
 unit = require_real("from 0 to 1", lambda value: 0.0 <= value <= 1.0)
 nonnegative = require_real("from 0", lambda value: value >= 0.0)
 positive = require_real("above 0", lambda value: value > 0.0)
-
-
-def each_once(
-    check: Callable[[str, float], float],
-) -> Callable[[str, tuple[float, ...]], tuple[float, ...]]:
-    """The check of different numbers that pass another check."""
-
-    def check_all(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
-        for value in values:
-            check(name, value)
-        require(name, list(values), len(set(values)) == len(values), "give each once")
-        return values
-
-    return check_all
 
 
 def flag(name: str, value: bool) -> bool:
@@ -81,22 +63,6 @@ def texts(name: str, value: Sequence[str], way_out: str) -> tuple[str, ...]:
     listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
     require(name, value, listed, way_out)
     return tuple(value)
-
-
-def checked(default: Any, check: Callable[[str, Any], object]) -> Any:
-    """A field of a dataclass with a check of its value, unless the value is None."""
-    return field(default=default, metadata={"check": check})
-
-
-def check_fields(table: Any, of: str = "") -> None:
-    """Refuse values of a dataclass that do not pass the checks of their fields.
-
-    `of` follows the name of the field in errors.
-    """
-    for entry in fields(table):
-        value = getattr(table, entry.name)
-        if value is not None and "check" in entry.metadata:
-            entry.metadata["check"](f"{entry.name}{of}", value)
 
 
 def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import check_fields, list_defaults, refuse_others
+from embgeo.training.checks import list_defaults, refuse_others
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
@@ -78,11 +78,9 @@ def check(config: StudySettings) -> None:
         find_method(name, config.method)
     for name, own in config.method.items():
         find_method(name, config.method).settings(own)
-    for seed in config.seeds:
-        if not 0 <= seed < 2**31:
-            raise BadOption(f"the seed is {seed}", way_out="give a whole number from 0")
-    for table in ("data", "training", "evaluation", "geometry", "optimizer", "tune"):
-        check_fields(getattr(config, table), f" of [{table}]")
+    if len(set(config.tune.lr)) < len(config.tune.lr):
+        cause = f"lr of [tune] is {list(config.tune.lr)}"
+        raise BadOption(cause, way_out="give each once")
     if config.task.name != LanguageModeling.NAME:
         refuse_settings(config, {"tune": ("lr",), "training": ("start",)})
     training, optimizer = config.training, config.optimizer

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption, EmbgeoError
-from embgeo.training.checks import check_fields, checked, each_once, positive, unit, whole
 from embgeo.training.data import Batches, columns
 from embgeo.training.loop.checkpoint import MODEL_NAME, write
 from embgeo.training.methods import AugmentedLoss, Step
 from embgeo.training.optimization import apply_factor, build_optimizer, build_schedule
+from embgeo.training.sections import Positive, Unit, Whole
 
 NAME = "inan-subspace"
 SOURCE = "Inan et al. 2017, §6.1 and Fig. 1"
@@ -59,20 +59,22 @@ class InanSubspace:
         Temperatures at β = 1; empty for no sweep.
     """
 
-    tokens: int = checked(20_000, whole)
-    hidden: int = checked(300, whole)
-    epochs: int = checked(50, whole)
-    batch: int = checked(10, whole)
-    bptt: int = checked(20, whole)
-    lr: float = checked(1e-2, positive)
-    clip: float = checked(1.0, positive)
-    tau: float = checked(10.0, positive)
-    betas: tuple[float, ...] = checked((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0), each_once(unit))
-    taus: tuple[float, ...] = checked((1.0, 2.0, 5.0, 10.0, 20.0, 50.0), each_once(positive))
+    tokens: Whole = 20_000
+    hidden: Whole = 300
+    epochs: Whole = 50
+    batch: Whole = 10
+    bptt: Whole = 20
+    lr: Positive = 1e-2
+    clip: Positive = 1.0
+    tau: Positive = 10.0
+    betas: tuple[Unit, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+    taus: tuple[Positive, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 
     def check(self) -> None:
         """Refuse settings that make no sense."""
-        check_fields(self)
+        for name, values in (("betas", self.betas), ("taus", self.taus)):
+            if len(set(values)) < len(values):
+                raise BadOption(f"{name} is {list(values)}", way_out="give each once")
         if not self.betas and not self.taus:
             raise BadOption("nothing is swept", where="betas and taus", way_out="give some values")
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from embgeo.training.checks import (
-    checked,
-    each_once,
-    natural,
-    nonnegative,
-    positive,
-    several,
-    share,
-    threads,
-    whole,
-)
+from msgspec import Meta
 
+Natural = Annotated[int, Meta(ge=0)]
+Whole = Annotated[int, Meta(ge=1)]
+Nonnegative = Annotated[float, Meta(ge=0.0)]
+Positive = Annotated[float, Meta(gt=0.0)]
+Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
+Unit = Annotated[float, Meta(ge=0.0, le=1.0)]
 Precision = Literal["float32", "tf32", "bf16"]
 
 
@@ -45,11 +41,11 @@ class DataSettings:
 
     path: str = ""
     unit: str | None = None
-    min_count: int | None = checked(None, whole)
-    size: int | None = checked(None, whole)
+    min_count: Whole | None = None
+    size: Whole | None = None
     tokenizer: str | None = None
     bpe: int | None = None
-    tokens: int | None = checked(None, whole)
+    tokens: Whole | None = None
     shuffle: bool = True
 
 
@@ -123,7 +119,7 @@ class OptimizerSettings:
     betas: tuple[float, float] | None = None
     eps: float | None = None
     momentum: float | None = None
-    embedding_lr: float | None = checked(None, positive)
+    embedding_lr: Positive | None = None
     decay: Literal["matrices", "weights", "all"] = "matrices"
     schedule: Literal[
         "constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"
@@ -135,9 +131,9 @@ class OptimizerSettings:
     rate: float | None = None
     warm_up_steps: int | None = None
     asgd: bool = False
-    window: int = checked(5, whole)
-    finetune: int | None = checked(None, natural)
-    average: float = checked(0.0, share)
+    window: Whole = 5
+    finetune: Natural | None = None
+    average: Share = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,24 +187,25 @@ class TrainingSettings:
         seed.
     """
 
-    epochs: int = checked(1, whole)
-    steps: int | None = checked(None, whole)
-    batch: int = checked(20, whole)
-    bptt: int = checked(35, whole)
+    epochs: Whole = 1
+    steps: Whole | None = None
+    batch: Whole = 20
+    bptt: Whole = 35
     windows: Literal["streams", "random"] | None = None
     random_lengths: bool = False
     sum_over_steps: bool = False
-    clip: float = checked(0.0, nonnegative)
-    accumulate: int = checked(1, whole)
+    clip: Nonnegative = 0.0
+    accumulate: Whole = 1
     precision: Precision = "float32"
     device: str = "auto"
-    threads: int | None = checked(None, threads)
+    #: Millions of threads end the process.
+    threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
     keep: Literal["last", "best"] = "last"
-    patience: int | None = checked(None, whole)
-    log_every: int = checked(50, whole)
+    patience: Whole | None = None
+    log_every: Whole = 50
     log_updates: bool | None = None
-    save_seconds: float = checked(120.0, nonnegative)
-    save_steps: int | None = checked(None, whole)
+    save_seconds: Nonnegative = 120.0
+    save_steps: Whole | None = None
     tensorboard: bool = False
     start: str | None = None
 
@@ -245,15 +242,15 @@ class EvaluationSettings:
         Also evaluate with a continuous cache, and dynamically, at the end.
     """
 
-    every: int | None = checked(None, whole)
-    batch: int = checked(10, whole)
-    tokens: int | None = checked(None, several)
-    bptt: int | None = checked(None, whole)
-    stride: int | None = checked(None, whole)
-    memory: int | None = checked(None, natural)
-    clamp: int | None = checked(None, whole)
+    every: Whole | None = None
+    batch: Whole = 10
+    tokens: Annotated[int, Meta(ge=2)] | None = None
+    bptt: Whole | None = None
+    stride: Whole | None = None
+    memory: Natural | None = None
+    clamp: Whole | None = None
     same_length: bool | None = None
-    popular: float = checked(0.2, share)
+    popular: Share = 0.2
     test: bool = True
     cache: bool = False
     dynamic: bool = False
@@ -263,7 +260,7 @@ class EvaluationSettings:
 class GeometrySettings:
     """Steps between two measurements of the embedding; none while training by default."""
 
-    every: int | None = checked(None, whole)
+    every: Whole | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,4 +274,4 @@ class TuneSettings:
         `OptimizerSettings.lr` in all runs of the method.
     """
 
-    lr: tuple[float, ...] = checked((), each_once(positive))
+    lr: tuple[Positive, ...] = ()

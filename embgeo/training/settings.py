@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+from msgspec import Meta
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
@@ -95,7 +97,7 @@ class StudySettings:
     """
 
     compare: tuple[str, ...] = ("mle",)
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[Annotated[int, Meta(ge=0, lt=2**31)], ...] = (0,)
     task: TaskSettings = field(default_factory=TaskSettings)
     data: DataSettings = field(default_factory=DataSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
@@ -195,7 +197,7 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
     BadOption
         An unknown key, or a value of the wrong type.
     """
-    hints = get_type_hints(StudySettings)
+    hints = get_type_hints(StudySettings, include_extras=True)
     refuse_unknown(tables, hints, "settings", where)
     parsed = {name: _parse_entry(name, value, hints[name], where) for name, value in tables.items()}
     return StudySettings(**parsed)
