@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from embgeo.core.arguments import is_number
@@ -69,11 +69,3 @@ def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     """The settings of a function: its keyword-only parameters with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-
-def refuse_others(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise `BadOption` for the first unknown setting."""
-    for name in given:
-        if name not in known:
-            way_out = f"it has {', '.join(known)}" if known else "it has none"
-            raise BadOption(f"{what} has no setting {name!r}", way_out=way_out)

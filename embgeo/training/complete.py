@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.training.checks import list_defaults
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
@@ -21,7 +22,7 @@ def complete_settings(config: StudySettings) -> StudySettings:
     task = make_task(config)
     kind = task.find_model(config.model.name)
     known = list_defaults(kind)
-    refuse_others(config.model.name, config.model.settings, known)
+    refuse_unknown(config.model.settings, known, config.model.name)
     chosen = config.optimizer
     sgd = chosen.kind == "sgd"
     build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))

@@ -10,10 +10,10 @@ from msgspec import Meta
 
 Natural = Annotated[int, Meta(ge=0)]
 Whole = Annotated[int, Meta(ge=1)]
-Nonnegative = Annotated[float, Meta(ge=0.0)]
-Positive = Annotated[float, Meta(gt=0.0)]
-Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
-Unit = Annotated[float, Meta(ge=0.0, le=1.0)]
+Nonnegative = Annotated[float, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
+Unit = Annotated[float, Meta(ge=0, le=1)]
 Precision = Literal["float32", "tf32", "bf16"]
 
 

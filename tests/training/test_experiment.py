@@ -14,6 +14,7 @@ from safetensors.numpy import load_file  # noqa: E402
 
 from embgeo.cli.app import run  # noqa: E402
 from embgeo.core.errors import BadOption, EmbgeoError  # noqa: E402
+from embgeo.io.bounded.settings import parse_table  # noqa: E402
 from embgeo.result.analysis import load_analysis  # noqa: E402
 from embgeo.training.inan_subspace import (  # noqa: E402
     InanSubspace,
@@ -122,7 +123,7 @@ def test_points_of_both_sweeps() -> None:
 )
 def test_settings_without_sense_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(BadOption):
-        InanSubspace(**settings).check()  # type: ignore[arg-type]
+        parse_table(InanSubspace, settings, "--set", None).check()
 
 
 # --- The command ----------------------------------------------------------------------------------

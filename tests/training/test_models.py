@@ -256,7 +256,9 @@ def test_a_model_that_does_not_exist() -> None:
 
 @each_model
 def test_a_setting_that_does_not_exist(name: str) -> None:
-    with pytest.raises(BadOption, match=r"has no setting 'width'; it has .*embedding_dropout"):
+    with pytest.raises(
+        BadOption, match=r"unknown setting 'width'; choose from .*embedding_dropout"
+    ):
         made(name, width=3)
 
 

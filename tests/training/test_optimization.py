@@ -163,7 +163,11 @@ def test_factors_of_the_rate() -> None:
     ("kind", "settings", "says"),
     [
         ("lbfgs", {}, "unknown optimizer 'lbfgs'; choose from adamw, adam, coupled-adam, sgd"),
-        ("sgd", {"betas": (0.9, 0.99)}, "sgd has no setting 'betas'; it has lr, momentum, wei"),
+        (
+            "sgd",
+            {"betas": (0.9, 0.99)},
+            "sgd: unknown setting 'betas'; choose from lr, momen",
+        ),
         ("adamw", {"lr": -1.0}, r"lr is -1\.0; give a number from 0"),
         ("adamw", {"lr": float("nan")}, "lr is nan"),
         ("adamw", {"lr": "1e-3"}, "lr is '1e-3'"),
@@ -249,8 +253,8 @@ def test_linear_falls_with_the_steps_as_in_word2vec() -> None:
             {},
             "unknown schedule 'plateau'; choose from constant, one-cycle, epoch-decay, inverse",
         ),
-        ("one-cycle", {"step": 3}, "has no setting 'step'; it has warm_up, start, end"),
-        ("constant", {"end": 3}, "has no setting 'end'; it has none"),
+        ("one-cycle", {"step": 3}, "unknown setting 'step'; choose from end, start, warm_up"),
+        ("constant", {"end": 3}, "unknown setting 'end'; it has none"),
         ("one-cycle", {"warm_up": 1.5}, r"warm_up is 1\.5; give a number from 0 to 1"),
         ("one-cycle", {"end": "low"}, "end is 'low'"),
         ("epoch-decay", {"after": 2.5}, r"after is 2\.5; give a whole number"),

@@ -35,25 +35,31 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
         ({"compare": ["mel"]}, "unknown method 'mel'; did you mean mle? choose from mle, untied,"),
         ({"compare": []}, "no method or no seed"),
         ({"compare": ["mle", "mle"]}, "given twice"),
-        ({"seeds": [-1]}, "the seed is -1"),
-        ({"training": {"epochs": 0}}, "epochs of [training] is 0; give a whole number from 1"),
+        ({"seeds": [-1]}, "seeds is -1; it has to be a whole number from 0"),
+        (
+            {"training": {"epochs": 0}},
+            "epochs of [training] is 0; it has to be a whole number from 1",
+        ),
         ({"training": {"clip": -1.0}}, "clip of [training] is -1.0"),
-        ({"training": {"threads": 10**8}}, "give a whole number from 1 to 1,024"),
+        ({"training": {"threads": 10**8}}, "it has to be a whole number from 1 to 1,024"),
         *(
-            ({"data": {name: -3}}, f"{name} of [data] is -3; give a whole number from 1")
+            ({"data": {name: -3}}, f"{name} of [data] is -3; it has to be a whole number from 1")
             for name in ("size", "min_count", "tokens")
         ),
         ({"optimizer": {"average": 1.0}}, "average of [optimizer] is 1.0"),
         ({"optimizer": {"asgd": True}}, "asgd averages plain SGD"),
-        ({"method": {"cosreg": {"gama": 1.0}}}, "no setting 'gama'; it has gamma, min_norm"),
+        (
+            {"method": {"cosreg": {"gama": 1.0}}},
+            "unknown setting 'gama'; did you mean gamma? choose from gamma, min_norm",
+        ),
         ({"method": {"mle": {"gamma": 1.0}}}, "it has none"),
         ({"method": {"cosreg": {"gamma": "x"}}}, "gamma of [method.cosreg] is 'x'"),
         (
             {"method": {"sc-exp": {"frobenius": [1]}}},
             "frobenius of [method.sc-exp] is [1]; it has to be",
         ),
-        ({"model": {"d": 8, "hiden": 3}}, "no setting 'hiden'"),
-        ({"optimizer": {"momentum": 0.9}}, "adamw has no setting 'momentum'"),
+        ({"model": {"d": 8, "hiden": 3}}, "unknown setting 'hiden'; did you mean hidden?"),
+        ({"optimizer": {"momentum": 0.9}}, "adamw: unknown setting 'momentum'"),
         ({"training": {"device": "cuda:99"}}, "there is no cuda:99 here"),
         ({"training": {"device": "toaster"}}, "no device 'toaster'"),
         ({"training": {"batch": 300}}, "too few for 300 streams"),
@@ -305,5 +311,7 @@ def test_few_steps_are_evaluated_on_a_part_of_the_splits() -> None:
     assert tokens(training={"steps": 40}) == 20_000
     assert tokens(training={"steps": 4000, "batch": 20, "bptt": 35}) == 700_000
     assert tokens(training={"steps": 40}, evaluation={"tokens": 2}) == 2
-    with pytest.raises(BadOption, match=r"tokens of .evaluation. is 1; give a whole number from 2"):
+    with pytest.raises(
+        BadOption, match=r"tokens of .evaluation. is 1; it has to be a whole number from 2"
+    ):
         tokens(evaluation={"tokens": 1})

@@ -127,7 +127,7 @@ def test_rates_are_in_the_settings_of_the_study_alone() -> None:
         ("lr=fast", "not a list"),
         ("rate=1", "not a list"),
         ("lr=1,1", "lr of [tune] is [1.0, 1.0]; give each once"),
-        ("lr=0.1,-1", "lr of [tune] is -1.0; give a number above 0"),
+        ("lr=0.1,-1", "lr of [tune] is -1.0; it has to be a number above 0"),
     ],
 )
 def test_rates_that_make_no_sense(text: str, message: str) -> None:

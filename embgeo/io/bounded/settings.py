@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 import types
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -147,18 +147,15 @@ def _refuse_infinite(value: Any, name: str, where: Where) -> None:
 
 
 def refuse_unknown(
-    table: Mapping[str, Any], known: Collection[str], name: str, where: Where
+    table: Iterable[str], known: Collection[str], name: str, where: Where = None
 ) -> None:
     """Raise BadOption for an unknown key, with the nearest known one."""
     for key in table:
         if key not in known:
             near = find_nearest(key, known)
             way_out = f"did you mean {near}? " if near else ""
-            raise BadOption(
-                f"{name}: unknown setting {key!r}",
-                where=where,
-                way_out=f"{way_out}choose from {', '.join(sorted(known))}",
-            )
+            way_out += f"choose from {', '.join(sorted(known))}" if known else "it has none"
+            raise BadOption(f"{name}: unknown setting {key!r}", where=where, way_out=way_out)
 
 
 def to_toml(value: Any) -> Any:

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.io.bounded.settings import parse_value, to_toml
-from embgeo.training.checks import refuse_others
+from embgeo.io.bounded.settings import parse_value, refuse_unknown, to_toml
 from embgeo.training.methods import (
     AdversarialSoftmax,
     AugmentedLoss,
@@ -119,7 +118,7 @@ class Method:
         ]
         hints = {name: setting.hint for own in known for name, setting in own.items()}
         where = f"[method.{self.name}]"
-        refuse_others(where, given, sorted(hints))
+        refuse_unknown(given, hints, where)
         values = {
             name: parse_value(value, hints[name], f"{name} of {where}", None)
             for name, value in {**self.usual, **given}.items()

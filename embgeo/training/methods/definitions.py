@@ -24,7 +24,7 @@ from typing import Any, get_args
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import refuse_others
+from embgeo.io.bounded.settings import refuse_unknown
 from embgeo.training.methods import Factorization, Regularizer, Step, Tying
 from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
 from embgeo.training.methods.regularizer import list_settings
@@ -56,7 +56,7 @@ class CombinedMethod(Method):
         """The table of each member."""
         own = Method.own_settings(self, given)
         where = f"[method.{self.name}]"
-        refuse_others(where, own, [member.name for member in self.members])
+        refuse_unknown(own, [member.name for member in self.members], where)
         for name, table in own.items():
             if not isinstance(table, Mapping):
                 way_out = f"write [method.{self.name}.{name}]"

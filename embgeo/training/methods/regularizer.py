@@ -304,17 +304,12 @@ class MethodSetting(NamedTuple):
 
 
 def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
-    """The keyword-only parameters of `attach` and the constructors of a class and its bases."""
+    """The keyword-only parameters of the constructor and of `attach`."""
     found: dict[str, MethodSetting] = {}
-    for each in kind.__mro__:
-        for name in ("__init__", "attach"):
-            if issubclass(each, Regularizer) and name in vars(each):
-                function = getattr(each, name)
-                hints = get_type_hints(function)
-                defaults = list_defaults(function).items()
-                found = {
-                    key: MethodSetting(v, hints.get(key, type(v))) for key, v in defaults
-                } | found
+    for function in (kind.__init__, kind.attach):
+        hints = get_type_hints(function)
+        defaults = list_defaults(function).items()
+        found |= {key: MethodSetting(value, hints.get(key, type(value))) for key, value in defaults}
     return found
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.factored import FactoredEmbedding
-from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
+from embgeo.training.methods.orthogonality import (
+    DEVIATIONS,
+    Mode,
+    OrthogonalFactors,
+    learning_rate,
+)
 from embgeo.training.methods.regularizer import Step
 
 
@@ -29,7 +34,7 @@ class SpectralNorm(OrthogonalFactors):
         The layer that is used as input embedding, output layer or both.
     largest : "start" or float
         s; 1 as printed.
-    **constraints
+    frobenius, spectral, mode, retract_every
         See :class:`OrthogonalFactors`.
 
     References
@@ -53,9 +58,18 @@ class SpectralNorm(OrthogonalFactors):
         embedding: FactoredEmbedding,
         *,
         largest: float | Literal["start"] = "start",
-        **constraints: Any,
+        frobenius: tuple[float, float] = (1.0, 1.0),
+        spectral: tuple[float, float] = (1.0, 1.0),
+        mode: Mode = "penalty",
+        retract_every: int = 20,
     ) -> None:
-        super().__init__(embedding, **constraints)
+        super().__init__(
+            embedding,
+            frobenius=frobenius,
+            spectral=spectral,
+            mode=mode,
+            retract_every=retract_every,
+        )
         self.largest = largest
         start = embedding.singular_values().detach().abs().max()
         given = start if largest == "start" else start.new_tensor(positive("largest", largest))
@@ -91,8 +105,8 @@ class DOptimal(SpectralNorm):
         The layer that is used as input embedding, output layer or both.
     lambda_ : float
         The strength λ.
-    **constraints
-        See :class:`OrthogonalFactors`.
+    largest, frobenius, spectral, mode, retract_every
+        See :class:`SpectralNorm`.
 
     References
     ----------
@@ -109,9 +123,24 @@ class DOptimal(SpectralNorm):
     )
 
     def __init__(
-        self, embedding: FactoredEmbedding, *, lambda_: float = 1.0, **constraints: Any
+        self,
+        embedding: FactoredEmbedding,
+        *,
+        lambda_: float = 1.0,
+        largest: float | Literal["start"] = "start",
+        frobenius: tuple[float, float] = (1.0, 1.0),
+        spectral: tuple[float, float] = (1.0, 1.0),
+        mode: Mode = "penalty",
+        retract_every: int = 20,
     ) -> None:
-        super().__init__(embedding, **constraints)
+        super().__init__(
+            embedding,
+            largest=largest,
+            frobenius=frobenius,
+            spectral=spectral,
+            mode=mode,
+            retract_every=retract_every,
+        )
         self.lambda_ = nonnegative("lambda_", lambda_)
 
     def penalty(self, step: Step) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -12,7 +12,12 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, nonnegative, positive, require, whole
 from embgeo.training.methods.factored import FactoredEmbedding
-from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
+from embgeo.training.methods.orthogonality import (
+    DEVIATIONS,
+    Mode,
+    OrthogonalFactors,
+    learning_rate,
+)
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.study.numbers import GAMMA, TAIL_RATIO
 from embgeo.training.study.numbers import prior as prior_shape
@@ -59,9 +64,9 @@ class SpectrumControl(OrthogonalFactors):
         starts at 0; that of a given prior may be larger than any loss.
     blend : int
         Steps from the present singular values to the prior of target "own".
-    **constraints
-        ``frobenius`` = (λ1, λ2), ``spectral`` = (λ3, λ4) with the paper's grid of 0.01, 0.1, 1, 10,
-        ``mode`` and ``retract_every``; see :class:`OrthogonalFactors`.
+    frobenius, spectral, mode, retract_every
+        (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10; see
+        :class:`OrthogonalFactors`.
 
     Raises
     ------
@@ -95,9 +100,18 @@ class SpectrumControl(OrthogonalFactors):
         c1: float | Literal["fixed", "free"] = "fixed",
         target: Target = "prior",
         blend: int = 1000,
-        **constraints: Any,
+        frobenius: tuple[float, float] = (1.0, 1.0),
+        spectral: tuple[float, float] = (1.0, 1.0),
+        mode: Mode = "penalty",
+        retract_every: int = 20,
     ) -> None:
-        super().__init__(embedding, **constraints)
+        super().__init__(
+            embedding,
+            frobenius=frobenius,
+            spectral=spectral,
+            mode=mode,
+            retract_every=retract_every,
+        )
         self.prior = prior
         self.strength = nonnegative("strength", strength)
         self.c1 = c1

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import flag, list_defaults, refuse_others, share, whole
+from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.training.checks import flag, list_defaults, share, whole
 from embgeo.training.methods.weights import make_embedding, make_linear
 from embgeo.training.registry import file_of
 
@@ -52,7 +53,7 @@ class EmbeddingModel(nn.Module):
     @classmethod
     def construct(cls, settings: Mapping[str, Any], *sizes: Any) -> Self:
         """Make a model of these sizes; `BadOption` for settings that the constructor lacks."""
-        refuse_others(cls.NAME, settings, list_defaults(cls))
+        refuse_unknown(settings, list_defaults(cls), cls.NAME)
         return cls(*sizes, **settings)
 
     def make_embedding(self, weight: Tensor) -> None:

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from embgeo.core.arguments import is_number, refuse_name
-from embgeo.training.checks import nonnegative, refuse_others, require
+from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.training.checks import nonnegative, require
 from embgeo.training.methods import CoupledAdam
 
 #: Settings of each optimizer, and their defaults.
@@ -119,7 +120,7 @@ def build_optimizer(
 def complete_optimizer(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """All settings of a known optimizer; `BadOption` for an unknown or invalid setting."""
     defaults = OPTIMIZERS[kind]
-    refuse_others(kind, settings, defaults)
+    refuse_unknown(settings, defaults, kind)
     found = {**defaults, **settings}
     for name, value in found.items():
         if name == "betas":

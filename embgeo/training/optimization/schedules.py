@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from embgeo.core.arguments import refuse_name
-from embgeo.training.checks import list_defaults, natural, refuse_others, unit
+from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.training.checks import list_defaults, natural, unit
 
 #: The factor of the learning rate, from the step (from 0), the number of steps, and the epoch
 #: (from 0).
@@ -104,7 +105,7 @@ def build_schedule(kind: str, settings: Mapping[str, Any] | None = None) -> Sche
     if kind not in SCHEDULES:
         raise refuse_name("schedule", kind, SCHEDULES)
     known = list_defaults(SCHEDULES[kind])
-    refuse_others(f"schedule {kind}", settings or {}, known)
+    refuse_unknown(settings or {}, known, f"schedule {kind}")
     for name, value in (settings or {}).items():
         check = natural if isinstance(known[name], int) else unit
         check(name, value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from embgeo.training.checks import list_defaults, refuse_others
+from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.training.checks import list_defaults
 from embgeo.training.data.batches import Batch, BatchIterator
 from embgeo.training.data.vocabulary import Dataset
 from embgeo.training.registry import Registry, check_defaults, check_name
@@ -51,7 +52,7 @@ def make_task(config: StudySettings) -> Task:
     """Make the task of a study with its settings."""
     name, settings = config.task.name, config.task.settings
     found = REGISTRY.require(name)
-    refuse_others(f"the task {name}", settings, list_defaults(found))
+    refuse_unknown(settings, list_defaults(found), f"the task {name}")
     return found(**settings)
 
 
