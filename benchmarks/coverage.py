@@ -20,10 +20,10 @@ import numpy.typing as npt
 import embgeo
 from embgeo.comparison.compare import compare
 from embgeo.comparison.comparison import Comparison, Member
+from embgeo.core.intervals import Z_95, student_z
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
-from embgeo.core.reach import REACH, student_reach
 from embgeo.core.values import ErrorKind, Quantity
 from embgeo.result.analysis import Analysis
 
@@ -96,7 +96,7 @@ def cover(
         if 2 * known.sum() < len(analyses):
             continue
         freedom = next((s.freedom for s in found if s.freedom is not None), None)
-        reach = student_reach(REACH, freedom if kind == "monte_carlo" else None)
+        reach = student_z(Z_95, freedom if kind == "monte_carlo" else None)
         middle = truth.get(scalar.name, float(np.nanmean(values)))
         held = float(np.mean(np.abs(values - middle)[known] <= reach * errors[known]))
         yield scalar.name, held, float(errors[known].mean() / np.nanstd(values, ddof=1))
@@ -205,7 +205,7 @@ def show_paired_differences(draws: int, first: int = 0) -> None:
                 continue
             values = np.array([row.difference for row in rows], dtype=float)
             errors = np.array([row.standard_error for row in rows], dtype=float)
-            held = float(np.mean(np.abs(values - values.mean()) <= REACH * errors))
+            held = float(np.mean(np.abs(values - values.mean()) <= Z_95 * errors))
             ratio = float(errors.mean() / values.std(ddof=1))
             members = [member.analysis for found in made for member in found.members]
             conservative = is_conservative(members, one.name)

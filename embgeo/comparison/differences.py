@@ -18,8 +18,8 @@ from embgeo.comparison.comparison import Member
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.core.arrays import FloatArray
+from embgeo.core.intervals import Z_95, student_z
 from embgeo.core.quantities import isotropy
-from embgeo.core.reach import REACH, student_reach
 from embgeo.core.values import Influence, Quantity, Scalar
 from embgeo.numerics.scores import adjust_holm, two_sided
 from embgeo.result.analysis import Analysis
@@ -132,7 +132,7 @@ def difference(
 
 def with_error(row: Difference, error: float, note: str, freedom: int | None = None) -> Difference:
     """The difference with its standard error and interval."""
-    step, reach = row.difference or 0.0, student_reach(REACH, freedom) * error
+    step, reach = row.difference or 0.0, student_z(Z_95, freedom) * error
     interval = (step - reach, step + reach)
     return replace(row, standard_error=error, interval=interval, error_note=note)
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, Mask
-from embgeo.core.reach import REACH, student_reach
+from embgeo.core.intervals import Z_95, student_z
 
 Judged = tuple[float, FloatArray]
 
@@ -66,7 +66,7 @@ def widen(error: float, influence: FloatArray) -> float:
     unlike = float(squares @ squares) - total**2 / len(squares)
     if not unlike > total**2 * 1e-12:
         return error
-    return error * student_reach(REACH, max(1, int(2.0 * total**2 / unlike))) / REACH
+    return error * student_z(Z_95, max(1, int(2.0 * total**2 / unlike))) / Z_95
 
 
 def mean_influence(values: FloatArray) -> FloatArray:

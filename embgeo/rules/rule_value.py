@@ -9,7 +9,7 @@ from typing import Literal
 
 from embgeo.core.arguments import require_number
 from embgeo.core.errors import BadOption
-from embgeo.core.reach import student_reach
+from embgeo.core.intervals import student_z
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
 
@@ -83,7 +83,7 @@ class RuleValue:
         With few degrees of freedom, the interval of Student's t of the same confidence.
         """
         if self.known == "sampled":
-            width = student_reach(z, self.freedom) * (self.standard_error or 0.0)
+            width = student_z(z, self.freedom) * (self.standard_error or 0.0)
             return width, width
         below = math.inf if self.known in ("most", "unsure") else 0.0
         above = math.inf if self.known in ("least", "unsure") else 0.0

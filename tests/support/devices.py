@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -68,15 +66,6 @@ class NothingWide(TorchDispatchMode):  # type: ignore[misc]
 def takes_memory(func: Any) -> bool:
     """Whether an operation makes a new tensor, and not a view or a change in place."""
     return not (func.is_view or func._schema.is_mutable)
-
-
-@contextmanager
-def least_rows(monkeypatch: pytest.MonkeyPatch, rows: int) -> Iterator[None]:
-    """Blocks may be cut down to so few rows."""
-    with monkeypatch.context() as patch:
-        for name in ("memory", "device_rows", "executor"):
-            patch.setattr(importlib.import_module(f"embgeo.stats.backend.{name}"), "FLOOR", rows)
-        yield
 
 
 def shortages(work: Callable[[], Any]) -> Iterator[Any]:

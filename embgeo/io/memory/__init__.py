@@ -16,14 +16,14 @@ from embgeo.core.matrix import Matrix, Origin
 from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.memory.labeling import with_counts, with_tokens
 from embgeo.io.memory.objects import (
-    HeldMatrix,
+    MatrixOfObject,
     find_in_dataframe,
     find_in_keyed_vectors,
     find_in_torch,
 )
 
 #: One function for each kind of object; it returns None for other kinds.
-KINDS: tuple[Callable[[Any], HeldMatrix | None], ...] = (
+KINDS: tuple[Callable[[Any], MatrixOfObject | None], ...] = (
     find_in_torch,
     find_in_keyed_vectors,
     find_in_dataframe,
@@ -93,12 +93,12 @@ def states_of(hidden: Any) -> Matrix:
     return from_found(replace(found, rows=rows, name="hidden", tokens=None, output=None))
 
 
-def find(W: Any) -> HeldMatrix:
+def find(W: Any) -> MatrixOfObject:
     found = next((held for kind in KINDS if (held := kind(W)) is not None), None)
     return from_array(W) if found is None else found
 
 
-def from_array(W: Any) -> HeldMatrix:
+def from_array(W: Any) -> MatrixOfObject:
     """A numpy array, or one of a library whose arrays numpy converts."""
     name = type(W).__name__
     if isinstance(W, str | bytes) or hasattr(W, "__fspath__"):
@@ -120,10 +120,10 @@ def from_array(W: Any) -> HeldMatrix:
         raise BadOption(
             f"{name} is not a matrix of numbers", way_out="give an array with a row for each token"
         )
-    return HeldMatrix(rows)
+    return MatrixOfObject(rows)
 
 
-def from_found(found: HeldMatrix) -> Matrix:
+def from_found(found: MatrixOfObject) -> Matrix:
     output = None
     if found.output is not None:
         output = Matrix(

@@ -17,7 +17,7 @@ from embgeo.io.labels.counts_file import from_rank
 
 
 @dataclass(frozen=True, slots=True)
-class HeldMatrix:
+class MatrixOfObject:
     """An embedding matrix and what its object says of it."""
 
     rows: npt.NDArray[Any]
@@ -32,7 +32,7 @@ class HeldMatrix:
     notes: tuple[str, ...] = ()
 
 
-def find_in_dataframe(W: Any) -> HeldMatrix | None:
+def find_in_dataframe(W: Any) -> MatrixOfObject | None:
     """The numbers of a DataFrame; an index other than 0, 1, … gives the tokens."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(W, pandas.DataFrame):
@@ -48,10 +48,10 @@ def find_in_dataframe(W: Any) -> HeldMatrix | None:
         rows = W.to_numpy(dtype="float64", na_value=float("nan"))
     named = not isinstance(W.index, pandas.RangeIndex)
     tokens = tuple(safe_text(str(label)) for label in W.index) if named else None
-    return HeldMatrix(rows, tokens=tokens, format="pandas DataFrame")
+    return MatrixOfObject(rows, tokens=tokens, format="pandas DataFrame")
 
 
-def find_in_keyed_vectors(W: Any) -> HeldMatrix | None:
+def find_in_keyed_vectors(W: Any) -> MatrixOfObject | None:
     """The vectors of gensim's KeyedVectors, or of a model with such a ``wv``."""
     vectors = getattr(W, "wv", W)
     rows = getattr(vectors, "vectors", None)
@@ -59,7 +59,7 @@ def find_in_keyed_vectors(W: Any) -> HeldMatrix | None:
     if not isinstance(rows, np.ndarray) or not isinstance(words, list):
         return None
     rows = rows[: len(words)]  # Doc2Vec and FastText may hold more
-    return HeldMatrix(
+    return MatrixOfObject(
         rows,
         name="vectors",
         tokens=tuple(safe_text(str(word)) for word in words),
@@ -94,17 +94,17 @@ def find_counts(vectors: Any, words: list[Any]) -> npt.NDArray[np.float64] | Non
 VIEWED = ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
 
-def find_in_torch(W: Any) -> HeldMatrix | None:
+def find_in_torch(W: Any) -> MatrixOfObject | None:
     """The entries of a tensor or parameter, or the embeddings of a module."""
     if is_tensor(W):
-        return HeldMatrix(as_array(W), format="torch tensor")
+        return MatrixOfObject(as_array(W), format="torch tensor")
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(W, torch.nn.Module):
         return None
     layer, reason, model = embedding_layer(W)
     name = name_in(W, layer)
     rows = layer_entries(layer, name, is_in_fsdp(W))
-    held = HeldMatrix(rows, name, format="torch module", reason=reason)
+    held = MatrixOfObject(rows, name, format="torch module", reason=reason)
     head = None if model is None else ask_module(model, "get_output_embeddings")
     return held if head is None else add_output(held, W, layer, head)
 
@@ -194,7 +194,7 @@ def has_matrix(layer: Any) -> bool:
     return is_tensor(weight) and weight.ndim == 2
 
 
-def add_output(held: HeldMatrix, W: Any, layer: Any, head: Any) -> HeldMatrix:
+def add_output(held: MatrixOfObject, W: Any, layer: Any, head: Any) -> MatrixOfObject:
     """Add the output matrix over the same tokens, or how it is tied to the input embedding."""
     name = name_in(W, head)
     shared = head.weight is layer.weight or head.weight.data_ptr() == layer.weight.data_ptr() != 0

@@ -9,11 +9,11 @@ import numpy as np
 
 from embgeo.core.arrays import Array, IntArray
 from embgeo.core.matrix import Matrix
-from embgeo.stats.backend.memory import FLOOR, DeviceFull, try_within_memory
 from embgeo.stats.backend.torch import TorchBackend
 
-#: Rows in a piece: longer ones make nothing faster.
+#: Rows in a piece: longer ones make nothing faster, and shorter ones need as much for the rest.
 MOST_ROWS = 16384
+LEAST_ROWS = 64
 #: Bytes that a piece takes on the device for each entry, at the worst moment of a pass.
 ENTRY_BYTES = 64
 #: Shares of the free memory for the rows themselves, if they are to stay, and for the pass.
@@ -49,7 +49,7 @@ class DeviceRows:
         self.stay = matrix.n * width * itemsize <= KEPT_SHARE * free
         room = PASS_SHARE * free / (ENTRY_BYTES * width)
         staged = STAGED_SHARE * memory / (itemsize * width)
-        most = max(FLOOR, min(MOST_ROWS, int(room), int(staged)))
+        most = max(LEAST_ROWS, min(MOST_ROWS, int(room), int(staged)))
         # Pieces of one size, so that none is short.
         self.step = -(-matrix.n // -(-matrix.n // most))
         self._here: dict[tuple[int, int], Array] = {}
@@ -60,11 +60,7 @@ class DeviceRows:
             waiting = self._ask(pool, start)
             while waiting is not None:
                 stop, asked = waiting
-                done, piece = try_within_memory(self.backend, asked.result)
-                if not done:
-                    self.shrink(stop - start)
-                    waiting = self._ask(pool, start)
-                    continue
+                piece = asked.result()
                 if self.stay:
                     self._here[start, stop] = piece
                 waiting = self._ask(pool, stop)
@@ -73,27 +69,15 @@ class DeviceRows:
 
     def read_named(self, rows: IntArray) -> Iterator[tuple[IntArray, Array]]:
         """Read the named rows, in the given order."""
-        start = 0
-        while start < len(rows):
+        for start in range(0, len(rows), self.step):
             index = rows[start : start + self.step]
-            done, piece = try_within_memory(self.backend, lambda index=index: self._send(index))  # type: ignore[misc]
-            if done:
-                yield index, piece
-                start += len(index)
-            else:
-                self.shrink(len(index))
+            yield index, self._send(index)
 
-    def shrink(self, rows: int) -> None:
-        """Halve the number of rows that did not fit, and keep none on the device."""
-        if rows <= FLOOR and not self._here:
-            raise DeviceFull(self.backend, rows)
-        self.forget()
-        self.step = max(FLOOR, min(self.step, rows // 2))
-
-    def forget(self) -> None:
-        """Release the rows on the device, and keep none in the future."""
-        self._here.clear()
+    def shorten(self, step: int) -> None:
+        """Read so many rows at a time from now on, and keep none on the device."""
+        self.step = step
         self.stay = False
+        self._here.clear()
         self.backend.release()
 
     def _ask(self, pool: ThreadPoolExecutor, start: int) -> tuple[int, Future[Array]] | None:
