@@ -17,8 +17,8 @@ from embgeo.core.progress import Progress
 from embgeo.core.values import Note
 from embgeo.core.version import VERSION
 from embgeo.distributed.passes import Part, PassState, PassTask, StoredRows
-from embgeo.measure.analyze import Clock, complete, count_stages
-from embgeo.measure.checks import check_usable, check_width
+from embgeo.measure.analyze import measure_rows
+from embgeo.measure.checks import check_width
 from embgeo.measure.passes import Passes
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.result.analysis import Analysis
@@ -185,21 +185,15 @@ def analyze_remotely(
     The entries of `matrix` are not read.
     """
     check_width(matrix)
-    options, clock = options or Options(), Clock()
+    options = options or Options()
     matrix = replace(matrix, rounded=options.precision == "float32")
     reader = RemoteReader(matrix, engine, resources, progress)
-    measurement = Passes(reader, options, sections)
-    compared = sections if reference else ()
-    with measurement.quiet():
-        reader.stage = count_stages(measurement, compared, 1)
-        measurement.first_pass()
-        clock.lap("first pass")
-        check_usable(measurement)
-        reader.stage = count_stages(measurement, compared, 2)
-        notes = gather_rows(measurement)
-        measurement.second_pass()
-        clock.lap("second pass")
-        found = complete(measurement, compared, command, clock)
+    notes: list[Note] = []
+
+    def prepare(passes: Passes) -> None:
+        notes.extend(gather_rows(passes))
+
+    found = measure_rows(reader, options, sections, reference, command, prepare)
     parts = [
         {
             "file": part.file,

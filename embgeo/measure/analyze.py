@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
+from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 
 
@@ -66,8 +67,20 @@ def analyze(
     """
     check_width(matrix)
     options = options or Options()
-    clock = Clock()
     reader = open_rows(matrix, options, resources, progress)
+    return measure_rows(reader, options, sections, reference, command)
+
+
+def measure_rows(
+    reader: RowReader,
+    options: Options,
+    sections: Sequence[str] | None = None,
+    reference: bool = True,
+    command: str = "",
+    prepare: Callable[[Passes], None] = lambda _: None,
+) -> Analysis:
+    """Measure the rows of a reader, see :func:`analyze`; `prepare` is called between the passes."""
+    clock = Clock()
     measurement = Passes(reader, options, sections)
     compared = sections if reference else ()
     with measurement.quiet():
@@ -76,6 +89,7 @@ def analyze(
         clock.lap("first pass")
         check_usable(measurement)
         reader.stage = count_stages(measurement, compared, 2)
+        prepare(measurement)
         measurement.second_pass()
         clock.lap("second pass")
         return complete(measurement, compared, command, clock)
@@ -165,7 +179,7 @@ def add_named_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows 
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
     reader = measurement.reader
-    if facts.m <= k or facts.listed is not None or reader.passes_absent:
+    if facts.m <= k or facts.listed is not None:
         return known
     named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]
     rows = np.intersect1d(np.array(named, dtype=np.int64), facts.kept)

@@ -26,12 +26,11 @@ def open_rows(
     options: Options,
     resources: Resources | None = None,
     progress: Progress | None = None,
-    first_row: int = 0,
 ) -> RowReader:
-    """Open the rows of a matrix, or of a part, in the requested precision."""
+    """Open the rows of a matrix in the requested precision."""
     if options.precision == "float32":
         matrix = replace(matrix, rounded=True)
-    return RowReader(matrix, resources, progress, first_row)
+    return RowReader(matrix, resources, progress)
 
 
 class Passes(Measurement):
@@ -43,8 +42,6 @@ class Passes(Measurement):
     options : Options
     sections : sequence of str, optional
         All by default.
-    frugal : bool
-        Whether large statistics are released once they are used.
 
     Attributes
     ----------
@@ -59,14 +56,12 @@ class Passes(Measurement):
         reader: RowReader,
         options: Options,
         sections: Sequence[str] | None = None,
-        *,
-        frugal: bool = True,
     ) -> None:
         matrix = reader.matrix
         super().__init__(
             Facts.of(matrix, options),
             reader,
-            SharedStatistics(reader.eigh, frugal),
+            SharedStatistics(reader.eigh),
             None if matrix.hidden is None else HiddenStates(matrix.hidden),
         )
         self.absent: dict[str, str] = {}

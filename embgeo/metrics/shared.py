@@ -66,36 +66,34 @@ def unit_moments(facts: Facts) -> Moments:
 class SharedStatistics:
     """The statistics of finished passes by key, with what several families derive from them.
 
-    `eigh` decomposes on a device. If `frugal`, scatter matrices and directions are released after
-    their last use.
+    `eigh` decomposes on a device. Scatter matrices and directions are released after their last
+    use.
     """
 
-    def __init__(self, eigh: Eigh | None = None, frugal: bool = False) -> None:
+    def __init__(self, eigh: Eigh | None = None) -> None:
         self.statistics: dict[tuple[str, str], Statistic] = {}
         #: Neighbors of the rows that a family has searched.
         self.nearest: NearestRows | None = None
         self._singular_values: dict[Spectrum, FloatArray] = {}
         self._eigh = eigh
-        self._frugal = frugal and eigh is None
 
     def add(self, statistics: Iterable[Statistic]) -> None:
         """Add the statistics of a finished pass."""
         for statistic in statistics:
             self.statistics[statistic.key] = statistic
-            if self._frugal and isinstance(statistic, Moments) and statistic.name == "unit":
+            if isinstance(statistic, Moments) and statistic.name == "unit":
                 _ = self.unit_eigenvalues  # the last that needs the scatter
                 statistic.forget_scatter()
-            elif self._frugal and isinstance(statistic, LogPartition):
+            elif isinstance(statistic, LogPartition):
                 statistic.forget_directions()
 
     def forget_rows(self) -> None:
         """Release statistics with an entry for each row that nothing after the families reads."""
-        if self._frugal:
-            self.statistics = {
-                key: statistic
-                for key, statistic in self.statistics.items()
-                if not isinstance(statistic, PerRow) or isinstance(statistic, Norms | OutputNorms)
-            }
+        self.statistics = {
+            key: statistic
+            for key, statistic in self.statistics.items()
+            if not isinstance(statistic, PerRow) or isinstance(statistic, Norms | OutputNorms)
+        }
 
     def get(self, kind: type[S], name: str = "") -> S | None:
         """The statistic of a class and a name; None if no pass made it."""
@@ -218,9 +216,8 @@ class SharedStatistics:
     @cached_property
     def eigen_centered(self) -> Eigen:
         """Eigenpairs of the centered scatter, with the entry of largest magnitude positive."""
-        if self._frugal and self._decomposes_gram:
+        if self._decomposes_gram:
             _ = self._uncentered  # while there is a scatter
         scatter = self.moments.scatter
-        if self._frugal:
-            self.moments.forget_scatter()
+        self.moments.forget_scatter()
         return signed_eigen(scatter, None, self._eigh, self.moments.n)

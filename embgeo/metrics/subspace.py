@@ -46,10 +46,6 @@ def compute(m: Measurement) -> list[Value]:
     qr = shared.find(StackedQR, "input|output")
     # Damaged output rows, which are rare, are known only after all rows were read.
     dead = find_dead_output_rows(facts, shared)
-    if len(dead) and reader.passes_absent:
-        rows = "1 damaged row" if len(dead) == 1 else f"{len(dead):,} damaged rows"
-        reason = f"{rows} of the output matrix: {reader.passes_absent}"
-        return [q.DISTANCE.undefined(reason)]
     if len(dead):
         qr = make_qr(facts, without=dead)
         reader.announce("subspaces without damaged output rows", facts.m)

@@ -39,11 +39,7 @@ class RowReader:
         Rows that `sift` left out, by reason.
     takes_part : bool array, shape (N,)
         Rows that are kept; before `sift`, those that are not masked.
-    passes_absent : str
-        Why no further pass over all rows is possible; empty if it is.
     """
-
-    passes_absent = ""
 
     def __init__(
         self,

@@ -25,8 +25,6 @@ from tests.support.sampling import sample_cases
 
 #: Rows whose entries are stored in float32 or less are multiplied so, block by block.
 SINGLE = ("fp16", "bf16")
-#: Without a search whose steps add the rounding of sums up.
-PLAIN: dict[str, Any] = {"sphere": False}
 
 
 @pytest.mark.parametrize("name", sample_cases(NAMES, 3))
@@ -34,9 +32,7 @@ PLAIN: dict[str, Any] = {"sphere": False}
 def test_sixteen_parts_are_one_run(name: str) -> None:
     matrix = replace(case(name).matrix, hidden=None)
     m = len(case(name).kept)
-    options = Options(
-        isotropy_rows=max(2, m // 2), isotropy_runs=2, asked=ASKED, pairs=300, **PLAIN
-    )
+    options = Options(isotropy_rows=max(2, m // 2), isotropy_runs=2, show_neighbors=ASKED, pairs=300)
     found = in_parts(matrix, even(matrix.n, min(16, matrix.n)), options=options)
     rel = 1e-6 if name in SINGLE else 1e-8 if name == "ill-conditioned" else 1e-12
     check_analyses(found, analyze(matrix, options=options), rel)
@@ -75,8 +71,8 @@ def sample() -> Matrix:
 @pytest.mark.parametrize("name", sample_cases(CUTS, 2))
 @pytest.mark.slow
 def test_however_the_rows_are_cut(name: str) -> None:
-    found = in_parts(sample(), CUTS[name], options=Options(**PLAIN))
-    check_analyses(found, analyze(sample(), options=Options(**PLAIN)))
+    found = in_parts(sample(), CUTS[name])
+    check_analyses(found, analyze(sample()))
     assert [part["rows"] for part in found.provenance["parts"]] == sorted(map(list, CUTS[name]))
 
 
@@ -84,9 +80,7 @@ def test_however_the_rows_are_cut(name: str) -> None:
 @pytest.mark.slow
 def test_single_rows_come_as_they_are_stored(dtype: Any) -> None:
     matrix = Matrix(gaussian(302, 200, 5).astype(dtype), **labels(200))
-    options = Options(**PLAIN)
-    found = in_parts(matrix, even(200, 3), options=options)
-    check_analyses(found, analyze(matrix, options=options), 1e-6)
+    check_analyses(in_parts(matrix, even(200, 3)), analyze(matrix), 1e-6)
 
 
 @pytest.mark.parametrize("sections", [("spectrum",), ("cosine",), ("frequency", "subspace")])

@@ -9,7 +9,7 @@ import pytest
 
 import embgeo
 from embgeo.comparison.differences import PAIRED, population_error
-from embgeo.comparison.matching import match
+from embgeo.comparison.matching import match_rows
 from embgeo.core import listed_rows
 from embgeo.core.listed_rows import choose_bound, find_listed, is_listed
 from embgeo.core.matrix import Frequency, Matrix
@@ -107,10 +107,10 @@ def test_it_is_saved_and_shown(listed, tmp_path):
 @pytest.mark.usefixtures("small_limit")
 def test_differences_are_judged_by_the_rows_that_both_list():
     old, new = (embgeo.analyze(matrix(shift=shift), **QUICK) for shift in (0.4, 0.5))
-    matching = match(old, new)
+    matching = match_rows(old, new)
     assert matching.by == "row"
     assert matching.shared == len(old.rows)
-    assert match(old, new, "token").by is None
+    assert match_rows(old, new, "token").by is None
     means = (old["cosine.mean"], new["cosine.mean"])
     found = population_error(*means, (old, new), matching)
     assert found.note == PAIRED
@@ -123,8 +123,8 @@ def test_of_other_numbers_of_rows_nothing_is_matched_unless_asked():
     old, new = (
         embgeo.analyze(matrix(rows=rows), sections=["projection"], **QUICK) for rows in (N, 2_000)
     )
-    assert match(old, new).by is None
-    common = match(old, new, "row")
+    assert match_rows(old, new).by is None
+    common = match_rows(old, new, "row")
     assert common.by == "row"
     # Fewer rows have a higher bound: what the larger one lists of them, both do.
     assert common.shared == np.count_nonzero(old.rows < 2_000)

@@ -8,7 +8,7 @@ import pytest
 import embgeo
 from embgeo.core.options import Options
 from embgeo.measure.analyze import list_rows
-from embgeo.metrics import queries
+from embgeo.metrics import neighbors
 
 
 def rows_in_a_cone() -> np.ndarray:
@@ -20,8 +20,8 @@ def rows_in_a_cone() -> np.ndarray:
 
 @pytest.fixture
 def few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "ALL_ROWS", 50)
-    monkeypatch.setattr(queries, "HUB_QUERIES", 5)
+    monkeypatch.setattr(neighbors, "ALL_ROWS", 50)
+    monkeypatch.setattr(neighbors, "HUB_QUERIES", 5)
 
 
 @pytest.mark.usefixtures("few_queries")
@@ -48,17 +48,3 @@ def test_named_rows_have_their_nearest_rows(of: str) -> None:
     np.testing.assert_allclose(
         near.cosines, np.take_along_axis(cosines[near.rows], expected, axis=1), rtol=1e-6
     )
-
-
-@pytest.mark.usefixtures("few_queries")
-def test_without_further_passes_the_searched_rows_are_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    W = rows_in_a_cone()
-    whole = embgeo.analyze(W, sections=["tokens"], reference=False)
-    monkeypatch.setattr("embgeo.stats.reader.RowReader.passes_absent", "in parts")
-    parts = embgeo.analyze(W, sections=["tokens"], reference=False)
-    assert whole.nearest is not None
-    assert parts.nearest is not None
-    assert len(parts.nearest.rows) == 5
-    assert set(parts.nearest.rows) < set(whole.nearest.rows)
