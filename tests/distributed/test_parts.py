@@ -32,7 +32,9 @@ SINGLE = ("fp16", "bf16")
 def test_sixteen_parts_are_one_run(name: str) -> None:
     matrix = replace(case(name).matrix, hidden=None)
     m = len(case(name).kept)
-    options = Options(isotropy_rows=max(2, m // 2), isotropy_runs=2, show_neighbors=ASKED, pairs=300)
+    options = Options(
+        isotropy_rows=max(2, m // 2), isotropy_runs=2, show_neighbors=ASKED, pairs=300
+    )
     found = in_parts(matrix, even(matrix.n, min(16, matrix.n)), options=options)
     rel = 1e-6 if name in SINGLE else 1e-8 if name == "ill-conditioned" else 1e-12
     check_analyses(found, analyze(matrix, options=options), rel)
