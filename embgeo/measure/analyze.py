@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.options import Options
@@ -25,6 +26,9 @@ from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
+
+#: Products of entries for the neighbors of rows on the map: about a second of one core.
+MAP_PRODUCTS = 5 * 10**10
 
 
 def analyze(
@@ -110,8 +114,8 @@ def complete(
             measurement.reader.stage = count_stages(measurement, compared, 2 + len(seen))
         values += measurement.compute(family)
         clock.lap(family.section)
-    measurement.shared.nearest = add_named_rows(measurement, values)
-    clock.lap("neighbors of named rows")
+    measurement.shared.nearest = add_mapped_rows(measurement, values)
+    clock.lap("neighbors on the map")
     measured = dict.fromkeys(f.section for f in measurement.families if f.isotropic)
     referenced = [s for s in measured if compared is None or s in compared]
     note: dict[str, Any] | None = None
@@ -172,10 +176,12 @@ def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str,
     return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
 
 
-def add_named_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows | None:
-    """Add the nearest rows of the rows that tables name to those that a family has searched.
+def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows | None:
+    """Add the nearest rows of the rows on the map to those that a family has searched.
 
-    The tables are known only after the second pass, so this takes a short further one.
+    All kept rows, if that takes at most `MAP_PRODUCTS` products; else the rows that tables name,
+    and as many others, evenly over the order of frequency. The tables are known only after the
+    second pass, so this takes a further one.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
     reader = measurement.reader
@@ -183,19 +189,35 @@ def add_named_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows 
         return known
     named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]
     rows = np.intersect1d(np.array(named, dtype=np.int64), facts.kept)
+    if any(isinstance(value, Points) for value in values):
+        rows = np.union1d(rows, spread_rows(facts, MAP_PRODUCTS // (facts.m * facts.d)))
     if known is not None:
         rows = np.setdiff1d(rows, facts.kept[known.rows], assume_unique=True)
     if not len(rows):
         return known
-    found = TopNeighbors("named rows", rows, reader.take_unit(rows), k)
-    reader.announce("neighbors of named rows", facts.m)
-    reader.fold([found])
+    parts = [
+        (part.neighbors, part.cosines)
+        for part in reader.sweep(
+            lambda block: TopNeighbors("map", block.index, block.unit, k), rows, "neighbors"
+        )
+    ]
+    near, cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
     further = NearestRows(
         np.searchsorted(facts.kept, rows),
-        np.asarray(np.searchsorted(facts.kept, found.neighbors)),
-        np.asarray(found.cosines, dtype=np.float32),
+        np.asarray(np.searchsorted(facts.kept, near)),
+        np.asarray(cosines, dtype=np.float32),
     )
     return further if known is None else known.union(further)
+
+
+def spread_rows(facts: Facts, most: int) -> IntArray:
+    """At most this many kept rows, evenly over the order of frequency; all if they are as few."""
+    if facts.m <= most:
+        return facts.kept
+    order = np.arange(facts.m)
+    if facts.frequency is not None:
+        order = np.argsort(-facts.frequency.counts[facts.kept], kind="stable")
+    return np.sort(facts.kept[order[np.linspace(0, facts.m - 1, most).astype(np.int64)]])
 
 
 def list_rows(table: Table) -> Iterator[int]:

@@ -1,0 +1,62 @@
+"""The map of a report shows true neighbors by cosine, of as many rows as fit the budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.measure import analyze as measuring
+
+N, D, K = 700, 6, 10
+
+
+def make_matrix() -> Matrix:
+    W = np.random.default_rng(3).standard_normal((N, D)) + 0.4
+    W[5] = 0.0
+    counts = np.random.default_rng(4).permutation(np.arange(1.0, N + 1.0))
+    return Matrix(W, frequency=Frequency("counts", counts, "made up"))
+
+
+def neighbors(W: np.ndarray, row: int) -> list[int]:
+    """The k nearest other rows, one cosine at a time."""
+    cosines = {
+        other: float(W[row] @ W[other] / np.linalg.norm(W[row]) / np.linalg.norm(W[other]))
+        for other in range(N)
+        if other != row and W[other].any()
+    }
+    return sorted(cosines, key=lambda other: -cosines[other])[:K]
+
+
+def test_every_row_has_its_true_neighbors() -> None:
+    matrix = make_matrix()
+    analysis = embgeo.analyze(matrix, reference=False)
+    assert analysis.nearest is not None
+    assert analysis.rows[analysis.nearest.rows].tolist() == [row for row in range(N) if row != 5]
+    for place in (0, 300, N - 2):
+        row = int(analysis.rows[analysis.nearest.rows[place]])
+        found = analysis.rows[analysis.nearest.neighbors[place]].tolist()
+        assert found == neighbors(np.asarray(matrix.data), row)
+
+
+def test_a_large_matrix_has_those_of_rows_of_all_frequencies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(measuring, "MAP_PRODUCTS", 50 * (N - 1) * D)
+    matrix = make_matrix()
+    analysis = embgeo.analyze(matrix, sections=["projection"], reference=False)
+    assert analysis.nearest is not None
+    rows = analysis.rows[analysis.nearest.rows]
+    assert len(rows) == 50
+    assert matrix.frequency is not None
+    counts = np.sort(matrix.frequency.counts[rows])
+    assert np.abs(counts - np.linspace(1, N, 50)).max() < N / 50
+    assert analysis.rows[analysis.nearest.neighbors[7]].tolist() == neighbors(
+        np.asarray(matrix.data), int(rows[7])
+    )
+
+
+def test_without_a_map_only_tables_are_served() -> None:
+    analysis = embgeo.analyze(make_matrix(), sections=["spectrum"], reference=False)
+    assert analysis.nearest is None
