@@ -85,10 +85,10 @@ def test_whatever_has_an_entry_a_row_is_that_of_the_listed_rows(whole, listed):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_limit")
-def test_parts_list_the_rows_of_the_whole(listed, tmp_path):
+def test_parts_list_the_rows_of_the_whole(listed):
     whole = matrix()
     cuts = [(0, 1_100), (1_100, 1_101), (1_101, N)]
-    merged, _ = in_parts(whole, cuts, tmp_path, lambda rows: whole.data[rows], **QUICK)
+    merged = in_parts(whole, cuts, **QUICK)
     np.testing.assert_array_equal(merged.rows, listed.rows)
     for one, other in zip(merged.points, listed.points, strict=True):
         np.testing.assert_allclose(one.xy, other.xy, rtol=1e-9, atol=1e-9)
