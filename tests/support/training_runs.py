@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
+from safetensors.numpy import load_file
 
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.training.complete import complete_settings
@@ -18,7 +20,9 @@ from embgeo.training.loop.loop import train_run
 from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
+from embgeo.training.tasks import make_task
 from embgeo.workflows.train_runs import train_runs
+from tests.support.processes import in_two_processes
 
 N = 50
 CPU = torch.device("cpu")
@@ -159,4 +163,43 @@ def spread(W: Any, output: Any) -> dict[str, float]:
     found = {"test.sum": float(W.sum()), "test.rows": float(len(W))}
     if output is not None:
         found["test.output"] = float(output.sum())
+    return found
+
+
+def train_task(config: StudySettings, folder: Path, progress: Progress | None = None) -> RunResult:
+    """A run on the data that the settings name."""
+    dataset = make_task(config).load(config)
+    given: dict[str, Any] = {"measure": None, "progress": progress or silent(), "command": ""}
+    return train_run(config, dataset, folder, **given)
+
+
+def assert_resumes(config: StudySettings, folder: Path, after: int, *files: str) -> RunResult:
+    """Compare a run to one that is stopped after so many steps and resumed, byte by byte."""
+    found = train_task(config, folder / "one")
+    with pytest.raises(Stopped):
+        train_task(config, folder / "two", stopping(after))
+    train_task(config, folder / "two")
+    for name in ("model.safetensors", *files):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+    return found
+
+
+#: A run in one of two processes.
+TWO = """
+import json, sys
+from pathlib import Path
+from embgeo.training.complete import complete_settings
+from embgeo.training.settings import from_tables
+from tests.support.training_runs import train_task
+train_task(complete_settings(from_tables(json.loads(sys.argv[2]))), Path(sys.argv[1]))
+"""
+
+
+def assert_two_processes_agree(config: StudySettings, folder: Path) -> RunResult:
+    """Compare a run of one process to the same of two."""
+    found = train_task(config, folder / "one")
+    in_two_processes(TWO, str(folder / "two"), json.dumps(config.tables()))
+    one, two = (load_file(folder / name / "model.safetensors") for name in ("one", "two"))
+    for name, tensor in one.items():
+        np.testing.assert_allclose(two[name], tensor, rtol=1e-3, atol=1e-5)
     return found

@@ -15,7 +15,6 @@ pytest.importorskip("torch")
 pytest.importorskip("tomli_w")
 
 import torch
-from safetensors.numpy import load_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
@@ -30,14 +29,16 @@ from embgeo.training.data.labeled_corpus import (
 )
 from embgeo.training.loop.check import check_study
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.loop.loop import train_run
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import REGISTRY, ClassificationTask, make_task
 from embgeo.training.tasks.classification import DocumentBatches, Rcnn
-from tests.support.processes import in_two_processes
-from tests.support.training_runs import CPU, Stopped, silent, stopping
+from tests.support.training_runs import (
+    CPU,
+    assert_resumes,
+    assert_two_processes_agree,
+)
 
 CLASSES = ("earth", "sky")
 
@@ -230,14 +231,7 @@ def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) 
     tables = {"save_steps": 3, "epochs": 1}
     model = {"dropout": 0.5}
     config = complete_settings(settings(place, compare=[method], training=tables, model=model))
-    dataset = make_task(config).load(config)
-    arguments: dict[str, Any] = {"measure": None, "command": ""}
-    one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
-    with pytest.raises(Stopped):
-        train_run(config, dataset, tmp_path / "two", progress=stopping(7), **arguments)
-    train_run(config, dataset, tmp_path / "two", progress=silent(), **arguments)
-    models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
-    assert models[0] == models[1]
+    one = assert_resumes(config, tmp_path, 7)
     assert one.test is not None
     assert {"loss", "accuracy", "macro_f1", "documents"} == set(one.test)
 
@@ -271,29 +265,11 @@ def test_a_classifier_of_ones_own_is_checked(place: Path, monkeypatch: pytest.Mo
     check_study(config, dataset)
 
 
-TWO = """
-import json, sys
-from pathlib import Path
-from embgeo.training.loop.loop import train_run
-from embgeo.training.complete import complete_settings
-from embgeo.training.settings import from_tables
-from embgeo.training.tasks import make_task
-from tests.support.training_runs import silent
-config = complete_settings(from_tables(json.loads(sys.argv[2])))
-dataset = make_task(config).load(config)
-train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
-"""
-
-
 @pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
-    config = complete_settings(settings(place, compare=["frage"], training={"epochs": 1}))
-    dataset = make_task(config).load(config)
-    train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
-    in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
-    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
-    for name, tensor in one.items():
-        np.testing.assert_allclose(two[name], tensor, rtol=1e-3, atol=1e-5)
+    assert_two_processes_agree(
+        complete_settings(settings(place, compare=["frage"], training={"epochs": 1})), tmp_path
+    )
 
 
 BAD = {

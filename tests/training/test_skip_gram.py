@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -15,7 +14,6 @@ pytest.importorskip("torch")
 pytest.importorskip("tomli_w")
 
 import torch
-from safetensors.numpy import load_file
 
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
@@ -29,14 +27,16 @@ from embgeo.training.data.neighbor_batches import (
     keep_chances,
 )
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.loop.loop import train_run
 from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods.catalog import METHODS
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.skip_gram import SkipGram, sampling_loss
-from tests.support.processes import in_two_processes
-from tests.support.training_runs import CPU, Stopped, silent, stopping
+from tests.support.training_runs import (
+    CPU,
+    assert_resumes,
+    assert_two_processes_agree,
+)
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -229,14 +229,7 @@ def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Pat
 @pytest.mark.parametrize("method", ["frage", "sc-exp"])
 def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
     config = complete_settings(settings(place, compare=[method], training={"save_steps": 3}))
-    dataset = make_task(config).load(config)
-    arguments: dict[str, Any] = {"measure": None, "command": ""}
-    one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
-    with pytest.raises(Stopped):
-        train_run(config, dataset, tmp_path / "two", progress=stopping(7), **arguments)
-    train_run(config, dataset, tmp_path / "two", progress=silent(), **arguments)
-    models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
-    assert models[0] == models[1]
+    one = assert_resumes(config, tmp_path, 7)
     assert one.test is not None
     assert set(one.test) == {"ws353", "rg65", "ws353_all", "rg65_all"}
     assert any("95 % over other pairs" in note for note in one.notes)
@@ -267,29 +260,9 @@ def test_a_study_decides_the_claims_of_table_1(
     assert "pairs that have both words" in page
 
 
-TWO = """
-import json, sys
-from pathlib import Path
-from embgeo.training.loop.loop import train_run
-from embgeo.training.complete import complete_settings
-from embgeo.training.settings import from_tables
-from embgeo.training.tasks import make_task
-from tests.support.training_runs import silent
-config = complete_settings(from_tables(json.loads(sys.argv[2])))
-dataset = make_task(config).load(config)
-train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
-"""
-
-
 @pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
-    config = complete_settings(settings(place, compare=["frage"]))
-    dataset = make_task(config).load(config)
-    train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
-    in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
-    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
-    for name, tensor in one.items():
-        np.testing.assert_allclose(two[name], tensor, rtol=1e-3, atol=1e-5)
+    assert_two_processes_agree(complete_settings(settings(place, compare=["frage"])), tmp_path)
 
 
 def test_what_needs_a_softmax_is_refused(place: Path) -> None:

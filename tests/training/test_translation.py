@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import shutil
 from dataclasses import replace
@@ -54,8 +53,12 @@ from embgeo.training.study.translation_outcomes import (
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.translation import PairBatch, PairBatches, TranslationTask
 from embgeo.workflows.train_runs import analyze_embedding
-from tests.support.processes import in_two_processes
-from tests.support.training_runs import CPU, Stopped, silent, stopping
+from tests.support.training_runs import (
+    CPU,
+    assert_resumes,
+    assert_two_processes_agree,
+    silent,
+)
 
 NOUNS = (("Hund", "dog"), ("Mann", "man"), ("Ball", "ball"), ("Baum", "tree"), ("Weg", "way"))
 VERBS = (("sieht", "sees"), ("hat", "has"), ("nimmt", "takes"))
@@ -603,13 +606,7 @@ def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) 
         )
     )
     dataset = make_task(config).load(config)
-    arguments: dict[str, Any] = {"measure": None, "command": ""}
-    one = train_run(config, dataset, tmp_path / "one", progress=silent(), **arguments)
-    with pytest.raises(Stopped):
-        train_run(config, dataset, tmp_path / "two", progress=stopping(4), **arguments)
-    train_run(config, dataset, tmp_path / "two", progress=silent(), **arguments)
-    for name in ("model.safetensors", "translations.json"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    one = assert_resumes(config, tmp_path, 4, "translations.json")
     assert one.test is not None
     assert set(one.test) == {"loss", "perplexity", "tokens", "bleu", "chrf"}
     outcomes = TRANSLATION_OUTCOMES.load(tmp_path / "one")
@@ -619,30 +616,12 @@ def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) 
     assert sum(t.shape == (len(dataset.vocabulary), 8) for t in saved.values()) == 1
 
 
-TWO = """
-import json, sys
-from pathlib import Path
-from embgeo.training.loop.loop import train_run
-from embgeo.training.complete import complete_settings
-from embgeo.training.settings import from_tables
-from embgeo.training.tasks import make_task
-from tests.support.training_runs import silent
-config = complete_settings(from_tables(json.loads(sys.argv[2])))
-dataset = make_task(config).load(config)
-train_run(config, dataset, Path(sys.argv[1]), measure=None, progress=silent(), command="")
-"""
-
-
 @pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
     config = complete_settings(settings(place, compare=["adversarial"]))
     dataset = make_task(config).load(config)
-    one = train_run(config, dataset, tmp_path / "one", measure=None, progress=silent(), command="")
-    in_two_processes(TWO, str(tmp_path / "two"), json.dumps(config.tables()))
-    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
-    for name, tensor in first.items():
-        np.testing.assert_allclose(second[name], tensor, rtol=1e-3, atol=1e-5)
+    one = assert_two_processes_agree(config, tmp_path)
     assert one.tokens == dataset.sizes["train"]
 
 
