@@ -91,7 +91,7 @@ def measure_rows(
         reader.stage = count_stages(measurement, compared, 1)
         measurement.first_pass()
         clock.lap("first pass")
-        check_usable(measurement)
+        check_usable(measurement, options)
         reader.stage = count_stages(measurement, compared, 2)
         prepare(measurement)
         measurement.second_pass()

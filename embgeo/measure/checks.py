@@ -30,9 +30,9 @@ def check_width(matrix: Matrix) -> None:
         )
 
 
-def check_usable(measurement: Measurement) -> None:
+def check_usable(measurement: Measurement, options: Options) -> None:
     """Check after the first pass that rows remain and that the options fit them."""
-    facts, options = measurement.facts, measurement.options
+    facts = measurement.facts
     matrix, largest = measurement.reader.matrix, measurement.reader.census.largest
     where = matrix.origin.path or matrix.name
     if not facts.m:

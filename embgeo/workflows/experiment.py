@@ -263,7 +263,7 @@ def draw_sweep(parameter: str, points: Sequence[PointResult], folder: Path, comm
     own = [one for one in points if one.sweep == parameter]
     if len({one.value for one in own}) < 2:
         return  # one point is not a sweep
-    made = figures.draw(
+    made = figures.figures(
         [folder / one.folder for one in own],
         figure="sweep",
         format=("pdf", "svg"),
