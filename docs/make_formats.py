@@ -11,7 +11,7 @@ from embgeo.io.foreign import FOLDERS as FOREIGN_FOLDERS
 from embgeo.io.foreign import FOREIGN, GLOVE
 from embgeo.io.formats import FORMATS, model_folder
 from embgeo.io.formats.format import GROUP
-from embgeo.io.formats.torch import distributed_checkpoint
+from embgeo.io.mapped import torch_distributed
 
 TARGET = Path(__file__).with_name("formats.md")
 
@@ -104,7 +104,7 @@ def list_refused() -> str:
 
 
 def document() -> str:
-    folders = (distributed_checkpoint, model_folder)
+    folders = (torch_distributed, model_folder)
     files = [module for module in FORMATS if module not in folders]
     around = AROUND.format(
         codecs=codecs(),

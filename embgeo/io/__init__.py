@@ -1,7 +1,8 @@
 """Reads checkpoints and vector files as matrices with labels and counts.
 
 From the ground up: `bounded` (files within limits), `pickle` (a machine that cannot call anything),
-`labels`, `formats` (one module each) and `memory` (objects of other libraries). `loading` goes from
+`labels`, `mapped` (formats whose tensors lie in the file as they are), `convert` (the others),
+`formats` (their list) and `memory` (objects of other libraries). `loading` goes from
 a path to a matrix: `opening`, `selecting`, `building`.
 
 Readers raise `Damaged` with a cause and a way out. `formats.format.open_with` and, for other files,

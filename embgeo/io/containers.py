@@ -21,7 +21,7 @@ from embgeo.io.bounded.small_files import HEAD_BYTES
 from embgeo.io.foreign import is_torch_tar
 from embgeo.io.formats import find_format
 from embgeo.io.formats.model_folder import NOT_WEIGHTS, WEIGHTS
-from embgeo.io.formats.torch import zip_checkpoint
+from embgeo.io.mapped import torch_zip
 
 #: Separates the path of an archive from the name of a member.
 MEMBER_SIGN = "::"
@@ -148,7 +148,7 @@ def _is_plain_zip(path: Path, head: bytes) -> bool:
         names = zip_members.open_archive(path).members
     except (Damaged, OSError, ValueError, NotImplementedError, BadZipFile):
         return False
-    return bool(names) and not zip_checkpoint.is_of_torch(names)
+    return bool(names) and not torch_zip.is_of_torch(names)
 
 
 def _zip_entries(path: Path) -> list[_ArchivedFile]:

@@ -17,7 +17,7 @@ from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import read_head, read_json
 from embgeo.io.bounded.zip_members import MAGICS, open_archive
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats import safetensors
+from embgeo.io.mapped import safetensors
 from embgeo.io.pickle.loading import load
 
 #: The last layer before the output projection.

@@ -15,7 +15,7 @@ from embgeo.io.bounded.guard import plain, reading, refuse
 from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats import safetensors
+from embgeo.io.mapped import safetensors
 
 _BLOCK = 4 * 2**20
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.formats import pickled, sharded
+from embgeo.io.formats import sharded
+from embgeo.io.mapped import pickled
 from tests.support.binary_files import (
     TORCH_DTYPES,
     arrays,

@@ -11,8 +11,8 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats.text import blocks
-from embgeo.io.formats.text import table as delimited_text
+from embgeo.io.convert import text_blocks
+from embgeo.io.convert import text_table as delimited_text
 
 W = np.random.default_rng(0).standard_normal((40, 5)).astype("f4")
 WORDS = ("the", "of, course", 'say "hi"', "naïve", " ", "", "日本", *(f"w{i}" for i in range(33)))
@@ -139,7 +139,7 @@ def test_lines_longer_than_the_first_bytes_that_are_looked_at(tmp_path: Path) ->
 def test_blocks_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = table(tmp_path, [list(WORDS)], ["", *NAMED])
     for size in (1, 7, 100):
-        monkeypatch.setattr(blocks, "_BLOCK_BYTES", size)
+        monkeypatch.setattr(text_blocks, "_BLOCK_BYTES", size)
         matrix = embgeo.load(path)
         assert matrix.tokens == WORDS
         np.testing.assert_array_equal(matrix.data, W)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from embgeo.io import open_checkpoint
-from embgeo.io.formats import fasttext as model
-from embgeo.io.formats import fasttext_dictionary
+from embgeo.io.convert import fasttext as model
+from embgeo.io.convert import text_table
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.text import table
 from tests.support.binary_files import check_refused, head, open_all, quick
 from tests.support.embedding_files import fasttext_bytes, matrix_bytes
 
@@ -145,7 +144,7 @@ def test_dictionaries_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("room_for_words", lambda _: 200, "implausibly much memory"),
     ):
         with monkeypatch.context() as changed:
-            changed.setattr(fasttext_dictionary, name, value)
+            changed.setattr(model, name, value)
             check_refused(model, path, match)
 
 
@@ -211,11 +210,11 @@ def test_other_files_are_no_old_fasttext() -> None:
 def test_hostile_tsv(tmp_path: Path, text: str, match: str) -> None:
     path = tmp_path / "tensors.tsv"
     path.write_text(text)
-    check_refused(table, path, match)
+    check_refused(text_table, path, match)
 
 
 def test_what_is_no_table_of_numbers_between_tabs() -> None:
     texts = [b"", b"0.5", b"a\t1\n", b"1\t0.5\n2\t0.25\n", b"0.5\t\n", b"\n"]
-    assert not any(table.sniff(text) for text in texts)
-    assert table.sniff(b"0.5\t1\r\n2\t3\r\n")
-    assert table.sniff(b"\t".join([b"0.125"] * 700)[:4096])
+    assert not any(text_table.sniff(text) for text in texts)
+    assert text_table.sniff(b"0.5\t1\r\n2\t3\r\n")
+    assert text_table.sniff(b"\t".join([b"0.125"] * 700)[:4096])

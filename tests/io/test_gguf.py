@@ -12,7 +12,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.formats import gguf_header
+from embgeo.io.mapped import gguf as gguf_reader
 from tests.support.framework_files import N, W, gguf_bytes, gguf_tensor, is_mapped, needs, values
 
 
@@ -48,10 +48,10 @@ def test_gguf_types(tmp_path: Path, kind: str) -> None:
 def test_every_quantized_type_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random bytes are sound blocks of any type; the fast path cuts them into many pieces."""
     gguf = needs("gguf")
-    monkeypatch.setattr("embgeo.io.formats.gguf._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("embgeo.io.mapped.gguf._BLOCK_BYTES", 1000)
     rng = np.random.default_rng(2)
     read, unread = [], []
-    for number, (name, numbers, length) in gguf_header.TYPES.items():
+    for number, (name, numbers, length) in gguf_reader.TYPES.items():
         if numbers == 1:
             continue
         raw = rng.integers(0, 256, size=(7, 3 * length), dtype=np.uint8)
@@ -79,7 +79,7 @@ def test_gguf_block_sizes_are_those_of_the_package() -> None:
     needs("gguf")
     from gguf.constants import GGML_QUANT_SIZES
 
-    own = {number: sizes for number, (_, *sizes) in gguf_header.TYPES.items()}
+    own = {number: sizes for number, (_, *sizes) in gguf_reader.TYPES.items()}
     theirs = {int(kind): list(sizes) for kind, sizes in GGML_QUANT_SIZES.items()}
     assert own == {number: theirs[number] for number in own if number in theirs}
     assert len(own) > 30

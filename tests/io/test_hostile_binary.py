@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from embgeo.io.bounded import zip_members
-from embgeo.io.formats import npy as numpy_npy
-from embgeo.io.formats import npz as numpy_npz
-from embgeo.io.formats import pickled as pickle_arrays
-from embgeo.io.formats import safetensors as safetensors_file
 from embgeo.io.formats import sharded as safetensors_index
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.torch import zip_checkpoint as torch_zip
+from embgeo.io.mapped import npy as numpy_npy
+from embgeo.io.mapped import npz as numpy_npz
+from embgeo.io.mapped import pickled as pickle_arrays
+from embgeo.io.mapped import safetensors as safetensors_file
+from embgeo.io.mapped import torch_zip
 from tests.support.binary_files import (
     FORMATS,
     archive_of,

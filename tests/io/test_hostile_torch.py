@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.torch import legacy_checkpoint as torch_legacy
-from embgeo.io.formats.torch import zip_checkpoint as torch_zip
+from embgeo.io.mapped import torch_legacy, torch_zip
 from tests.support.binary_files import archive_of, check_refused, tensor_program
 from tests.support.torch_files import (
     MAGIC,

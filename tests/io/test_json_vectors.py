@@ -11,8 +11,8 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.convert import json_vectors, text_blocks
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.text import blocks, json_vectors
 
 W = np.random.default_rng(0).standard_normal((7, 5)).astype("f4")
 ROWS: list[list[float]] = [[float(x) for x in row] for row in W]
@@ -122,7 +122,7 @@ def test_other_json_is_not_taken_for_vectors(text: str) -> None:
 def test_vectors_of_a_million_numbers_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "MAX_COLUMNS", 4)
+    monkeypatch.setattr(text_blocks, "MAX_COLUMNS", 4)
     (tmp_path / "vectors.json").write_text(f"[{GOOD}]")
     with pytest.raises(UnreadableFile, match="lines of more than"):
         embgeo.load(tmp_path / "vectors.json")

@@ -73,7 +73,7 @@ def test_arguments_and_answers_are_json() -> None:
     ("job", "seconds", "cause"),
     [
         ("refuse", 20, r"no\\x1b"),
-        ("fail", 20, r"damaged or cut off \(ValueError: first line\)$"),
+        ("fail", 20, r"damaged or cut off \(the library: ValueError: first line\)$"),
         ("abort", 20, "the library cannot read it and ends without saying why"),
         ("compute", 0.2, "the library needs more than 0 seconds for it"),
         ("fill", 20, "reading it takes more than 300 MiB"),

@@ -11,7 +11,7 @@ import pytest
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.bounded import scratch
-from embgeo.io.formats.text import blocks, word2vec_binary, word_vectors
+from embgeo.io.convert import text_blocks, word2vec_binary, word_vectors
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
 
@@ -143,13 +143,13 @@ def test_more_vectors_than_the_header_promises_are_kept_and_noted(tmp_path: Path
 
 
 def test_a_very_long_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(text_blocks, "MAX_LINE_BYTES", 1000)
     path = written(tmp_path, "the 0.5 1.5\nof 0.5 1.5" + " " * 2000)
     assert "line 2 is longer" in message(path)
 
 
 def test_lines_across_blocks_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 7)
+    monkeypatch.setattr(text_blocks, "_BLOCK_BYTES", 7)
     opened = open_checkpoint(written(tmp_path, "3 2\n" + BODY))
     np.testing.assert_array_equal(opened.tensors[0].open(), VALUES)
 

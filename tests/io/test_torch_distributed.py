@@ -19,7 +19,7 @@ import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
 from embgeo.io.bounded import scratch
-from embgeo.io.formats.torch import distributed_checkpoint
+from embgeo.io.mapped import torch_distributed
 from tests.support.binary_files import (
     arrays,
     as_numpy,
@@ -293,7 +293,7 @@ def test_hostile_metadata(torch: Any, tmp_path: Path, case: str) -> None:
     path = folder.write()
     # What is wrong inside a piece shows when it is opened.
     with quick(), pytest.raises(UnreadableFile, match=match) as caught:
-        open_all(distributed_checkpoint, path / ".metadata")
+        open_all(torch_distributed, path / ".metadata")
     assert str(caught.value).startswith(str(path))
 
 
@@ -301,16 +301,16 @@ def test_pieces_are_bounded(torch: Any, tmp_path: Path, monkeypatch: pytest.Monk
     folder = Folder(torch, tmp_path / "c")
     folder.add("w", torch.randn(40, 4), boxes((40, 4), (10, 20, 30), ()))
     path = folder.write()
-    monkeypatch.setattr(distributed_checkpoint, "_MOST_PIECES", 4)
-    check_refused(distributed_checkpoint, path / ".metadata", "implausibly many pieces")
-    monkeypatch.setattr(distributed_checkpoint, "_MOST_PIECES", 5)
-    open_all(distributed_checkpoint, path / ".metadata")
+    monkeypatch.setattr(torch_distributed, "_MOST_PIECES", 4)
+    check_refused(torch_distributed, path / ".metadata", "implausibly many pieces")
+    monkeypatch.setattr(torch_distributed, "_MOST_PIECES", 5)
+    open_all(torch_distributed, path / ".metadata")
 
 
 def test_a_link_out_of_the_folder_is_refused(saved: Path, tmp_path: Path) -> None:
     shutil.move(saved / "__0_0.distcp", tmp_path / "elsewhere")
     (saved / "__0_0.distcp").symlink_to(tmp_path / "elsewhere")
-    check_refused(distributed_checkpoint, saved / ".metadata", "link that leads out")
+    check_refused(torch_distributed, saved / ".metadata", "link that leads out")
 
 
 PROGRAMS = {
@@ -328,5 +328,5 @@ def test_pickles_that_are_no_metadata(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / ".metadata"
     path.write_bytes(pickle_value([PROGRAMS[case], "torch.distributed.checkpoint.metadata"]))
-    check_refused(distributed_checkpoint, path, "lack a Metadata")
+    check_refused(torch_distributed, path, "lack a Metadata")
     assert os.listdir(tmp_path) == [".metadata"]

@@ -10,7 +10,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.formats.text import vector_column
+from embgeo.io.convert import vector_column
 
 W = np.random.default_rng(0).standard_normal((6, 30)).astype("f4")
 WORDS = ["a", "b, c", 'say "x"', "é", "two\nlines", "6"]

@@ -19,16 +19,14 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats import fasttext as fasttext_binary
-from embgeo.io.formats import npy as numpy_npy
-from embgeo.io.formats import npz as numpy_npz
-from embgeo.io.formats import pickled as pickle_arrays
-from embgeo.io.formats import safetensors as safetensors_file
+from embgeo.io.convert import fasttext as fasttext_binary
 from embgeo.io.formats import sharded as safetensors_index
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.torch import distributed_checkpoint as torch_distributed
-from embgeo.io.formats.torch import legacy_checkpoint as torch_legacy
-from embgeo.io.formats.torch import zip_checkpoint as torch_zip
+from embgeo.io.mapped import npy as numpy_npy
+from embgeo.io.mapped import npz as numpy_npz
+from embgeo.io.mapped import pickled as pickle_arrays
+from embgeo.io.mapped import safetensors as safetensors_file
+from embgeo.io.mapped import torch_distributed, torch_legacy, torch_zip
 
 FORMATS = (
     torch_zip,

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from embgeo.io.bounded.guard import plain
-from embgeo.io.formats.safetensors import DTYPES
+from embgeo.io.mapped.safetensors import DTYPES
 from tests.support.binary_files import archive_of, as_numpy, header_of, npy, safetensors_of
 from tests.support.framework_files import gguf_bytes, gguf_tensor
 from tests.support.fuzz import mutant

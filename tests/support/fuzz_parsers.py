@@ -18,7 +18,7 @@ import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.zip_members import archive_in
-from embgeo.io.formats import gguf, npy, pickled, safetensors
+from embgeo.io.mapped import gguf, npy, pickled, safetensors
 from tests.support.binary_files import archive_of, checkpoint, tensor_program
 from tests.support.fuzz_seeds import RAW, SEEDS
 

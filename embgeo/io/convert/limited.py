@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.guard import GET_AGAIN, Damaged, plain
+from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, count, map_file, view
 from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
 
@@ -83,6 +83,8 @@ def run_limited(
         answer = json.loads(line)
     except ValueError:
         raise Damaged(f"{library} cannot read it and ends without saying why") from None
+    if "failure" in answer:
+        raise Damaged(f"damaged or cut off ({library}: {plain(answer['failure'])})")
     if "error" in answer:
         raise Damaged(plain(answer["error"]), answer["way_out"])
     return answer["answer"]
@@ -196,8 +198,7 @@ def answer_to(
     # A panic of code in Rust is not an Exception.
     except BaseException as error:
         first = (str(error).strip().splitlines() or [""])[0][:120]
-        cause = f"damaged or cut off ({type(error).__name__}: {first})"
-        return {"error": cause, "way_out": GET_AGAIN}
+        return {"failure": f"{type(error).__name__}: {first}"}
 
 
 def _pieces() -> Iterator[bytes]:

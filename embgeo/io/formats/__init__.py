@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from embgeo.io.convert import arrow, hdf5
-from embgeo.io.formats import fasttext as fasttext_model
-from embgeo.io.formats import (
+from embgeo.io.convert import (
+    arrow,
     gensim,
+    hdf5,
+    json_vectors,
+    text_table,
+    vector_column,
+    word2vec_binary,
+    word_vectors,
+)
+from embgeo.io.convert import fasttext as fasttext_model
+from embgeo.io.formats import sharded
+from embgeo.io.formats.format import Format, find_plugin
+from embgeo.io.mapped import (
     gguf,
     npy,
     npz,
     onnx,
     pickled,
     safetensors,
-    sharded,
-)
-from embgeo.io.formats.format import Format, find_plugin
-from embgeo.io.formats.text import (
-    json_vectors,
-    table,
-    vector_column,
-    word2vec_binary,
-    word_vectors,
-)
-from embgeo.io.formats.torch import (
-    distributed_checkpoint,
-    legacy_checkpoint,
-    zip_checkpoint,
+    torch_distributed,
+    torch_legacy,
+    torch_zip,
 )
 
 #: Formats recognized by their first bytes: those with a magic number first, text formats last.
 FORMATS: tuple[Format, ...] = (
-    zip_checkpoint,
+    torch_zip,
     npz,
     npy,
-    legacy_checkpoint,
-    distributed_checkpoint,
+    torch_legacy,
+    torch_distributed,
     gguf,
     hdf5,
     onnx,
@@ -47,7 +46,7 @@ FORMATS: tuple[Format, ...] = (
     word2vec_binary,
     json_vectors,
     vector_column,
-    table,
+    text_table,
     word_vectors,
 )
 

@@ -13,12 +13,12 @@ from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_
 from embgeo.io.bounded.guard import cannot_read, list_short, refuse
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.convert.arrow import is_dataset, join_tables
 from embgeo.io.foreign import refuse_folder
 from embgeo.io.formats.mlx import read_quantized
-from embgeo.io.formats.table_parts import is_dataset, join_tables
-from embgeo.io.formats.torch.distributed_checkpoint import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
+from embgeo.io.mapped.torch_distributed import METADATA
 from embgeo.io.remote.source_record import read_source
 
 NAME = "model folder"

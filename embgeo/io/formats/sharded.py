@@ -15,10 +15,9 @@ from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import parse_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.foreign import find_foreign, way_out_of
-from embgeo.io.formats import safetensors
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.parts import find_shard
-from embgeo.io.formats.torch import legacy_checkpoint, zip_checkpoint
+from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
 
 NAME = "sharded checkpoint"
 RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie next to it"
@@ -29,7 +28,7 @@ _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
 _START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
 
-_SHARDS = (safetensors, zip_checkpoint, legacy_checkpoint)
+_SHARDS = (safetensors, torch_zip, torch_legacy)
 
 
 def sniff(head: bytes) -> bool:

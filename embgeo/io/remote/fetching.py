@@ -19,8 +19,8 @@ from embgeo.core.progress import announce
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import reading, refuse
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats import safetensors
 from embgeo.io.formats.model_folder import read_configuration
+from embgeo.io.mapped import safetensors
 from embgeo.io.remote.cache import (
     choice_key,
     find_revision,

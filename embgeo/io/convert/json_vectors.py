@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, short
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.text.blocks import LabeledVector, read_vectors
+from embgeo.io.convert.text_blocks import LabeledVector, read_vectors
 from embgeo.io.labels.side_tables import TOKEN_HEADINGS
 
 NAME = "JSON vectors"

@@ -16,8 +16,8 @@ from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_nu
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.formats.parts import Box, find_shard, is_grid, put_together
-from embgeo.io.formats.torch.tensors import DTYPES, TORCH
-from embgeo.io.formats.torch.zip_checkpoint import saved_tensor
+from embgeo.io.mapped.torch_tensors import DTYPES, TORCH
+from embgeo.io.mapped.torch_zip import saved_tensor
 from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.objects import Global, OddKey, Stub
 

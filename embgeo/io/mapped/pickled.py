@@ -8,8 +8,8 @@ from pathlib import Path
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.torch import distributed_checkpoint, legacy_checkpoint
-from embgeo.io.formats.torch.tensors import TORCH
+from embgeo.io.mapped import torch_distributed, torch_legacy
+from embgeo.io.mapped.torch_tensors import TORCH
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load
 
@@ -35,7 +35,7 @@ _OLD = re.compile(
 
 def sniff(head: bytes) -> bool:
     """Protocols 2 to 5 by their first two bytes, 0 and 1 by `_OLD`."""
-    if legacy_checkpoint.sniff(head) or distributed_checkpoint.sniff(head):
+    if torch_legacy.sniff(head) or torch_distributed.sniff(head):
         return False
     if head[:1] == b"\x80" and len(head) > 1:
         return 2 <= head[1] <= _NEWEST_PROTOCOL

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.text.blocks import (
+from embgeo.io.convert.text_blocks import (
     BYTE_ORDER_MARK,
     MAX_COLUMNS,
     NUMBER,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.text.blocks import MAX_COLUMNS, LabeledVector, read_vectors, too_wide
+from embgeo.io.convert.text_blocks import MAX_COLUMNS, LabeledVector, read_vectors, too_wide
 from embgeo.io.labels.side_tables import TOKEN_HEADINGS
 
 NAME = "table with a column of vectors"

@@ -9,8 +9,8 @@ from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, is_numeric
 from embgeo.io.bounded.zip_members import Archive, ZipMember, first_name, open_archive
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.labels.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
+from embgeo.io.mapped.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.pickle.numpy_arrays import text_entries
 
 NAME = "npz"

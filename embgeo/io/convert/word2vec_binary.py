@@ -18,7 +18,7 @@ import numpy.typing as npt
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.text import word_vectors
+from embgeo.io.convert import word_vectors
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 NAME = "word2vec binary"

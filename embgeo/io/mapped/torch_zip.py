@@ -22,7 +22,7 @@ from embgeo.io.bounded.zip_members import (
     open_archive,
 )
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.torch.tensors import TORCH, Storage, storage_bytes
+from embgeo.io.mapped.torch_tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.machine import MOST_OPCODES

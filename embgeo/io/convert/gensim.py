@@ -21,11 +21,11 @@ import numpy.typing as npt
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, map_file
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.npy import NotNumbers, array_tensor, read_header
+from embgeo.io.convert.subwords import LONGEST_NGRAM, Subwords, mean_vectors
 from embgeo.io.formats.parts import find_shard
-from embgeo.io.formats.subwords import LONGEST_NGRAM, Subwords, mean_vectors
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import word_list
+from embgeo.io.mapped.npy import NotNumbers, array_tensor, read_header
 from embgeo.io.pickle.contents import tensors_of
 from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.numpy_arrays import PickledArray

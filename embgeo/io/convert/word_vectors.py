@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.text.blocks import (
+from embgeo.io.convert.text_blocks import (
     BYTE_ORDER_MARK,
     MAX_COLUMNS,
     MAX_LINE_BYTES,

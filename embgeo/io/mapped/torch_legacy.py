@@ -18,7 +18,7 @@ from pathlib import Path
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.torch.tensors import TORCH, Storage, storage_bytes
+from embgeo.io.mapped.torch_tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import Pickles
 from embgeo.io.pickle.objects import Global, Stub
