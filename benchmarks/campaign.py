@@ -21,7 +21,7 @@ from typing import Any
 
 import embgeo
 from embgeo.core.errors import RunFailed
-from embgeo.core.number_text import format_optional
+from embgeo.core.numbers import format_optional
 from embgeo.core.progress import RunMonitor
 from embgeo.report.study_tables import ClaimRow, claim_rows, heads
 from embgeo.report.text.study import table

@@ -20,8 +20,8 @@ import numpy.typing as npt
 import embgeo
 from embgeo.comparison.compare import compare
 from embgeo.comparison.comparison import Comparison, Member
-from embgeo.core.intervals import Z_95, student_z
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.numbers import Z_95, student_z
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
 from embgeo.core.values import ErrorKind, Quantity

@@ -15,10 +15,10 @@ OPENING = """# Options
 
 <!-- Made by docs/make_options.py from the code; change it there, then run it. -->
 
-All options of every command. `embgeo COMMAND --help` prints those of one; for `analyze` and `export` it
-leaves rare ones out, which `--help-all` prints, too. How to measure is said to `embgeo analyze`:
-`embgeo diff` and `embgeo gate` take the folders that it writes, or checkpoints, which are measured with
-the defaults or as the settings say.
+All options of every command. `embgeo COMMAND --help` prints those of one; for `analyze` and
+`export` it leaves rare ones out, which `--help-all` prints, too. How to measure is said to
+`embgeo analyze`: `embgeo diff` and `embgeo gate` take the folders that it writes, or checkpoints,
+which are measured with the defaults or as the settings say.
 
 ## Settings
 
@@ -35,18 +35,17 @@ reference = false
 
 They hold for `embgeo analyze` and for the checkpoints of `embgeo diff` and `embgeo gate`; a gate
 chooses the sections by its rules, and its own table `[gate.analyze]` goes before (see
-[gate.md](gate.md)). Paths are relative to the file. The file is the nearest one that has the table: in
-the current folder, or in one above it, up to the root of the repository or the home folder. `--config FILE`
-names another, `--no-config` looks for none, and what stands on the command line goes before the
-settings.
+[gate.md](gate.md)). Paths are relative to the file. The file is the nearest one that has the
+table: in the current folder, or in one above it, up to the root of the repository or the home
+folder. `--config FILE` names another, `--no-config` looks for none, and what stands on the command
+line goes before the settings.
 """
 
 
 def show(command: str) -> str:
     """The help of a command with all of its options."""
     flag = "--help-all" if command in RARE else "--help"
-    runner = CliRunner()
-    shown = runner.invoke(app, [command, flag], env={"COLUMNS": "100"}, prog_name="embgeo")
+    shown = CliRunner().invoke(app, [command, flag], prog_name="embgeo")
     return f"\n## embgeo {command}\n\n```text\n{shown.output.strip()}\n```\n"
 
 

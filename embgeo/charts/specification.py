@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from embgeo.charts.items import ChartItem
 from embgeo.core.arrays import FloatArray
+from embgeo.core.text import visible
 from embgeo.core.values import Cell
-from embgeo.core.visible import visible
 
 
 @dataclass(frozen=True, slots=True)

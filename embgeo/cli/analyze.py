@@ -114,15 +114,15 @@ def analyze(
             if out is None:
                 refuse_other(folder, path)
             refuse_less(folder, request)
-    output = None
+    of_output = None
     with progress_bar(quiet) as progress:
         if engine == "dask":
             analysis = analyze_in_cluster(
                 request, scheduler, command=command_line(), progress=progress
             )
         else:
-            analysis, output = analyze_sides(request, command_line(), progress)
+            analysis, of_output = analyze_sides(request, command_line(), progress)
     print_result(analysis, json_, quiet, format_)
     if writes:
-        report = write_analysis(analysis, folder, output)
+        report = write_analysis(analysis, folder, of_output)
         print_report(report, quiet or json_ or format_ != "text", open_)

@@ -70,6 +70,6 @@ def fetch(
     elif not quiet:
         read = f"{bytes_text(source.read)} of {bytes_text(source.size)}"
         print_lines(f"{fetched.folder}: {read}, commit {fetched.commit[:12]}")
-        for tensor in source.tensors:
-            size = bytes_text(tensor.stop - tensor.start)
-            print_lines(f"  {tensor.name}  {size} of {tensor.file}")
+        for stored in source.tensors:
+            size = bytes_text(stored.stop - stored.start)
+            print_lines(f"  {stored.name}  {size} of {stored.file}")

@@ -16,9 +16,8 @@ import typer
 from embgeo.cli.options import PrintFormat
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import EmbgeoError, argument
-from embgeo.core.tone import Tone, ToneLine
-from embgeo.core.visible import defuse
-from embgeo.core.visible import printable as printable
+from embgeo.core.text import ColoredLine, Tone, defuse
+from embgeo.core.text import printable as printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +81,7 @@ def print_lines(*lines: str) -> None:
     """Print lines, with control characters escaped."""
     for line in lines:
         shown = printable(line)
-        print_text(line.with_text(shown) if isinstance(line, ToneLine) else shown)
+        print_text(line.with_text(shown) if isinstance(line, ColoredLine) else shown)
 
 
 def print_report(path: Path, quiet: bool, opens: bool) -> None:
@@ -131,7 +130,7 @@ def print_json(content: object) -> None:
 
 def print_text(text: str, stream: TextIO | None = None) -> None:
     """Print text that holds no commands for GitHub's runner."""
-    color = COLORS.get(text.tone) if isinstance(text, ToneLine) else None
+    color = COLORS.get(text.tone) if isinstance(text, ColoredLine) else None
     if os.environ.get("GITHUB_ACTIONS") == "true":
         text = defuse(text)
     if color is not None and is_colorful(stream or sys.stdout):

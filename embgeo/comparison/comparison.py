@@ -25,8 +25,8 @@ from embgeo.comparison.track import Track
 from embgeo.core.arguments import as_path
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.quantities import QUANTITIES, suggest
+from embgeo.core.text import drawable, visible, visible_text
 from embgeo.core.values import Value
-from embgeo.core.visible import drawable, visible, visible_text
 from embgeo.io.bounded.records import ARRAYS_NAME, Json
 from embgeo.result.analysis import Analysis, MissingValue, load_analysis
 

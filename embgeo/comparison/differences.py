@@ -18,7 +18,7 @@ from embgeo.comparison.comparison import Member
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.core.arrays import FloatArray
-from embgeo.core.intervals import Z_95, student_z
+from embgeo.core.numbers import Z_95, student_z
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Influence, Quantity, Scalar
 from embgeo.numerics.scores import adjust_holm, two_sided

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.listed_rows import EVERY
+from embgeo.core.rows import EVERY
 from embgeo.io.bounded.records import in_archive
 from embgeo.result.analysis import Analysis
 

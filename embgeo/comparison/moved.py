@@ -11,8 +11,8 @@ import numpy.typing as npt
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Pair
 from embgeo.core.quantities import compare
+from embgeo.core.text import visible
 from embgeo.core.values import Cell, Table, format_number
-from embgeo.core.visible import visible
 
 NAME = compare.MOVED.name
 

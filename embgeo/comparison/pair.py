@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from embgeo.comparison.matching import Matching
-from embgeo.core.number_text import format_signed
+from embgeo.core.numbers import format_signed
 from embgeo.core.values import (
     INLINE,
     Column,

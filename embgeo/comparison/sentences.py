@@ -11,8 +11,8 @@ from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track, name_steps
 from embgeo.core.quantities import compare as q
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, tokens
+from embgeo.core.text import capital, join_words
 from embgeo.core.values import format_number
-from embgeo.core.words import capital, join_words
 from embgeo.diagnosis.finding import RANK, State, format_short
 from embgeo.diagnosis.verdict import Verdict, judge
 

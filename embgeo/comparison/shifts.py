@@ -9,8 +9,8 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Change
 from embgeo.comparison.sentences import median_norms
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
+from embgeo.core.text import capital
 from embgeo.core.values import Quantity, format_number
-from embgeo.core.words import capital
 from embgeo.diagnosis.finding import (
     Finding,
     Part,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from embgeo.core.quantities import track as q
+from embgeo.core.text import join_words
 from embgeo.core.values import INLINE, Quantity, Scalar
-from embgeo.core.words import join_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -11,9 +12,8 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
 from embgeo.core.file_stamp import FileStamp
-from embgeo.core.read_ahead import read_ahead
 from embgeo.core.special import SpecialToken
-from embgeo.core.visible import visible
+from embgeo.core.text import visible
 
 #: Default number of rows in a block.
 BLOCK_ROWS = 1024
@@ -264,3 +264,24 @@ class Matrix:
 def working(rows: npt.NDArray[Any], dtype: type[np.float32] | type[np.float64]) -> npt.NDArray[Any]:
     """The rows in native byte order and C order, copied only if necessary."""
     return np.ascontiguousarray(rows, dtype=dtype)
+
+
+def read_ahead(data: Any, start: int, stop: int) -> None:
+    """Ask the system to read the pages of some rows of a memory map; ignore any other array."""
+    mapped = _find_map(data)
+    if mapped is None or not hasattr(mmap, "MADV_WILLNEED") or start >= stop:
+        return
+    rows = data[start:stop]
+    base = np.frombuffer(mapped, dtype=np.uint8, count=1)
+    offset = rows.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    page = offset - offset % mmap.PAGESIZE
+    if 0 <= page < len(mapped) and rows.flags.c_contiguous:
+        length = min(offset + rows.nbytes, len(mapped)) - page
+        mapped.madvise(mmap.MADV_WILLNEED, page, length)
+
+
+def _find_map(array: Any) -> mmap.mmap | None:
+    """The map that an array is a view of, directly or through other views."""
+    while array is not None and not isinstance(array, mmap.mmap):
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return array

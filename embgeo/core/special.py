@@ -1,7 +1,8 @@
-"""Roles of special tokens, and states of rows."""
+"""Special tokens: their roles and spelling, and states of rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -53,3 +54,30 @@ def cut_special(special: Iterable[SpecialToken], start: int, stop: int) -> tuple
         for one in special
         if one.row is not None and start <= one.row < stop
     )
+
+
+#: Reserved tokens that training never uses.
+UNUSED = re.compile(
+    r"[<\[]\|?(tokens?_)?(unused|reserved|extra_\d|dummy|placeholder|filler|control_\d)"
+    r"[ _a-z]*\d*\|?[>\]]"
+    r"|madeupword\d+|</?s>NOTUSED|<padding row \d+>|<row \d+>",
+    re.IGNORECASE,
+)
+BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+#: ``<s>``, ``</s>``, ``<extra_id_0>``, ``<|endoftext|>``, ``<｜end▁of▁sentence｜>``, ``[CLS]``,
+#: ``[/INST]``. HTML tags, which are not words either, match as well.
+SPECIAL = re.compile(r"<\|[^|<>]+\|>|<｜[^｜<>]+｜>|</?[A-Za-z_][\w .-]*>|\[/?[A-Z][A-Z0-9_]+\]")
+
+#: First characters of these spellings: most tokens need no match of a pattern.
+BEGINNINGS = ("<", "[", "m", "M")
+
+
+def classify_token(token: str) -> str:
+    """``"unused"``, ``"byte"`` or ``"special"``; empty for an ordinary token."""
+    if not token.startswith(BEGINNINGS):
+        return ""
+    if UNUSED.fullmatch(token):
+        return "unused"
+    if BYTE.fullmatch(token):
+        return "byte"
+    return "special" if SPECIAL.fullmatch(token) else ""

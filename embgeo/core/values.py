@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, Self
 
 from embgeo.core.arrays import FloatArray, IntArray, SingleArray
-from embgeo.core.number_like import NumberLike
-from embgeo.core.number_text import format_number as format_number
+from embgeo.core.numbers import NumberLike
+from embgeo.core.numbers import format_number as format_number
 
 Cell = str | int | float | None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from embgeo.core.quantities import clump, tokens
+from embgeo.core.text import visible
 from embgeo.core.values import Cell
-from embgeo.core.visible import visible
 from embgeo.diagnosis.finding import Numbers, find_scalar, find_table
 
 #: Tokens that the verdict names, at most.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from embgeo.core.words import capital, join_words
+from embgeo.core.text import capital, join_words
 from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS

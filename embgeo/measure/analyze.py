@@ -11,10 +11,10 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import Matrix
-from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
+from embgeo.core.rows import NearestRows
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.checks import check_usable, check_width
 from embgeo.measure.passes import Passes, open_rows

@@ -11,9 +11,9 @@ import ml_dtypes
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.listed_rows import choose_bound, find_listed
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
 from embgeo.core.options import Options
+from embgeo.core.rows import choose_bound, find_listed
 from embgeo.core.special import SpecialToken
 from embgeo.core.values import Cell
 from embgeo.numerics.sampling import generator

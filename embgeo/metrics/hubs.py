@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import tokens as q
+from embgeo.core.rows import NearestRows
 from embgeo.core.values import Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from embgeo.core.listed_rows import choose_bound
 from embgeo.core.quantities import projection as q
+from embgeo.core.rows import choose_bound
 from embgeo.core.values import Points, Value
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import row_moments

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray
-from embgeo.core.nearest_rows import NearestRows
+from embgeo.core.rows import NearestRows
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.eigen import (
     BlockRotation,

@@ -21,7 +21,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
-from embgeo.core.token_spelling import classify_token
+from embgeo.core.special import classify_token
 from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement

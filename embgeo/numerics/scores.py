@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, Mask
-from embgeo.core.intervals import Z_95, student_z
+from embgeo.core.numbers import Z_95, student_z
 
 Judged = tuple[float, FloatArray]
 

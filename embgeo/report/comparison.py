@@ -21,8 +21,8 @@ from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.comparison.track import Track
 from embgeo.core.quantities import isotropy
 from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
+from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
-from embgeo.core.visible import visible
 from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.comparison_tables import (
     choose_places,

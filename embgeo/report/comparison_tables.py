@@ -11,9 +11,9 @@ from embgeo.charts.training import TITLES
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference
 from embgeo.comparison.track import Curve, Track
-from embgeo.core.number_text import format_optional
+from embgeo.core.numbers import format_optional
+from embgeo.core.text import visible
 from embgeo.core.values import Quantity, Scalar
-from embgeo.core.visible import visible
 from embgeo.report.tables import HEADLINES, HeadlineText, group_by_family
 
 #: Checkpoints of a track in one table next to the first, at most; the last is among them.

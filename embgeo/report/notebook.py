@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.core.visible import visible_text
+from embgeo.core.text import visible_text
 from embgeo.diagnosis.verdict import judge
 from embgeo.io.bounded.saved import write_text
 from embgeo.report.tables import headline_rows

@@ -20,8 +20,8 @@ from embgeo.charts.items import ChartItem
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.specification import Choices, Specification
-from embgeo.core.number_text import format_optional
-from embgeo.core.visible import visible, visible_text
+from embgeo.core.numbers import format_optional
+from embgeo.core.text import visible, visible_text
 from embgeo.report.payload import Payload
 from embgeo.report.tables import start_sentence
 

@@ -17,8 +17,8 @@ from embgeo.charts.scatter import axis_names
 from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import projection, tokens
+from embgeo.core.text import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.core.values import Column, Points
-from embgeo.core.visible import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.diagnosis.finding import find_scalar
 from embgeo.report.token_states import find_states, has_counts, list_findings, list_left_out
 from embgeo.result.analysis import Analysis

@@ -13,10 +13,9 @@ from embgeo.charts import training as training_chart
 from embgeo.charts.items import method_items
 from embgeo.charts.specification import Choices
 from embgeo.comparison.comparison import Comparison
-from embgeo.core.number_text import format_optional
+from embgeo.core.numbers import format_optional
+from embgeo.core.text import capital, visible
 from embgeo.core.values import Quantity, format_number
-from embgeo.core.visible import visible
-from embgeo.core.words import capital
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from embgeo.core.quantities import isotropy
-from embgeo.core.visible import visible
-from embgeo.core.words import capital
+from embgeo.core.text import capital, visible
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import (
     compare_with_control,

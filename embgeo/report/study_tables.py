@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embgeo.core.number_text import format_optional
+from embgeo.core.numbers import format_optional
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
-from embgeo.core.visible import visible
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import (

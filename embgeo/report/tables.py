@@ -10,9 +10,8 @@ from typing import Any, Literal, TypeVar
 
 from embgeo.comparison.pair import Difference
 from embgeo.core.quantities import QUANTITIES, cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.text import capital, visible
 from embgeo.core.values import Cell, Quantity, Scalar, Table, Value, format_number
-from embgeo.core.visible import visible
-from embgeo.core.words import capital
 from embgeo.result.analysis import Analysis
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import numpy as np
 from embgeo.charts.ring import find_members
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import clump
-from embgeo.core.token_spelling import classify_token
+from embgeo.core.special import classify_token
 from embgeo.core.values import Cell, Table
 from embgeo.diagnosis.finding import find_scalar
 from embgeo.result.analysis import Analysis

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from embgeo.core.arguments import as_path
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.core.nearest_rows import NearestRows
 from embgeo.core.quantities import (
     QUANTITIES,
     cosine,
@@ -28,6 +27,8 @@ from embgeo.core.quantities import (
     subspace,
     suggest,
 )
+from embgeo.core.rows import NearestRows
+from embgeo.core.text import visible
 from embgeo.core.values import (
     Column,
     Histogram,
@@ -40,7 +41,6 @@ from embgeo.core.values import (
     Table,
     Value,
 )
-from embgeo.core.visible import visible
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.io.bounded.records import ARRAYS_NAME, read_arrays
 from embgeo.io.bounded.saved import DAMAGE

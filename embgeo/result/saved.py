@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.nearest_rows import NearestRows
+from embgeo.core.rows import NearestRows
 from embgeo.core.values import Column, Histogram, Influence, Note, Points, Scalar, Series, Table
 from embgeo.io.bounded.records import RecordFormat
 

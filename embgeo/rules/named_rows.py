@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from embgeo.core.quantities import tokens
 from embgeo.core.special import DAMAGED_STATES
+from embgeo.core.text import visible
 from embgeo.core.values import Cell, Table, format_number
-from embgeo.core.visible import visible
 from embgeo.result.analysis import Analysis
 
 #: Rows that are named at most.

@@ -9,7 +9,7 @@ from typing import Literal
 
 from embgeo.core.arguments import require_number
 from embgeo.core.errors import BadOption
-from embgeo.core.intervals import student_z
+from embgeo.core.numbers import student_z
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
 

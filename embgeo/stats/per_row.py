@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import Array, FloatArray, IntArray
-from embgeo.core.listed_rows import is_listed
+from embgeo.core.rows import is_listed
 from embgeo.numerics.row_norms import find_norm_limit
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic, concatenate
@@ -152,7 +152,7 @@ class RowHashes(PerRow):
 class Projection2(PerRow):
     """Coordinates of rows on two axes, after subtracting `shift`; shape (M, 2).
 
-    Only for the rows that `embgeo.core.listed_rows` chooses by a bound; None means all.
+    Only for the rows that `embgeo.core.rows` chooses by a bound; None means all.
     """
 
     name: str

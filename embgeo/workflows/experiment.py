@@ -13,8 +13,8 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.progress import RunMonitor
 from embgeo.core.quantities import subspace
+from embgeo.core.text import printable
 from embgeo.core.values import format_number
-from embgeo.core.visible import printable
 from embgeo.io import load
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.settings import parse_table

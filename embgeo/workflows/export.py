@@ -17,8 +17,8 @@ from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, ref
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at, writing
 from embgeo.core.matrix import Matrix
 from embgeo.core.source import Source
+from embgeo.core.text import printable
 from embgeo.core.version import VERSION
-from embgeo.core.visible import printable
 from embgeo.io.bounded.saved import temporary_folder
 from embgeo.publish.export import TARGETS, projector
 from embgeo.publish.export.columns import (

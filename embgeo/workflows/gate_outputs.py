@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument, writing
-from embgeo.core.visible import defuse
+from embgeo.core.text import defuse
 from embgeo.io.remote.names import is_remote
 from embgeo.rules.check import Outcome
 from embgeo.rules.outputs import (

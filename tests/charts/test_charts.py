@@ -25,7 +25,7 @@ from embgeo.charts.render.paper import RenderedFigure, render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Choices, HistogramSteps, Line, Specification
-from embgeo.core.visible import drawable
+from embgeo.core.text import drawable
 from embgeo.result.analysis import Analysis
 from tests.support.chart_samples import find_chart, specification
 from tests.support.sampling import sample_cases

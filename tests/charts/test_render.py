@@ -20,7 +20,7 @@ from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Axis, HistogramSteps, Line, MemberStyle, Panel
 from embgeo.core.errors import BadOption
-from embgeo.core.visible import LONGEST, drawable
+from embgeo.core.text import LONGEST, drawable
 from tests.support.chart_samples import COURSES, find_chart, specification
 from tests.support.sample_analysis import HOSTILE, sample
 

@@ -14,14 +14,14 @@ from embgeo.cli.help import GROUPS, RARE
 from embgeo.core.errors import option_of
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 
-#: A screen.
-ROWS, COLUMNS = 50, 100
+#: A screen. The runner prints for 80 columns, where a terminal of 100 has longer lines and fewer.
+ROWS, COLUMNS = 50, 80
 #: A type of Python or of typer in place of the name of a value.
 RAW_TYPE = re.compile(r"<\w|list\[|\bPath\b|\bstr\b|\bint\b|\bfloat\b|range\b.*>|[{}]")
 
 
 def shown(*arguments: str) -> str:
-    result = CliRunner().invoke(app, arguments, env={"COLUMNS": str(COLUMNS)})
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     return result.output
 

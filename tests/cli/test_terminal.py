@@ -18,7 +18,7 @@ from embgeo.cli.app import COMMANDS, app, run
 from embgeo.cli.help import GROUPS
 from embgeo.cli.shared import print_lines, print_report
 from embgeo.core.progress import Progress
-from embgeo.core.tone import Tone, ToneLine
+from embgeo.core.text import ColoredLine, Tone
 from embgeo.report.text import markdown
 
 Screen: TypeAlias = Callable[[], str]
@@ -41,7 +41,7 @@ def screen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     ("tone", "code"), [("good", "\x1b[32m"), ("warning", "\x1b[33m"), ("bad", "\x1b[31m")]
 )
 def test_colors(screen: Screen, tone: Tone, code: str) -> None:
-    print_lines(ToneLine.of("verdict\x1b[0m", tone), "number")
+    print_lines(ColoredLine.of("verdict\x1b[0m", tone), "number")
     assert screen() == f"{code}verdict\\x1b[0m\x1b[0m\nnumber\n"
 
 
@@ -68,7 +68,7 @@ def test_where_colors_are_shown(
 
 
 def test_a_file_gets_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
-    print_lines(ToneLine.of("verdict", "bad"))
+    print_lines(ColoredLine.of("verdict", "bad"))
     print_report(Path("x.html"), quiet=False, opens=False)
     assert capsys.readouterr().out == "verdict\nreport: x.html\n"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.number_text import format_number
+from embgeo.core.numbers import format_number
 from embgeo.diagnosis.verdict import Verdict
 
 SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "tokens")

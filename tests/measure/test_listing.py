@@ -10,9 +10,9 @@ import pytest
 import embgeo
 from embgeo.comparison.differences import PAIRED, population_error
 from embgeo.comparison.matching import match_rows
-from embgeo.core import listed_rows
-from embgeo.core.listed_rows import choose_bound, find_listed, is_listed
+from embgeo.core import rows as listed_rows
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.rows import choose_bound, find_listed, is_listed
 from embgeo.core.values import Influence
 from embgeo.measure.analyze import cut_influence
 from embgeo.metrics.facts import Facts

@@ -8,7 +8,7 @@ import pytest
 
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.core.token_spelling import classify_token
+from embgeo.core.special import classify_token
 from embgeo.core.values import Column, Scalar, Table
 from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
 from tests.support import naive

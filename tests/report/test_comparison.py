@@ -27,7 +27,7 @@ from embgeo.comparison.sentences import (
     sampling,
 )
 from embgeo.comparison.shifts import shifts
-from embgeo.core.number_text import format_signed
+from embgeo.core.numbers import format_signed
 from embgeo.core.quantities.isotropy import I1, I1_UNIT
 from embgeo.report import page as pages
 from embgeo.report.comparison import draw_comparison, render

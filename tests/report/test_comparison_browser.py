@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embgeo.core.visible import visible
+from embgeo.core.text import visible
 from embgeo.report.comparison import render
 from tests.support import sampling
 from tests.support.browser import (

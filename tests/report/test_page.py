@@ -17,8 +17,8 @@ import pytest
 
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
+from embgeo.core.text import LIMIT, visible
 from embgeo.core.values import Note, Quantity, Table
-from embgeo.core.visible import LIMIT, visible
 from embgeo.report import page as pages
 from embgeo.report.analysis import render
 from embgeo.report.page import draw_charts, script_json

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.core.visible import visible
+from embgeo.core.text import visible
 from embgeo.report.analysis import render
 from tests.support.browser import (
     NEEDS_BROWSER,

@@ -19,7 +19,7 @@ import pytest
 from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
-from embgeo.core.number_text import format_duration
+from embgeo.core.numbers import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import draw_methods, facts, render
 from embgeo.report.study_headline import claims_line, headlines

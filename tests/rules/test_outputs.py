@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from embgeo.core.errors import BadOption, EmbgeoError
-from embgeo.core.visible import defuse
+from embgeo.core.text import defuse
 from embgeo.rules.check import Measured, Outcome, check_rules
 from embgeo.rules.outputs import (
     OUTPUTS,

@@ -10,10 +10,9 @@ import pytest
 import threadpoolctl
 
 from embgeo.core.errors import BadOption
-from embgeo.core.matrix import Matrix
+from embgeo.core.matrix import Matrix, read_ahead
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
-from embgeo.core.read_ahead import read_ahead
 from embgeo.measure.analyze import analyze
 from embgeo.numerics.blas_threads import blas_threads, limited
 from embgeo.stats.resources import COPIES, PassPlan, Resources

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.nearest_rows import NearestRows
+from embgeo.core.rows import NearestRows
 from embgeo.core.values import (
     Column,
     Histogram,

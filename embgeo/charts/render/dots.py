@@ -22,7 +22,7 @@ from embgeo.charts.render.view import (
 )
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
-from embgeo.core.visible import visible
+from embgeo.core.text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from embgeo.charts.render.drawing import is_guide
 from embgeo.charts.render.svg import write_label
 from embgeo.charts.specification import HistogramSteps, Line, Panel, Specification
 from embgeo.core.arrays import FloatArray
-from embgeo.core.visible import drawable
+from embgeo.core.text import drawable
 
 #: Forms of lines that have readings.
 DRAWN = ("line", "hollow")

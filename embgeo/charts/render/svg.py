@@ -18,7 +18,7 @@ from embgeo.charts import theme
 from embgeo.charts.render.drawing import FigureLayout, OutputStyle, default_settings, draw
 from embgeo.charts.render.hexagons import draw_maps
 from embgeo.charts.specification import Specification
-from embgeo.core.visible import drawable, visible_text
+from embgeo.core.text import drawable, visible_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from embgeo.core.quantities import tokens
+from embgeo.core.text import capital, join_words
 from embgeo.core.values import Quantity
-from embgeo.core.words import capital, join_words
 from embgeo.diagnosis.blame import show_token
 from embgeo.diagnosis.finding import (
     Numbers,

@@ -1,4 +1,4 @@
-// The same as embgeo/core/visible.py, whose rules are in the data of the page.
+// The same as embgeo/core/text.py, whose rules are in the data of the page.
 
 function makeVisible({ hidden, accents, named, limit }) {
   const within = (ranges, point) => ranges.some(([low, high]) => low <= point && point <= high);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embgeo.core.quantities import frequency
-from embgeo.core.tone import Tone, ToneLine
+from embgeo.core.text import ColoredLine, Tone
 from embgeo.diagnosis.finding import State
 from embgeo.result.analysis import HEADLINE, Analysis
 
@@ -16,7 +16,7 @@ def render(analysis: Analysis) -> Iterator[str]:
     p = analysis.provenance
     verdict = analysis.verdict
     yield f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"
-    yield ToneLine.of(verdict.headline, TONES.get(verdict.tone))
+    yield ColoredLine.of(verdict.headline, TONES.get(verdict.tone))
     if verdict.blame_sentence:
         yield verdict.blame_sentence
     output = p.get("output") or {}

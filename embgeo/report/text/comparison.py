@@ -8,9 +8,9 @@ from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Curve, Track
-from embgeo.core.number_text import format_optional, format_signed
+from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
-from embgeo.core.tone import ToneLine
+from embgeo.core.text import ColoredLine
 from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.report.text.analysis import TONES
 from embgeo.report.text.columns import align
@@ -51,7 +51,7 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
         shape = f"{p.get('n', 0):,} × {p.get('d', 0):,}"
         yield f"{member.name}  {member.given}  {p.get('tensor', '')}  {shape}"
         verdict = member.analysis.verdict
-        yield ToneLine.of(f"  {verdict.headline}", TONES.get(verdict.tone))
+        yield ColoredLine.of(f"  {verdict.headline}", TONES.get(verdict.tone))
 
 
 def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from embgeo.comparison.comparison import Comparison
-from embgeo.core.markdown import as_code, escape_markdown, write_table
+from embgeo.core.text import as_code, escape_markdown, write_table
 from embgeo.report.text.analysis import headline_rows
 from embgeo.report.text.comparison import MOST_NOTES, difference_rows, member_rows, track_rows
 from embgeo.result.analysis import Analysis

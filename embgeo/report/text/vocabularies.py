@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embgeo.comparison.vocabularies import RowChange, VocabularyChange
-from embgeo.core.number_text import format_optional
+from embgeo.core.numbers import format_optional
 from embgeo.core.values import format_number
 from embgeo.report.text.columns import align
 from embgeo.report.text.comparison import indented

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from embgeo.core.visible import printable
+from embgeo.core.text import printable
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import BLOCKING, State
 

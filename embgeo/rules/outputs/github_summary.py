@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embgeo.core.markdown import as_code, escape_markdown
+from embgeo.core.text import as_code, escape_markdown
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import State
 from embgeo.rules.outputs.table import verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from embgeo.core.visible import printable
+from embgeo.core.text import printable
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import BLOCKING
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from embgeo.core.visible import printable
+from embgeo.core.text import printable
 from embgeo.rules.check import Outcome
 from embgeo.rules.decide import STATES
 from embgeo.rules.rule_value import RuleValue

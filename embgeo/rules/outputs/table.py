@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embgeo.core.tone import Tone, ToneLine
-from embgeo.core.visible import printable
+from embgeo.core.text import ColoredLine, Tone, printable
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import State
 
@@ -43,8 +42,8 @@ def lines(outcome: Outcome) -> Iterator[str]:
             yield "  ".join(printable(part) for part in head if part)
         width = max(len(printable(check.rule.text)) for check in checks)
         for check in checks:
-            yield ToneLine.of(line(check, width), TONES.get(check.state))
-    yield ToneLine.of(verdict(outcome), "good" if outcome.passed else "bad")
+            yield ColoredLine.of(line(check, width), TONES.get(check.state))
+    yield ColoredLine.of(verdict(outcome), "good" if outcome.passed else "bad")
 
 
 def line(check: Check, width: int) -> str:

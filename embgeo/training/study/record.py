@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from embgeo.core.arguments import as_path
+from embgeo.core.text import visible, visible_text
 from embgeo.core.values import Quantity
-from embgeo.core.visible import visible, visible_text
 from embgeo.io.bounded.records import RecordFormat
 
 #: Methods and sentences that a `repr` shows.

@@ -1,12 +1,14 @@
-"""Tokens and texts with hidden characters made visible: blanks, controls, direction marks.
+"""Texts for readers: hidden characters made visible, enumerations, Markdown, colored lines.
 
-The reports' script has the same rules (``static/visible.js``) and takes ranges and names from here,
-so that a tooltip and a printed table agree.
+The reports' script has the same rules for hidden characters (``static/visible.js``) and takes
+ranges and names from here, so that a tooltip and a printed table agree.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, Self
 
 #: Longest token shown whole, in characters.
 LIMIT = 80
@@ -115,3 +117,76 @@ def defuse(text: str) -> str:
     """
     broken = text.replace("##[", "#\\u0023[")
     return re.sub(r"^(\s*):(?=:)", r"\1\\u003a", broken, flags=re.MULTILINE)
+
+
+def capital(text: str) -> str:
+    """`text` with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
+def join_words(words: Sequence[str], *, comma: bool = False) -> str:
+    """An enumeration; empty without words.
+
+    Parameters
+    ----------
+    words : sequence of str
+    comma : bool
+        Whether a comma also stands in front of "and", for long clauses.
+
+    >>> join_words(["a", "b", "c"]), join_words(["a", "b", "c"], comma=True), join_words(["a"])
+    ('a, b and c', 'a, b, and c', 'a')
+    """
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])}{',' if comma and len(words) > 2 else ''} and {words[-1]}"
+
+
+def escape_markdown(text: str) -> str:
+    """Text in which neither Markdown nor HTML nor a table finds markup, mentions or links.
+
+    All three show character references literally.
+
+    >>> escape_markdown("| @team *"), escape_markdown("0.1 ± 0.02 (tokens)")
+    ('&#124; &#64;team &#42;', '0.1 ± 0.02 (tokens)')
+    >>> escape_markdown("www.example.com, GH-12")
+    'www&#46;example.com, GH&#45;12'
+    """
+    pattern = r"[^\w .;,()−±≥≤×…°-]|_|(?<=[wW]{3})\.|(?<=GH)-"
+    return re.sub(pattern, lambda sign: f"&#{ord(sign[0])};", printable(text))
+
+
+def as_code(text: str) -> str:
+    """Text in a fixed-width font."""
+    return f"<code>{escape_markdown(text)}</code>" if text else ""
+
+
+def write_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Lines of a table with the first column aligned left and the others right."""
+    yield f"| {' | '.join(map(escape_markdown, heads))} |"
+    yield f"|---|{'--:|' * (len(heads) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(map(escape_markdown, row))} |"
+
+
+Tone = Literal["good", "warning", "bad"]
+
+
+class ColoredLine(str):
+    """A line of text with an optional tone.
+
+    >>> line = ColoredLine.of("gate failed: 1 of 3 checks", "bad")
+    >>> line.tone, line.with_text("other").tone
+    ('bad', 'bad')
+    """
+
+    __slots__ = ("tone",)
+    tone: Tone | None
+
+    @classmethod
+    def of(cls, text: str, tone: Tone | None) -> Self:
+        line = cls(text)
+        line.tone = tone
+        return line
+
+    def with_text(self, text: str) -> Self:
+        return self.of(text, self.tone)

@@ -1,11 +1,13 @@
-"""The rows of a very large matrix that a result lists one by one."""
+"""The rows that results list one by one, and their nearest rows."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.arrays import IntArray, SingleArray
 
 #: Up to this many rows, a result lists every row.
 EVERY = 2**22
@@ -52,3 +54,31 @@ def is_listed(rows: IntArray, bound: int) -> npt.NDArray[np.bool_]:
     x *= SECOND
     x ^= x >> np.uint64(31)
     return np.asarray(x < np.uint64(bound))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearestRows:
+    """The k rows of largest cosine with each of q rows, the nearest first.
+
+    Attributes
+    ----------
+    rows : int array, shape (q,)
+        Positions of the q rows among the kept rows, ascending.
+    neighbors : int array, shape (q, k)
+        Positions of the nearest rows.
+    cosines : float32 array, shape (q, k)
+    """
+
+    rows: IntArray
+    neighbors: IntArray
+    cosines: SingleArray
+
+    def union(self, other: NearestRows) -> NearestRows:
+        """The rows of both, which have none in common."""
+        rows = np.concatenate([self.rows, other.rows])
+        order = np.argsort(rows)
+        return NearestRows(
+            rows[order],
+            np.concatenate([self.neighbors, other.neighbors])[order],
+            np.concatenate([self.cosines, other.cosines])[order],
+        )

@@ -1,0 +1,123 @@
+"""Numbers as text, values that act as numbers, and the width of their intervals."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+
+#: Rounding of sums of float64 near ±1.
+ROUNDING = 1e-12
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """`value` with `digits` significant digits; 0 and ±1 are printed only if exact.
+
+    A distance of less than 1e-12 from ±1 counts as exact.
+
+    >>> format_number(0.99999999), format_number(1.0), format_number(12345678.0)
+    ('1 − 1e-08', '1', '12,345,678')
+    """
+    if abs(abs(value) - 1.0) < ROUNDING:
+        value = math.copysign(1.0, value)
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}".replace("-", "−")
+    text = f"{value:.{digits}g}"
+    if abs(float(text)) == 1.0:
+        gap = value - float(text)
+        return f"{'−' if value < 0 else ''}1 {'+' if gap > 0 else '−'} {abs(gap):.2g}"
+    whole = math.floor(math.log10(abs(float(text))))
+    if digits <= whole + 1 < 16:
+        text = f"{value:,.0f}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def format_optional(value: float | None, digits: int = 4) -> str:
+    """`value` as :func:`format_number` writes it; a dash if there is none."""
+    return "–" if value is None else format_number(value, digits)
+
+
+def format_signed(value: float) -> str:
+    """`value` with its sign, also if it is positive."""
+    return f"+{format_number(value)}" if value > 0 else format_number(value)
+
+
+def format_duration(seconds: float) -> str:
+    """``"2 min 5 s"``.
+
+    >>> format_duration(4.2), format_duration(125.0), format_duration(7300.0)
+    ('4.2 s', '2 min 5 s', '2 h 1 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+class NumberLike:
+    """Base of classes with a `value`, or a reason why it is `undefined`."""
+
+    __slots__ = ()
+    value: float | None
+    undefined: str
+
+    def __float__(self) -> float:
+        """The value; ValueError with the reason if it is undefined."""
+        if self.value is None:
+            raise ValueError(
+                f"{getattr(self, 'name', 'the value')} is not defined: {self.undefined}"
+            )
+        return self.value
+
+    def __bool__(self) -> bool:
+        """Whether the value is not 0; ValueError if it is undefined."""
+        return bool(float(self))
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(float(self), digits)
+
+    def __lt__(self, other: NumberLike | float) -> bool:
+        return self._ordered(operator.lt, other)
+
+    def __le__(self, other: NumberLike | float) -> bool:
+        return self._ordered(operator.le, other)
+
+    def __gt__(self, other: NumberLike | float) -> bool:
+        return self._ordered(operator.gt, other)
+
+    def __ge__(self, other: NumberLike | float) -> bool:
+        return self._ordered(operator.ge, other)
+
+    def _ordered(self, compare: Callable[[float, float], bool], other: NumberLike | float) -> bool:
+        if not isinstance(other, NumberLike | int | float):
+            return NotImplemented
+        return compare(float(self), float(other))
+
+
+#: Standard errors on either side of an estimate in a 95 % interval.
+Z_95 = 1.96
+
+
+def student_z(z: float, freedom: int | None) -> float:
+    """The number of standard errors that covers as much of Student's t as `z` of a normal law.
+
+    `freedom` is the degrees of freedom; None means infinitely many.
+
+    >>> round(student_z(1.959964, 9), 4), student_z(1.96, None)
+    (2.2622, 1.96)
+    """
+    if freedom is None or z == 0.0:
+        return z
+    if freedom < 1:
+        return math.inf
+    from scipy.special import ndtr, stdtrit
+
+    return float(-stdtrit(freedom, ndtr(-z)))
