@@ -27,7 +27,7 @@ from embgeo.report.study_tables import ClaimRow, claim_rows, heads
 from embgeo.report.text.study import table
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.loop.checkpoint import run_folder
-from embgeo.training.methods.catalog import METHODS
+from embgeo.training.methods import METHODS
 from embgeo.training.settings import read_settings
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.deciding import (

@@ -43,7 +43,7 @@ from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
 from embgeo.training.loop.distributed import ProcessGroup, numerics
 from embgeo.training.loop.trainer import Trainer
-from embgeo.training.methods.catalog import METHODS
+from embgeo.training.methods import METHODS
 from embgeo.training.settings import from_tables
 
 

@@ -11,26 +11,24 @@ from __future__ import annotations
 import hashlib
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
-from embgeo.training import models, tasks
-from embgeo.training.methods import definitions
-from embgeo.training.methods.catalog import Method
-from embgeo.training.models import LanguageModel
-from embgeo.training.registry import Registry, file_of
-from embgeo.training.tasks import Task
+from embgeo.training.methods import METHODS, Method
+from embgeo.training.methods.definitions import check_method
+from embgeo.training.models import MODELS, LanguageModel, check_model
+from embgeo.training.registry import file_of
+from embgeo.training.tasks import TASKS, Task, check_task
 
 _CORRECT = "correct it there"
-REGISTRIES: tuple[Registry[Any], ...] = (models.REGISTRY, definitions.REGISTRY, tasks.REGISTRY)
-#: Files that this process loaded: path → SHA-256, and the names that it registered.
-_LOADED: dict[Path, tuple[str, tuple[tuple[Registry[Any], str], ...]]] = {}
-#: Names that the current file has registered so far.
-_ADDING: list[tuple[Registry[Any], str]] = []
+#: Files that this process loaded: path → SHA-256, and what it registered, by name.
+_LOADED: dict[Path, tuple[str, tuple[tuple[dict[str, Any], str], ...]]] = {}
+#: What the current file has registered so far.
+_ADDING: list[tuple[dict[str, Any], str]] = []
 
 
 def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
@@ -51,29 +49,31 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
     BadOption
         It is something else, or there is one of that name already.
     """
-    registry = choose_registry(thing)
+    kind, known, check = choose_kind(thing)
     try:
-        name = registry.check(thing)
+        name = check(thing)
     except (ValueError, AttributeError) as error:
         raise BadOption(
             f"cannot be registered ({error})", where=argument("plugins"), way_out=_CORRECT
         ) from error
-    if name in registry.names:
+    if name in known:
         raise BadOption(
-            f"there is a {registry.kind} {name!r} already",
+            f"there is a {kind} {name!r} already",
             where=argument("plugins"),
             way_out="give it another name",
         )
-    registry.added[name] = thing
-    _ADDING.append((registry, name))
+    known[name] = thing
+    _ADDING.append((known, name))
     return thing
 
 
-def choose_registry(thing: object) -> Registry[Any]:
+def choose_kind(thing: object) -> tuple[str, dict[str, Any], Callable[[Any], str]]:
+    """The kind of what is registered, all of that kind by name, and its check."""
     if isinstance(thing, Method):
-        return definitions.REGISTRY
-    is_task = isinstance(thing, type) and issubclass(thing, Task)
-    return tasks.REGISTRY if is_task else models.REGISTRY
+        return "method", METHODS, check_method
+    if isinstance(thing, type) and issubclass(thing, Task):
+        return "task", TASKS, check_task
+    return "model", MODELS, check_model
 
 
 def load_plugins(paths: Sequence[Path]) -> dict[str, str]:
@@ -120,15 +120,15 @@ def load_plugin(path: Path) -> str:
     before, added = _LOADED.get(path.resolve(), ("", ()))
     if before == digest:
         return digest
-    for registry, name in added:
-        del registry.added[name]
+    for known, name in added:
+        del known[name]
     _LOADED.pop(path.resolve(), None)
     _ADDING.clear()
     try:
         run_file(path, code)
     except BaseException:
-        for registry, name in _ADDING:
-            del registry.added[name]
+        for known, name in _ADDING:
+            del known[name]
         raise
     if not _ADDING:
         raise BadOption("registers nothing", where=path, way_out="call register(…) in it")
@@ -179,7 +179,7 @@ def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
 
 def list_files() -> list[str]:
     """Files of registered objects, without those of embgeo; a method has the files of its parts."""
-    things = [thing for registry in REGISTRIES for thing in registry.added.values()]
+    things = [thing for known in (MODELS, METHODS, TASKS) for thing in known.values()]
     parts = [one for thing in things for one in getattr(thing, "parts", (thing,))]
     files = {file_of(one) for one in parts if not one.__module__.startswith("embgeo.")}
     return sorted(file for file in files if file is not None)

@@ -1,4 +1,4 @@
-"""Registries of models, methods and tasks by name, to which plug-ins add.
+"""Models, methods and tasks by name: dictionaries, to which plug-ins add.
 
 Files named on the command line add to them by `embgeo.training.plugins`. An installed package does
 by entry points of the groups ``embgeo.train.models``, ``embgeo.train.methods`` and
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import NoneType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from embgeo.core.errors import BadOption
 
@@ -49,57 +49,32 @@ def file_of(thing: object) -> str | None:
     return getattr(sys.modules.get(kind.__module__), "__file__", None)
 
 
-class Registry(Generic[T]):
-    """What the settings name: the models, methods or tasks of embgeo and of plug-ins.
+def find(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str]) -> T | None:
+    """The model, method or task of a name, which an installed package may add.
 
-    `known`: those of embgeo by name. `check`: gives the name of what a plug-in adds; ValueError if
-    that cannot be used.
+    `check` gives the name of what a package adds; ValueError if that cannot be used. `BadOption` if
+    a package cannot be imported, or its entry point has another kind or name.
     """
+    if name not in known:
+        from importlib.metadata import entry_points
 
-    def __init__(
-        self, kind: str, known: Iterable[tuple[str, T]], check: Callable[[Any], str]
-    ) -> None:
-        self.kind, self.known, self.check = kind, dict(known), check
-        #: What files and packages added, in the order of registration.
-        self.added: dict[str, T] = {}
+        for entry in entry_points(group=f"{GROUP}{kind}s", name=name):
+            try:
+                found: T = entry.load()
+                own = check(found)
+            except Exception as error:
+                cause = f"the plug-in {name!r} of {entry.value} cannot be used ({error})"
+                way_out = "repair or remove the package that installs it"
+                raise BadOption(cause, way_out=way_out) from error
+            if own != name:
+                raise BadOption(f"{entry.value} is named {own!r}, and its entry point {name!r}")
+            known[name] = found
+    return known.get(name)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*self.known, *self.added)
 
-    def find(self, name: str) -> T | None:
-        """Find an object by name, also in installed packages.
-
-        Raises
-        ------
-        BadOption
-            A package cannot be imported, or its entry point has another kind or name.
-        """
-        if name not in self.names:
-            from importlib.metadata import entry_points
-
-            for entry in entry_points(group=f"{GROUP}{self.kind}s", name=name):
-                self.added[name] = self._load_entry(entry, name)
-        return self.known.get(name) or self.added.get(name)
-
-    def require(self, name: str) -> T:
-        """Find an object by name; `BadOption` without one."""
-        found = self.find(name)
-        if found is None:
-            raise BadOption(
-                f"unknown {self.kind} {name!r}",
-                way_out=f"choose from {', '.join(self.names)}; --plugin adds others",
-            )
-        return found
-
-    def _load_entry(self, entry: Any, name: str) -> T:
-        try:
-            found: T = entry.load()
-            own = self.check(found)
-        except Exception as error:
-            cause = f"the plug-in {name!r} of {entry.value} cannot be used ({error})"
-            way_out = "repair or remove the package that installs it"
-            raise BadOption(cause, way_out=way_out) from error
-        if own != name:
-            raise BadOption(f"{entry.value} is named {own!r}, and its entry point {name!r}")
-        return found
+def require(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str]) -> T:
+    """Like `find`; `BadOption` if there is none."""
+    if (found := find(kind, known, name, check)) is None:
+        way_out = f"choose from {', '.join(known)}; --plugin adds others"
+        raise BadOption(f"unknown {kind} {name!r}", way_out=way_out)
+    return found

@@ -354,7 +354,7 @@ def test_a_fault_says_why_it_matters_and_what_helps():
 
 @pytest.mark.parametrize("question", [module.QUESTION for module in FINDINGS], ids=lambda q: q.key)
 def test_advice_names_sources_methods_and_options_that_exist(question):
-    from embgeo.training.methods.catalog import METHODS
+    from embgeo.training.methods import METHODS
 
     assert question.why
     assert re.search(r"(19|20)\d\d\)", question.why + question.advice) or not re.search(

@@ -245,6 +245,7 @@ def test_every_module_of_a_kind_is_listed(name: str) -> None:
         pytest.importorskip("torch")
     home = import_module(f"embgeo.{folder}")
     entries = getattr(home, tuple_name)
+    entries = entries.values() if isinstance(entries, dict) else entries
     listed = {module_name(entry) for entry in entries}
     marked = {
         module

@@ -25,7 +25,7 @@ from benchmarks import (  # noqa: E402
 )
 from benchmarks.harness.steps import compare_speed  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
-from embgeo.training.methods.catalog import METHODS  # noqa: E402
+from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.workflows.train_settings import gather_settings  # noqa: E402
 from tests.support.sample_runs import sample_training  # noqa: E402

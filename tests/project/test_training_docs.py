@@ -17,7 +17,7 @@ pytest.importorskip("tomli_w")
 
 from embgeo.cli.app import app
 from embgeo.training.complete import complete_settings
-from embgeo.training.methods.catalog import METHODS
+from embgeo.training.methods import METHODS
 from embgeo.training.settings import PRESETS, parse_settings
 from embgeo.training.study.record import STUDY
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks, commands

@@ -138,7 +138,7 @@ def test_a_claim_whose_reference_was_not_trained_is_not_decidable_and_says_so() 
 
 
 def test_claims_are_listed_once_and_name_known_methods_and_numbers() -> None:
-    methods = pytest.importorskip("embgeo.training.methods.catalog").METHODS
+    methods = pytest.importorskip("embgeo.training.methods").METHODS
     known = {
         *ANALYZED,
         *(q.name for q in (*QUANTITIES, *OF_TASKS)),
@@ -173,7 +173,7 @@ def test_a_claim_reads_the_matrix_that_its_method_acts_on() -> None:
 
 
 def test_the_role_of_a_claim_is_that_of_its_methods() -> None:
-    methods = pytest.importorskip("embgeo.training.methods.catalog").METHODS
+    methods = pytest.importorskip("embgeo.training.methods").METHODS
     for claim in CLAIMS:
         if claim.role is not None:
             assert {methods[name].role for name in claim.methods} == {claim.role}, claim.key

@@ -32,7 +32,7 @@ from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
-from embgeo.training.tasks import REGISTRY, ClassificationTask, make_task
+from embgeo.training.tasks import TASKS, ClassificationTask, make_task
 from embgeo.training.tasks.classification import DocumentBatches, Rcnn
 from tests.support.training_runs import (
     CPU,
@@ -258,7 +258,7 @@ class Bags(ClassificationTask):
 
 
 def test_a_classifier_of_ones_own_is_checked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REGISTRY.added, "bags", Bags)
+    monkeypatch.setitem(TASKS, "bags", Bags)
     tables = settings(place).tables() | {"task": {"name": "bags"}, "model": {"name": "bag"}}
     config = complete_settings(from_tables(tables))
     dataset = make_task(config).load(config)

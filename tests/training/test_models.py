@@ -51,7 +51,7 @@ def loss_of(model: Any, ids: Any, state: Any = None) -> Any:
 
 
 def test_every_model_is_one_of_the_small_ones() -> None:
-    assert {type(made(name)) for name in SMALL} == set(MODELS)
+    assert {type(made(name)) for name in SMALL} == set(MODELS.values())
 
 
 @each_model
@@ -237,7 +237,7 @@ def test_a_model_learns_a_rule(name: str) -> None:
 # --- Settings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.NAME)
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_models_say_what_they_are(model: Any) -> None:
     assert model.NAME
     assert "20" in model.SOURCE

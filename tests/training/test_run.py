@@ -22,7 +22,7 @@ from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.loop.checkpoint import run_folder, write_study_settings  # noqa: E402
 from embgeo.training.loop.loop import train_run  # noqa: E402
-from embgeo.training.methods.catalog import METHODS  # noqa: E402
+from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.methods.definitions import add_controls, choose_reference  # noqa: E402
 from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402

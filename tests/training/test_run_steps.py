@@ -13,7 +13,8 @@ torch = pytest.importorskip("torch")
 
 from embgeo.training.loop.distributed import list_precisions, numerics  # noqa: E402
 from embgeo.training.loop.loop import BIAS_DEVIATION, list_deviations  # noqa: E402
-from embgeo.training.methods.catalog import METHODS, list_embeddings  # noqa: E402
+from embgeo.training.methods import METHODS  # noqa: E402
+from embgeo.training.methods.method import list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.training_runs import CPU, PLAIN, corpus, numbers, run, settings, trainer_of  # noqa: E402
 

@@ -12,8 +12,12 @@ from embgeo.training.data import Batches, columns  # noqa: E402
 from embgeo.training.evaluation.cross_entropy import cross_entropy  # noqa: E402
 from embgeo.training.loop.distributed import numerics  # noqa: E402
 from embgeo.training.loop.trainer import _DROPOUT  # noqa: E402
-from embgeo.training.methods import Setup, Step  # noqa: E402
-from embgeo.training.methods.catalog import METHODS, list_embeddings  # noqa: E402
+from embgeo.training.methods import (  # noqa: E402
+    METHODS,
+    Setup,
+    Step,
+)
+from embgeo.training.methods.method import list_embeddings  # noqa: E402
 from embgeo.training.models import build, detach  # noqa: E402
 from embgeo.training.optimization import build_optimizer, parameter_groups  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402

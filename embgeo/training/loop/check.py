@@ -13,10 +13,10 @@ from embgeo.training.loop.checkpoint import VOCABULARY_NAME, count_parameters, f
 from embgeo.training.loop.distributed import ProcessGroup, find_device
 from embgeo.training.loop.log import import_tensorboard
 from embgeo.training.loop.trainer import Trainer
-from embgeo.training.methods import Factorization, Setup, make_plain
+from embgeo.training.methods import Factorization, Method, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
-from embgeo.training.methods.catalog import Method, refuse_sgd
 from embgeo.training.methods.definitions import find_method
+from embgeo.training.methods.method import refuse_sgd
 from embgeo.training.models import build
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import Dataset, Task, make_task

@@ -19,8 +19,8 @@ from embgeo.training.loop.distributed import (
     set_random_state,
 )
 from embgeo.training.methods import Setup
-from embgeo.training.methods.catalog import list_embeddings, refuse_sgd
 from embgeo.training.methods.definitions import find_method
+from embgeo.training.methods.method import list_embeddings, refuse_sgd
 from embgeo.training.optimization import (
     NtAsgd,
     WeightAverage,

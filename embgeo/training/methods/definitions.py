@@ -1,4 +1,4 @@
-"""Methods by name: of the catalog, of plug-ins, and defined in settings.
+"""Methods by name: of embgeo, of plug-ins, and defined in settings.
 
 In settings, ``base`` makes a variant of a method, and ``parts`` combines several::
 
@@ -25,10 +25,10 @@ from typing import Any, get_args
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded.settings import refuse_unknown
-from embgeo.training.methods import Factorization, Regularizer, Step, Tying
-from embgeo.training.methods.catalog import FACTORED, METHODS, UNTIED, Method
+from embgeo.training.methods import METHODS, Factorization, Method, Regularizer, Step, Tying
+from embgeo.training.methods.method import FACTORED, UNTIED
 from embgeo.training.methods.regularizer import list_settings
-from embgeo.training.registry import Registry, check_defaults, check_name, is_name
+from embgeo.training.registry import check_defaults, check_name, find, is_name
 from embgeo.training.study.record import Role
 
 BASE, PARTS, MODEL = "base", "parts", "model"
@@ -84,7 +84,7 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
     if not defining:
         return find_known(name, name, tables)
     where = f"[method.{name}]"
-    if name in REGISTRY.names or not is_name(name):
+    if name in METHODS or not is_name(name):
         raise BadOption(
             f"{where} defines a method of a name that it cannot have",
             way_out="choose another one of letters, digits, - and _",
@@ -109,11 +109,11 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
 
 
 def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Method:
-    """Find a method of the catalog; an unknown name is refused with suggestions."""
-    if isinstance(name, str) and (found := REGISTRY.find(name)) is not None:
+    """Find a method by name; an unknown one is refused with suggestions."""
+    if isinstance(name, str) and (found := find("method", METHODS, name, check_method)) is not None:
         return found
     defined = (key for key, table in tables.items() if BASE in table or PARTS in table)
-    known = [*REGISTRY.names, *defined]
+    known = [*METHODS, *defined]
     raise refuse_name("method", name, known, None if what == name else what)
 
 
@@ -136,16 +136,13 @@ def check_method(method: Method) -> str:
         if unknown := set(part.NEEDS) - {field.name for field in fields(Step)}:
             raise ValueError(f"{part.__name__} needs {min(unknown)!r}, which no step has")
         check_defaults(part, {k: one.default for k, one in list_settings(part).items()})
-    if method.reference not in ("", method.name, *REGISTRY.names):
+    if method.reference not in ("", method.name, *METHODS):
         raise ValueError(f"its reference {method.reference!r} is not a method")
     return check_name(method.name)
 
 
-REGISTRY: Registry[Method] = Registry("method", METHODS.items(), check_method)
-
-
 def combine(name: str, parts: object) -> CombinedMethod:
-    """Join several methods of the catalog; methods that replace layers come first."""
+    """Join several methods; those that replace layers come first."""
     where = f"[method.{name}]"
     if not isinstance(parts, list | tuple) or len(set(map(str, parts))) != len(parts) or not parts:
         raise BadOption(f"parts of {where} are {parts!r}", way_out="list methods, each once")

