@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -92,20 +91,21 @@ def analyze(
         refuse_other,
         write_analysis,
     )
-    from embgeo.workflows.request import AnalysisRequest, choose_resources
+    from embgeo.workflows.settings import choose_resources, read_settings
 
     check_output(json_, format_, open_, out)
     settings = put_over(find_options(config, search=not no_config), given)
-    resources = {name: settings.pop(name) for name in RESOURCES if name in settings}
-    request = AnalysisRequest.of(path, **settings)
+    where = {name: settings.pop(name) for name in RESOURCES if name in settings}
+    sections, reference = settings.pop("sections", None), settings.pop("reference", True)
+    source, options, chosen = read_settings(settings, sections, path)
     if engine == "dask":
         from embgeo.workflows.cluster import analyze_in_cluster, check_in_cluster
 
-        check_in_cluster(request, resources.get("device", "cpu"))
+        check_in_cluster(source, options, where.get("device", "cpu"))
     alone = scheduler is not None and engine != "dask"
     way_out = f"add {argument('engine', 'dask')}"
     refuse_if(alone, argument("scheduler"), "belongs to a cluster", way_out)
-    request = replace(request, resources=choose_resources(**resources))
+    resources = choose_resources(**where)
     folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     writes = not json_ or out is not None
     if writes:
@@ -113,15 +113,30 @@ def analyze(
         if not force:
             if out is None:
                 refuse_other(folder, path)
-            refuse_less(folder, request)
+            refuse_less(folder, source, chosen)
     of_output = None
     with progress_bar(quiet) as progress:
         if engine == "dask":
             analysis = analyze_in_cluster(
-                request, scheduler, command=command_line(), progress=progress
+                source,
+                options,
+                scheduler,
+                sections=chosen,
+                reference=reference,
+                command=command_line(),
+                progress=progress,
+                resources=resources,
             )
         else:
-            analysis, of_output = analyze_sides(request, command_line(), progress)
+            analysis, of_output = analyze_sides(
+                source,
+                options,
+                sections=chosen,
+                reference=reference,
+                command=command_line(),
+                progress=progress,
+                resources=resources,
+            )
     print_result(analysis, json_, quiet, format_)
     if writes:
         report = write_analysis(analysis, folder, of_output)

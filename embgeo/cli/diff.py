@@ -109,7 +109,7 @@ def diff(
         comparison_folder,
         write_comparison,
     )
-    from embgeo.workflows.request import choose_resources
+    from embgeo.workflows.settings import choose_resources
     from embgeo.workflows.track import steps_folder
 
     check_output(json_, format_, open_, out)

@@ -13,12 +13,12 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
+from embgeo.core.source import Source
 from embgeo.io.memory import as_matrix
 from embgeo.measure import analyze as measuring
 from embgeo.result import analysis as result
 from embgeo.stats.resources import Resources
-from embgeo.workflows.request import (
-    AnalysisRequest,
+from embgeo.workflows.settings import (
     check_resources,
     fit_options,
     load_source,
@@ -182,41 +182,38 @@ def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
     return Analysis.of(measuring.analyze(matrix, options=options, **how))
 
 
-def measure_requested(
-    matrix: Matrix,
-    request: AnalysisRequest,
-    command: str,
-    progress: Progress | None,
-) -> Analysis:
-    """Analyze an open matrix as requested."""
-    return measure(
-        matrix,
-        request.options_for(matrix),
-        sections=request.sections,
-        reference=request.reference,
-        command=command,
-        progress=progress,
-        resources=request.resources,
-    )
-
-
 def analyze_sides(
-    request: AnalysisRequest, command: str, progress: Progress | None
+    source: Source,
+    options: Options,
+    *,
+    sections: Sequence[str] | None = None,
+    reference: bool = True,
+    command: str = "",
+    progress: Progress | None = None,
+    resources: Resources | None = None,
 ) -> tuple[Analysis, Analysis | None]:
-    """Analyze the requested matrix and, of an untied model, the output matrix.
+    """Analyze a matrix in a file and, of an untied model, the output matrix.
 
     The verdict on the output matrix is in the provenance of the first analysis.
     """
-    matrix = request.load(progress)
-    analysis = measure_requested(matrix, request, command, progress)
-    sections = request.sections
-    if sections is not None:
-        sections = tuple(name for name in sections if name not in _OF_BOTH)
-    if matrix.output is None or sections == ():
-        return analysis, None
-    own = replace(request, sections=sections)
-    output = measure_requested(matrix.output, own, command, progress)
-    return name_output(analysis, output), output
+    matrix = load_source(source, progress)
+    own = sections and tuple(name for name in sections if name not in _OF_BOTH)
+    sides = [(matrix, sections)]
+    if matrix.output is not None and own != ():
+        sides.append((matrix.output, own))
+    found = [
+        measure(
+            side,
+            fit_options(options, side),
+            sections=measured,
+            reference=reference,
+            command=command,
+            progress=progress,
+            resources=resources,
+        )
+        for side, measured in sides
+    ]
+    return (found[0], None) if len(found) == 1 else (name_output(*found), found[1])
 
 
 def name_output(analysis: Analysis, output: Analysis) -> Analysis:

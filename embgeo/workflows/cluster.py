@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.source import NO_TOKENS, Source
 from embgeo.distributed.cluster import Cluster, Shard, connect, count_rows, cut_pieces
@@ -22,23 +24,27 @@ from embgeo.io.remote.places import find_place
 from embgeo.io.selecting import Labeling, count_named
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
-from embgeo.workflows.request import AnalysisRequest
+from embgeo.workflows.settings import fit_options, load_source
 
 
 def analyze_in_cluster(
-    request: AnalysisRequest,
+    source: Source,
+    options: Options,
     scheduler: str | None = None,
     *,
+    sections: Sequence[str] | None = None,
+    reference: bool = True,
     command: str = "",
     progress: Progress | None = None,
+    resources: Resources | None = None,
 ) -> Analysis:
     """Analyze a file, or all files that a pattern matches, on the cluster at this address.
 
     Without a `scheduler` a local cluster is started.
     """
-    source, resources = request.source, request.resources or Resources()
+    resources = resources or Resources()
     paths = find_files(Path(source.path))
-    matrix = request.load(progress, on_demand=True) if len(paths) == 1 else None
+    matrix = load_source(source, progress, on_demand=True) if len(paths) == 1 else None
     shards = list_shards(paths, source) if matrix is None else [make_shard(matrix, source)]
     threads = resources.threads or os.cpu_count() or 1
     with connect(scheduler, threads) as client:
@@ -49,18 +55,17 @@ def analyze_in_cluster(
         return analyze_remotely(
             matrix,
             cluster,
-            sections=request.sections,
-            options=request.options_for(matrix),
-            reference=request.reference,
+            sections=sections,
+            options=fit_options(options, matrix),
+            reference=reference,
             command=command,
             progress=progress,
             resources=resources,
         )
 
 
-def check_in_cluster(request: AnalysisRequest, device: str) -> None:
+def check_in_cluster(source: Source, options: Options, device: str) -> None:
     """Refuse options that need the whole matrix in one place."""
-    source, options = request.source, request.options
     away, sample = "leave it out", "leave it out: a sample is taken"
     states = "measure them by themselves: embgeo analyze FILE --hidden STATES --sections hidden"
     everywhere = "needs all rows in one place"

@@ -24,14 +24,14 @@ from embgeo.result.analysis import Analysis
 from embgeo.training.study.record import STUDY_NAME
 from embgeo.workflows.analyze import is_path, load_analysis
 from embgeo.workflows.folders import default_name, result_name
-from embgeo.workflows.request import (
+from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
+from embgeo.workflows.settings import (
     check_resources,
     fit_options,
     load_source,
     read_settings,
     refuse_loading,
 )
-from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
 from embgeo.workflows.track import Checkpoints, fetch_checkpoints, list_checkpoints, measure_kept
 
 if TYPE_CHECKING:

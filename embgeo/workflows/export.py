@@ -36,8 +36,8 @@ from embgeo.workflows.folders import (
     result_name,
     write_whole,
 )
-from embgeo.workflows.request import load_source, read_settings
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
+from embgeo.workflows.settings import load_source, read_settings
 
 ELSEWHERE = f"choose another place with {argument('out')}"
 PROJECTOR, CARD = "projector", "model-card"

@@ -6,7 +6,7 @@ import errno
 import glob
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ from embgeo.result.saved import JSON_NAME
 from embgeo.workflows.saved_analysis import saved_folder
 
 if TYPE_CHECKING:
-    from embgeo.workflows.request import AnalysisRequest
+    from embgeo.core.source import Source
 
 #: The folder of the analysis of the output matrix, inside the folder of the input embedding.
 OUTPUT_FOLDER = "output"
@@ -83,7 +83,7 @@ def check_analysis_folder(folder: Path) -> None:
     check_folder(folder, JSON_NAME, "an analysis")
 
 
-def refuse_less(folder: Path, request: AnalysisRequest) -> None:
+def refuse_less(folder: Path, source: Source, sections: Collection[str] | None) -> None:
     """Refuse to replace an analysis that has more sections, or all rows instead of some."""
     from embgeo.metrics import SECTIONS
 
@@ -91,11 +91,11 @@ def refuse_less(folder: Path, request: AnalysisRequest) -> None:
         saved = load_analysis(folder).provenance
     except UnreadableFile:  # missing or damaged
         return
-    lost = [s for s in saved.get("sections") or () if s not in (request.sections or SECTIONS)]
+    lost = [s for s in saved.get("sections") or () if s not in (sections or SECTIONS)]
     cause = ""
     if lost:
         cause = f"holds an analysis that also has {', '.join(lost)}"
-    elif request.source.rows is not None and saved.get("row_range") is None:
+    elif source.rows is not None and saved.get("row_range") is None:
         cause = "holds an analysis of all rows"
     refuse_if(bool(cause), str(folder), cause, f"{ELSEWHERE}, or add {argument('force')}")
 

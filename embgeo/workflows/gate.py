@@ -36,7 +36,7 @@ from embgeo.rules.settings import (
 )
 from embgeo.workflows.analyze import is_path, measure
 from embgeo.workflows.folders import write_file
-from embgeo.workflows.request import fit_options, load_source, read_settings
+from embgeo.workflows.settings import fit_options, load_source, read_settings
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix

@@ -16,7 +16,7 @@ from embgeo.core.progress import Progress
 from embgeo.measure.analyze import analyze
 from embgeo.numerics.blas_threads import blas_threads, limited
 from embgeo.stats.resources import COPIES, PassPlan, Resources
-from embgeo.workflows.request import choose_resources
+from embgeo.workflows.settings import choose_resources
 from tests.support.matrices import gaussian
 
 SHAPES = [(1, 1), (5, 3), (4096, 10), (30_000, 384), (128_256, 4096), (10**7, 128), (100, 20_000)]

@@ -70,7 +70,7 @@ def put(state: State, folder: Path) -> Path:
 
 
 def drop_temporary(state: State) -> State:
-    """Without temporary files and folders, which the next run removes."""
+    """Without temporary files and folders, which nobody reads."""
     return {
         name: content
         for name, content in state.items()

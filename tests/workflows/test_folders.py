@@ -67,7 +67,8 @@ def test_a_full_disk_loses_no_numbers(
 
     monkeypatch.setattr(records, "write_text", refuse)
     files = ["fixtures/baseline.pt", "fixtures/cosreg.safetensors"][: 1 + (command == "diff")]
-    options = ["--sections", "cosine", "-o", str(tmp_path / "out"), *(["--json"] * json_)]
+    options = [*(["--sections", "cosine"] * (command == "analyze")), *(["--json"] * json_)]
+    options += ["-o", str(tmp_path / "out")]
     result = CliRunner().invoke(app, [command, *files, *options])
     assert result.exit_code == 2
     assert "No space left on device; choose another folder" in result.stderr

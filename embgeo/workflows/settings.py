@@ -1,10 +1,10 @@
-"""Requests: plain arguments, checked and sorted into options of loading and of measuring."""
+"""Plain arguments, checked and sorted into what to read and how to measure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import find_nearest, parse_size, refuse_if, refuse_type
 from embgeo.core.errors import BadOption, argument
@@ -20,73 +20,6 @@ if TYPE_CHECKING:
 #: Options that need token frequencies.
 NEED_FREQUENCIES = ("popular_share",)
 LEAST_MEMORY = 64 * 10**6
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysisRequest:
-    """A matrix to read, and options of measuring it."""
-
-    source: Source
-    #: The given fields of `Options`; the others have their defaults.
-    given: Mapping[str, Any]
-    #: None: all sections.
-    sections: tuple[str, ...] | None = None
-    reference: bool = True
-    resources: Resources | None = None
-
-    @classmethod
-    def of(
-        cls,
-        path: Any = "",
-        *,
-        sections: Any = None,
-        reference: bool = True,
-        resources: Resources | None = None,
-        **settings: Any,
-    ) -> Self:
-        """A request from plain arguments; BadOption for unknown and useless ones."""
-        if resources is not None:
-            from embgeo.stats.resources import Resources
-
-            if not isinstance(resources, Resources):
-                raise refuse_type(resources, "resources", "embgeo.Resources(threads=1)")
-        loading, measuring = split_settings(settings)
-        chosen = choose_sections(sections)
-        Options.of(measuring, chosen)
-        source = Source(path, **loading)
-        source.check()
-        return cls(source, measuring, chosen, reference, resources)
-
-    @property
-    def options(self) -> Options:
-        return Options.of(self.given, self.sections)
-
-    def options_for(self, matrix: Matrix) -> Options:
-        """The options for a matrix; BadOption if one of them needs frequencies that it lacks."""
-        files = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
-        way_out = f"give {files} or {argument('rank_order')}"
-        for name in NEED_FREQUENCIES:
-            useless = name in self.given and matrix.frequency is None
-            refuse_if(useless, argument(name), "needs to know which tokens are popular", way_out)
-        return self.options.for_tokens(matrix.tokens)
-
-    def refuse_loading(self) -> None:
-        """BadOption if an argument of loading is given for a matrix in memory."""
-        for name in self.source.collect_changes():
-            cause = "is about a file, and this is a matrix in memory"
-            raise BadOption(cause, where=argument(name), way_out="leave it out")
-
-    def load(
-        self, progress: Progress | None = None, *, on_demand: bool = False, **changes: Any
-    ) -> Matrix:
-        """Load the matrix; `changes` override fields of the source."""
-        from embgeo import io
-
-        return io.open_source(
-            replace(self.source, **changes),
-            report_bytes(progress, "counting the corpus"),
-            on_demand=on_demand,
-        )
 
 
 def read_settings(
