@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,31 +20,14 @@ _DEVIATION = 5.0
 _SHORTEST = 5
 
 
-class Batch(Protocol):
-    """The batch of a step.
-
-    Attributes
-    ----------
-    units : float
-        Number of targets, pairs or documents, over which the loss is a mean. Every process has the
-        same number in a step, so that means average to means; otherwise it is the mean over the
-        processes, and `Task.loss` divides by it.
-    length_ratio : float
-        Factor of the learning rate of the step; usually 1.
-    first : bool
-        Whether to start from an initial state instead of the state after the batch before.
-    """
-
-    @property
-    def units(self) -> float: ...
-    @property
-    def length_ratio(self) -> float: ...
-    @property
-    def first(self) -> bool: ...
-
-
-class BatchIterator(Protocol):
+class BatchIterator:
     """A deterministic walk over the batches of a process, which can be resumed anywhere.
+
+    A batch has `units`, the number of targets, pairs or documents over which its loss is a mean.
+    Every process has the same number in a step, so that means average to means; otherwise it is the
+    mean over the processes, and `Task.loss` divides by it. `length_ratio` is the factor of the
+    learning rate of the step, usually 1; `first` tells whether to start from an initial state
+    instead of the state after the batch before.
 
     Attributes
     ----------
@@ -56,18 +39,43 @@ class BatchIterator(Protocol):
         Batches of an epoch.
     """
 
-    epoch: int
-    offset: int
+    def __init__(self, steps_per_epoch: int, windows_per_epoch: int | None = None) -> None:
+        self.steps_per_epoch = steps_per_epoch
+        self.windows_per_epoch = windows_per_epoch or steps_per_epoch
+        self.epoch = self.offset = 0
 
-    @property
-    def steps_per_epoch(self) -> int: ...
-    @property
-    def windows_per_epoch(self) -> int: ...
     def take(self) -> Any:
         """The next batch; after the last one of an epoch comes the first of the next."""
+        raise NotImplementedError
 
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+    def draw_order(self) -> None:
+        """Draw the order of an epoch before its first batch."""
+
+    def advance(self, steps: int = 1) -> None:
+        """Go on in the epoch, and to the next one after the last batch."""
+        self.offset += steps
+        if self.offset == self.steps_per_epoch:
+            self.epoch, self.offset = self.epoch + 1, 0
+            self.draw_order()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that `load_state_dict` needs, given the same settings and data."""
+        return {"epoch": self.epoch, "offset": self.offset, "steps": self.steps_per_epoch}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state`; `BadOption` if it belongs to other data."""
+        if state["steps"] != self.steps_per_epoch:
+            raise refuse_state(f"{state['steps']:,} batches an epoch", f"{self.steps_per_epoch:,}")
+        self.epoch, self.offset = int(state["epoch"]), int(state["offset"])
+        self.draw_order()
+
+
+def refuse_state(before: str, now: str) -> BadOption:
+    """The error for a state of other data."""
+    return BadOption(
+        f"the state is of {before}, the data have {now}",
+        way_out="resume with the settings and the text that the run began with",
+    )
 
 
 class Window(NamedTuple):
@@ -126,8 +134,8 @@ def columns(rows: IntArray, batch: int) -> Tensor:
     return torch.from_numpy(rows[: length * batch].reshape(batch, length).T.copy())
 
 
-class Batches:
-    """The windows of parallel streams in order; the walk can be resumed anywhere.
+class Batches(BatchIterator):
+    """The windows of parallel streams in order.
 
     ``for window in batches`` yields the rest of the current epoch. The position advances before a
     window is returned, so that `state_dict` inside the loop is the state after that window. Each
@@ -143,13 +151,6 @@ class Batches:
         Draw the length of each window as AWD-LSTM does: N(bptt, 5), with probability 0.05
         N(bptt/2, 5), at least 5. The draws depend on `seed` alone, so that no other random number
         changes the order of the data.
-
-    Attributes
-    ----------
-    epoch : int
-        Finished epochs.
-    offset : int
-        Place in the streams at which the next window begins.
 
     Raises
     ------
@@ -167,12 +168,11 @@ class Batches:
                 where="batch",
                 way_out="give a smaller batch or more text",
             )
-        self.columns = columns
-        self.bptt = bptt
-        self.random_lengths = random_lengths
-        self.epoch = 0
-        self.offset = 0
+        self.columns, self.bptt, self.random_lengths = columns, bptt, random_lengths
         self._generator = torch.Generator().manual_seed(seed)
+        steps = len(columns) - 1
+        mean = bptt * (1 - _HALVED / 2) if random_lengths else bptt
+        super().__init__(steps, max(1, -int(-steps // mean)))
 
     def __iter__(self) -> Iterator[Window]:
         epoch = self.epoch
@@ -180,51 +180,15 @@ class Batches:
             yield self.take()
 
     def take(self) -> Window:
-        """The next window; after the last one of an epoch comes the first of the next."""
-        steps = self.steps_per_epoch
         start = self.offset
-        stop = min(start + self._length(), steps)
-        self.offset = stop
-        if stop == steps:
-            self.epoch, self.offset = self.epoch + 1, 0
+        stop = min(start + self._draw_length(), self.steps_per_epoch)
+        self.advance(stop - start)
         ratio = (stop - start) / self.bptt if self.random_lengths else 1.0
         return Window(
             self.columns[start:stop], self.columns[start + 1 : stop + 1], ratio, start == 0
         )
 
-    @property
-    def steps_per_epoch(self) -> int:
-        """Targets of a stream."""
-        return len(self.columns) - 1
-
-    @property
-    def windows_per_epoch(self) -> int:
-        """Windows of an epoch, on average where lengths are random."""
-        mean = self.bptt * (1 - _HALVED / 2) if self.random_lengths else self.bptt
-        return max(1, -int(-self.steps_per_epoch // mean))
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything that `load_state_dict` needs."""
-        return {
-            "epoch": self.epoch,
-            "offset": self.offset,
-            "generator": self._generator.get_state(),
-            "steps": self.steps_per_epoch,
-            "bptt": self.bptt,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state`; `BadOption` if it belongs to other data."""
-        if (state["steps"], state["bptt"]) != (self.steps_per_epoch, self.bptt):
-            raise BadOption(
-                f"the state is of {state['steps']:,} steps in windows of {state['bptt']:,}, the "
-                f"data have {self.steps_per_epoch:,} in windows of {self.bptt:,}",
-                way_out="resume with the settings and the text that the run began with",
-            )
-        self.epoch, self.offset = int(state["epoch"]), int(state["offset"])
-        self._generator.set_state(state["generator"].cpu())
-
-    def _length(self) -> int:
+    def _draw_length(self) -> int:
         if not self.random_lengths:
             return self.bptt
         halved = torch.rand((), generator=self._generator).item() < _HALVED
@@ -232,56 +196,25 @@ class Batches:
         mean = self.bptt / 2 if halved else self.bptt
         return max(_SHORTEST, int(mean + _DEVIATION * drawn))
 
-
-class DrawnBatches:
-    """Batches in an order that is drawn anew in every epoch; the walk can be resumed.
-
-    The draws depend on seed and epoch alone.
-
-    Attributes
-    ----------
-    epoch : int
-        Finished epochs.
-    offset : int
-        Batches of the current epoch that were taken.
-    steps_per_epoch : int
-        Batches of an epoch.
-    """
-
-    def __init__(self, steps_per_epoch: int) -> None:
-        self.steps_per_epoch = self.windows_per_epoch = steps_per_epoch
-        self.epoch = self.offset = 0
-        self.draw_order()
-
-    def draw_order(self) -> None:
-        """Draw the order of the epoch."""
-        raise NotImplementedError
-
-    def take(self) -> Any:
-        """The next batch; after the last one of an epoch comes the first of the next."""
-        raise NotImplementedError
-
-    def advance(self) -> None:
-        """Go on to the next batch, and to the next epoch after the last batch."""
-        self.offset += 1
-        if self.offset == self.steps_per_epoch:
-            self.epoch, self.offset = self.epoch + 1, 0
-            self.draw_order()
-
     def state_dict(self) -> dict[str, Any]:
-        """Everything that `load_state_dict` needs, given the same settings and data."""
-        return {"epoch": self.epoch, "offset": self.offset, "steps": self.steps_per_epoch}
+        own = {"generator": self._generator.get_state(), "bptt": self.bptt}
+        return super().state_dict() | own
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state`; `BadOption` if it belongs to other data."""
-        steps = state.get("steps", self.steps_per_epoch)
-        if steps != self.steps_per_epoch:
-            raise BadOption(
-                f"the state is of {steps:,} batches an epoch, the data have "
-                f"{self.steps_per_epoch:,}",
-                way_out="resume with the settings and the text that the run began with",
+        if (state["steps"], state["bptt"]) != (self.steps_per_epoch, self.bptt):
+            raise refuse_state(
+                f"{state['steps']:,} steps in windows of {state['bptt']:,}",
+                f"{self.steps_per_epoch:,} in windows of {self.bptt:,}",
             )
-        self.epoch, self.offset = int(state["epoch"]), int(state["offset"])
+        super().load_state_dict(state)
+        self._generator.set_state(state["generator"].cpu())
+
+
+class DrawnBatches(BatchIterator):
+    """Batches in an order that is drawn anew in every epoch, from seed and epoch alone."""
+
+    def __init__(self, steps_per_epoch: int) -> None:
+        super().__init__(steps_per_epoch)
         self.draw_order()
 
 

@@ -32,7 +32,7 @@ from embgeo.training.optimization import (
 )
 from embgeo.training.registry import file_of
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
-from embgeo.training.tasks import Batch, Dataset, Losses, make_task
+from embgeo.training.tasks import Dataset, Losses, make_task
 
 #: Offsets of the seeds of dropout and of processes from the seed of the initialization.
 _DROPOUT = 1_000_003
@@ -237,7 +237,7 @@ class Trainer:
             return self.step_number
         return round(self.progress * max(self.steps - 1, 0))
 
-    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def loss(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Compute the loss of a batch, detached, and the value to differentiate."""
         carry = None if batch.first else self.hidden
         with autocast(self.config.training.precision, self.device):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embgeo.io.bounded.settings import refuse_unknown
 from embgeo.training.checks import list_defaults
-from embgeo.training.data.batches import Batch, BatchIterator
+from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.vocabulary import Dataset
 from embgeo.training.registry import check_defaults, check_name, require
 from embgeo.training.settings import StudySettings
@@ -23,7 +23,6 @@ from embgeo.training.tasks.translation import TranslationTask
 
 __all__ = [
     "TASKS",
-    "Batch",
     "BatchIterator",
     "ClassificationTask",
     "Dataset",
