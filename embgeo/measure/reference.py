@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix, Origin
-from embgeo.core.quantities import cosine, frequency, isotropy
-from embgeo.core.quantities import spectrum as decay
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import Scalar, Series
 from embgeo.measure.passes import Passes, open_rows
 from embgeo.metrics.frequency import find_weights
@@ -27,6 +26,7 @@ from embgeo.stats import Norms
 #: Geometry that isotropic rows give no value for, and why; docs/metrics.md shows it.
 NO_REFERENCE: dict[str, str] = {
     cosine.CONE_APERTURE.name: "the largest angle grows with the number of pairs",
+    spectrum.LARGEST_P.name: "a p-value: two draws of isotropic rows can give 0.1 and 0.9",
     isotropy.EIGENGAP.name: "a gap between two draws of eigenvalues is chance",
 }
 #: Above this many entries the d×d sums of reference rows are made in float32, which is faster.
@@ -157,8 +157,6 @@ def expected(norms: FloatArray, d: int) -> dict[str, float]:
         cosine.STD.name: float(1.0 / np.sqrt(d)),
         cosine.POSITIVE_SHARE.name: 0.5,
         cosine.UNIFORMITY.name: float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
-        # A p-value of this null is uniform between 0 and 1.
-        decay.LARGEST_P.name: 0.5,
     }
     if d > 1:
         found[isotropy.ISOSCORE.name] = expect_isoscore(norms, d)

@@ -25,15 +25,10 @@ from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.isotropy_errors import (
-    find_covariance_errors,
-    find_random_error,
-    find_ratio_error,
-)
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments
-from embgeo.numerics.eigen import Eigen, signed_eigen
-from embgeo.numerics.row_errors import RowError
+from embgeo.numerics.eigen import signed_eigen
+from embgeo.numerics.row_errors import RowError, combine, participation_ratio
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.numerics.spectra import compute_isoscore
@@ -55,6 +50,9 @@ RANDOM_PAIRS = 500
 #: Least effective number of pairs (squared sum over sum of squares) for an error of the variance of
 #: Z over random directions: with fewer, 95 % intervals cover less than 92 %.
 LEAST_PAIRS = 60
+
+#: A sample may miss the longest rows: no row may add more than this share to Z.
+LARGEST_SHARE = 0.01
 
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
@@ -94,7 +92,7 @@ def second(m: Measurement) -> list[Statistic]:
                 single=centered,
             )
         )
-    return statistics
+    return [*statistics, *shared.request_singular_values("uncentered")]
 
 
 def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -> float:
@@ -131,8 +129,9 @@ def compute(m: Measurement) -> list[Value]:
     eigenvectors = shared.find(LogPartition, "eigenvectors")
     raw = eigenvectors.log_z(1.0)
     unit = eigenvectors.log_z(1.0 / float(shared.norms.mean()))
-    gap, unsafe = measure_eigengap(shared.eigen, facts.m)
-    unsigned = find_unsigned(shared, facts.m)
+    sigma = shared.singular_values("uncentered")
+    gap, unsafe = measure_eigengap(np.square(sigma[: shared.rank]))
+    unsigned = find_unsigned(shared)
     of_rows, _ = compute_i1_i2(eigenvectors.log_z_of_unit_rows())
     values: list[Value] = [
         *measure_pair(RAW, raw, BOTH, unsafe),
@@ -155,24 +154,48 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | None]:
-    shared, found = sample.shared, find_covariance_errors(sample)
-    partition = shared.find(LogPartition, "eigenvectors")
-    norms = np.linalg.norm(sample.rows, axis=1)
-    longest, unit = float(shared.norms.max()), 1.0 / float(shared.norms.mean())
-    raw, same = partition.log_z(1.0), np.ones(len(norms))
-    of_rows, of_unit = partition.log_z_of_unit_rows(), partition.log_z(unit)
-    for quantity, log_z, error in (
-        (q.I1, raw, find_ratio_error(sample, raw, same, longest)),
-        (q.I1_UNIT, of_unit, find_ratio_error(sample, of_unit, unit * same, unit * longest, unit)),
-        (q.I1_UNIT_ROWS, of_rows, find_ratio_error(sample, of_rows, 1.0 / norms, 1.0)),
-    ):
-        ratio = float(np.exp(log_z.min() - log_z.max()))
-        found[quantity] = None if error is None else error.times(ratio)
+    """Errors over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r, and of Z.
+
+    I1 and I2 have none: extremes over eigenvectors, which rotate freely where eigenvalues are
+    near each other, and sums of exponentials that the longest rows decide.
+    """
+    found: dict[Quantity, RowError | None] = {}
+    if facts.d > 1 and sample.centered is not None:
+        ratio = sample.centered.find_error(participation_ratio)
+        found[q.ISOSCORE] = None if ratio is None else ratio.times(1.0 / (facts.d - 1.0))
     if facts.options.random:
-        log_z = shared.find(LogPartition, "random").log_z()
-        directions = draw_directions(facts)
-        found[q.Z_RANDOM_STD] = find_random_error(sample, log_z, directions)
+        log_z = sample.shared.find(LogPartition, "random").log_z()
+        found[q.Z_RANDOM_STD] = find_random_error(sample, log_z, draw_directions(facts))
     return found
+
+
+def find_random_error(
+    sample: RowSample, log_z: FloatArray, directions: FloatArray
+) -> RowError | None:
+    """Error of the relative standard deviation s of Z over k directions and their negatives.
+
+    s² is quadratic in the weights of the rows. `log_z` has the shape (2, k), `directions` (d, k).
+    """
+    m, r = sample.m, len(sample.rows)
+    longest = float(sample.shared.norms.max())
+    if r < m and longest - float(log_z.min()) > np.log(LARGEST_SHARE):
+        return None
+    top = float(log_z.max())
+    level = top + float(np.log(np.exp(log_z - top).mean()))
+    z = np.exp(log_z - level).ravel()
+    spread = float(z.std())
+    if not spread > 0:
+        return None
+    along = sample.rows @ directions
+    terms = np.exp(np.hstack([along, -along]) - level)
+    moved = terms - z * terms.mean(axis=1, keepdims=True)
+    moved -= moved.mean(axis=0)
+    first = moved @ (z - 1.0) / (len(z) * spread)
+    second = (moved @ moved.T / len(z) - np.outer(first, first)) / spread
+    own = np.diagonal(second)
+    others = float(np.square(second).sum() - np.square(own).sum())
+    pairs = 0.5 * others * m**2 / (r * max(r - 1.0, 1.0))
+    return combine(first - 0.5 * own, pairs, m)
 
 
 def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:
@@ -194,9 +217,9 @@ def by_basis(convention: str, unsafe: bool, unsigned: bool = False) -> dict[str,
     return {"convention": convention, "caveats": caveats}
 
 
-def find_unsigned(shared: SharedStatistics, rows: int) -> bool:
+def find_unsigned(shared: SharedStatistics) -> bool:
     """Whether rounding decides the sign of an eigenvector within the numerical rank."""
-    inside = shared.eigen.vectors[:, : shared.eigen.rank(rows)]
+    inside = shared.eigen.vectors[:, : shared.rank]
     side = np.abs(shared.moments.mean @ inside)
     return bool((side <= ROUNDING * float(shared.norms.mean())).any())
 
@@ -222,17 +245,17 @@ def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in CENTERED]
     log_z = shared.find(LogPartition, "centered").log_z()
-    _, unsafe = measure_eigengap(shared.eigen_centered, facts.m)
+    eigen = shared.eigen_centered
+    _, unsafe = measure_eigengap(eigen.values[: eigen.rank(facts.m)])
     convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ"
     return measure_pair(CENTERED, log_z, convention, unsafe)
 
 
-def measure_eigengap(eigen: Eigen, rows: int) -> tuple[Scalar, bool]:
-    """The smallest relative gap, and whether the eigenvectors depend on the choice of a basis.
+def measure_eigengap(inside: FloatArray) -> tuple[Scalar, bool]:
+    """The smallest relative gap of eigenvalues, and whether eigenvectors depend on a choice.
 
     Directions beyond the numerical rank do not count: Z is N there in any basis.
     """
-    inside = eigen.values[: eigen.rank(rows)]
     if len(inside) < 2:
         return q.EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), False
     gap = float(np.min((inside[:-1] - inside[1:]) / inside[:-1]))

@@ -76,7 +76,7 @@ def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> Ro
     longest = float(shared.norms.max())
     fourth = (shared.norms / longest) ** 4
     effective = float(fourth.sum()) ** 2 / float(fourth @ fourth) * len(places) / facts.m
-    if effective < LEAST_EFFECTIVE:
+    if effective < LEAST_EFFECTIVE and len(places) < facts.m:
         return None
     return RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
 
@@ -96,6 +96,9 @@ def add_row_errors(
             changed.append(value)
             continue
         whole = float(np.hypot(error.error, value.standard_error or 0.0))
+        if not np.isfinite(whole):  # equal eigenvalues have no derivative
+            changed.append(value)
+            continue
         caveats = value.caveats + (("conservative_error",) if error.conservative else ())
         changed.append(replace(value, population_error=whole, caveats=caveats))
         noise = None if error.noise is None else error.noise.astype(np.float32)

@@ -36,6 +36,9 @@ from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S")
 Spectrum = Literal["uncentered", "centered", "unit"]
+#: Above this ratio λ_1/λ_d the error of the Gram matrix, about ε·λ_1/λ_d, leaves fewer than nine
+#: digits of σ_d, and a QR pass is made.
+GRAM_IS_ENOUGH = 1e6
 #: A mean row this many times longer than the deviations costs them four digits in sums of squares.
 LONG_MEAN = 100.0
 
@@ -61,6 +64,11 @@ def row_moments(facts: Facts) -> Moments:
 def unit_moments(facts: Facts) -> Moments:
     """Mean and scatter of the rows divided by their norms."""
     return Moments(facts.d, of="unit")
+
+
+def count_rank(sigma: FloatArray, rows: int) -> int:
+    """Numerical rank: the number of singular values above the rounding of the largest."""
+    return int(np.count_nonzero(sigma > sigma[0] * max(rows, len(sigma)) * 2.0**-52))
 
 
 class SharedStatistics:
@@ -204,6 +212,25 @@ class SharedStatistics:
         if of not in self._singular_values:
             self._singular_values[of] = self._decompose(of)
         return self._singular_values[of]
+
+    def request_singular_values(self, of: Spectrum) -> list[Statistic]:
+        """The statistic of the second pass that `singular_values` needs, if any."""
+        d, moments = self.moments.d, self.moments
+        values = {
+            "uncentered": lambda: self.eigen.values,
+            "centered": lambda: self.eigen_centered.values,
+            "unit": lambda: self.unit_eigenvalues,
+        }[of]()
+        if values[-1] * GRAM_IS_ENOUGH >= values[0]:
+            return []
+        if of == "centered":
+            return [StackedQR(of, d, shift=moments.mean)]
+        return [StackedQR(of, d, of="unit" if of == "unit" else "rows")]
+
+    @property
+    def rank(self) -> int:
+        """The numerical rank of W."""
+        return count_rank(self.singular_values("uncentered"), int(self.moments.n))
 
     def _decompose(self, of: Spectrum) -> FloatArray:
         if (qr := self.get(StackedQR, of)) is not None:

@@ -21,32 +21,22 @@ from embgeo.core.values import Quantity, Scalar, Series, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
-from embgeo.metrics.shared import norms, row_moments, unit_moments
+from embgeo.metrics.shared import Spectrum, count_rank, norms, row_moments, unit_moments
 from embgeo.numerics.row_errors import RowError, root_entropy, top_share
 from embgeo.numerics.spectra import (
+    LEVEL,
     compute_effective_rank,
     compute_largest_p,
-    estimate_level,
     find_edge,
 )
-from embgeo.stats import StackedQR
 from embgeo.stats.statistic import Statistic
 
-#: Above this ratio λ_1/λ_d the error of the Gram matrix, about ε·λ_1/λ_d, leaves fewer than nine
-#: digits of σ_d, and a QR pass is made.
-GRAM_IS_ENOUGH = 1e6
 OF_CHANCE = (q.ABOVE_EDGE, q.LARGEST_P)
+SPECTRA: tuple[Spectrum, ...] = ("uncentered", "centered", "unit")
 
 
 def second(m: Measurement) -> list[Statistic]:
-    facts, shared = m.facts, m.shared
-    d, mean = facts.d, shared.moments.mean
-    choices = (
-        (shared.eigen.values, StackedQR("uncentered", d)),
-        (shared.eigen_centered.values, StackedQR("centered", d, shift=mean)),
-        (shared.unit_eigenvalues, StackedQR("unit", d, of="unit")),
-    )
-    return [qr for values, qr in choices if values[-1] * GRAM_IS_ENOUGH < values[0]]
+    return [one for of in SPECTRA for one in m.shared.request_singular_values(of)]
 
 
 def rows_read(m: Measurement) -> IntArray:
@@ -94,8 +84,9 @@ def compute(m: Measurement) -> list[Value]:
 def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, RowError | None]:
     """Errors over tokens of the smooth functions of the eigenvalues.
 
-    The strongest eigenvalue is smooth only if it is well above the next. Counts of dimensions and
-    the weakest direction, an extreme, are not smooth.
+    Counts of dimensions and the weakest direction, an extreme, are not smooth. The share of the
+    first direction has an error for every draw: one that appears only where the first eigenvalue
+    happens to be well above the next is too small (docs/errors.md).
     """
     scalars = (value for value in values if isinstance(value, Scalar))
     known = {scalar.name: scalar.value for scalar in scalars if scalar.value is not None}
@@ -103,12 +94,11 @@ def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, Ro
     of_roots = whole.find_error(root_entropy)
     found = {
         q.EFFECTIVE_RANK: (of_roots, known[q.EFFECTIVE_RANK.name]),
+        q.TOP_SHARE: (whole.find_error(top_share), 1.0),
     }
     if centered is not None:
         error = centered.find_error(root_entropy)
         found[q.EFFECTIVE_RANK_CENTERED] = (error, known[q.EFFECTIVE_RANK_CENTERED.name])
-    if whole.first_is_separate:
-        found[q.TOP_SHARE] = (whole.find_error(top_share), 1.0)
     return {
         quantity: None if error is None else error.times(factor)
         for quantity, (error, factor) in found.items()
@@ -119,7 +109,7 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
     energy = np.square(sigma / sigma[0])
     total = float(energy.sum())
     reached = np.cumsum(energy) / total
-    rank = int(np.count_nonzero(sigma > sigma[0] * max(facts.m, facts.d) * 2.0**-52))
+    rank = count_rank(sigma, facts.m)
     values: list[Value] = [
         q.EFFECTIVE_RANK.measured(
             compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
@@ -139,21 +129,19 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
 
 
 def compare_with_chance(m: Measurement) -> list[Value]:
-    """How many eigenvalues are too large for Gaussian rows, and how unlikely the largest is."""
-    if m.shared.all_rows_equal:
-        return [quantity.undefined(m.shared.all_rows_equal) for quantity in OF_CHANCE]
-    sigma, n, d = m.shared.singular_values("centered"), m.facts.m - 1, m.facts.d
-    relative = np.square(sigma / sigma[0])
-    level = estimate_level(relative, n, d)
-    if not level > np.finfo(float).eps * d:
-        reason = "the median eigenvalue is 0 up to rounding: there is no level to compare with"
-        return [quantity.undefined(reason) for quantity in OF_CHANCE]
-    convention = "level by the median eigenvalue; Gaussian rows"
+    """How many eigenvalues are too large for isotropic rows, and how unlikely the largest is.
+
+    Of unit rows: unlike norms alone put eigenvalues above the edge.
+    """
+    n, d = m.facts.m, m.facts.d
+    if min(n, d) < 2:
+        return [one.undefined("a single row or dimension has no spectrum") for one in OF_CHANCE]
+    scaled = d * np.square(m.shared.singular_values("unit"))
+    convention = "unit rows, uncentered"
+    above = float(np.count_nonzero(scaled > find_edge(n, d)))
     return [
-        q.ABOVE_EDGE.measured(
-            float(np.count_nonzero(relative > level * find_edge(n, d))), convention=convention
-        ),
-        q.LARGEST_P.measured(compute_largest_p(1.0 / level, n, d), convention=convention),
+        q.ABOVE_EDGE.measured(above, convention=f"{convention}; chance of one {LEVEL:.0%} at most"),
+        q.LARGEST_P.measured(compute_largest_p(float(scaled[0]), n, d), convention=convention),
     ]
 
 

@@ -41,10 +41,6 @@ from embgeo.numerics.spectra import compute_entropy
 #: Between eigenvalues nearer than this share of the largest, a derivative replaces the divided
 #: difference.
 NEAR = 1e-6
-#: Least effective number of rows of a variance (squared sum of squares over sum of fourth powers).
-LEAST_EFFECTIVE = 4.0
-#: Least distance of the first eigenvalue from the second in standard errors, to keep their order.
-APART = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +83,14 @@ def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
     Returns
     -------
     RowError or None
-        None if a few rows hold the variance.
+        None if equal eigenvalues leave no derivative. Where a few rows hold the variance, the error
+        is that of Student's t with few degrees of freedom.
     """
+    if not np.isfinite(parts).all():
+        return None
     away = (parts - parts.mean()) * np.sqrt(m / len(parts))
     squares = np.square(away)
     total = float(squares.sum())
-    if total**2 < LEAST_EFFECTIVE * float(squares @ squares):
-        return None
     variance = max(total - pairs, pairs)
     error = widen(float(np.sqrt(variance)), away)
     return RowError(error, away, variance < 2.0 * pairs)
@@ -162,14 +159,6 @@ class RowsOfSpectrum:
         scale = self.m / len(noise) * np.sqrt(0.5)
         return None if found is None else replace(found, noise=scale * noise)
 
-    @property
-    def first_is_separate(self) -> bool:
-        """Whether the first eigenvalue is clearly above the second one."""
-        if len(self.values) < 2:
-            return True
-        error = np.sqrt(self.m) * float(np.std(self.squares[:, 0] - self.squares[:, 1]))
-        return bool(self.values[0] - self.values[1] > APART * error)
-
 
 def entropy(weights: FloatArray) -> SpectralFunction:
     """−Σ p ln p of the weights' shares p."""
@@ -207,7 +196,7 @@ def subtract_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
 
 
 def top_share(values: FloatArray) -> SpectralFunction:
-    """λ₁/Σλ, if no other eigenvalue is near the first."""
+    """λ₁/Σλ."""
     total, top = float(values.sum()), np.eye(1, len(values))[0]
     g = (top - values[0] / total) / total
     second = (2.0 * values[0] / total - top[:, None] - top) / total**2

@@ -97,18 +97,26 @@ def test_equal_eigenvalues_have_derivatives() -> None:
     assert found.conservative
 
 
-def test_an_error_that_few_rows_make_is_not_given() -> None:
+def test_an_error_that_few_rows_make_is_wide() -> None:
+    """Student's t with four degrees of freedom, by Satterthwaite."""
     parts = np.zeros(100)
     parts[:2] = 1.0, -1.0
-    assert combine(parts, 0.0, 100) is None
+    assert combine(parts, 0.0, 100).error == pytest.approx(np.sqrt(2) * 2.776 / 1.96, rel=0.01)
     assert combine(np.zeros(100), 0.0, 100).error == 0.0
+    assert combine(np.r_[np.nan, parts], 0.0, 101) is None
 
 
-@pytest.mark.parametrize(("decay", "separate"), [(0.0, False), (0.5, True)])
-def test_the_first_direction_of_isotropic_rows_is_not_separate(decay, separate) -> None:
-    rows = draw(3, decay=decay)
-    values, vectors = decompose(rows)
-    assert RowsOfSpectrum(values, rows @ vectors, len(rows)).first_is_separate is separate
+@pytest.mark.parametrize("make", FUNCTIONS)
+def test_the_error_is_the_literal_jackknife(make) -> None:
+    """√((n − 1)/n·Σ(θ_i − θ̄)²) over the function without each row in turn, of unlike norms."""
+    rows = draw(9, n=300, decay=0.8) * np.exp(
+        0.3 * np.random.default_rng(9).standard_normal((300, 1))
+    )
+    f = FUNCTIONS[make]
+    without = np.array([f(decompose(np.delete(rows, i, 0))[0]) for i in range(300)])
+    literal = np.sqrt(299 / 300 * np.square(without - without.mean()).sum())
+    # The jackknife counts pairs of rows twice; Student's t widens the error where rows are few.
+    assert find_error(make, rows).error == pytest.approx(literal, rel=0.06)
 
 
 @pytest.mark.slow

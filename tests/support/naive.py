@@ -15,7 +15,7 @@ import numpy as np
 import scipy.integrate
 import scipy.linalg
 import scipy.stats
-from scipy.optimize import brentq, linprog, minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
 
 
@@ -244,10 +244,10 @@ def silhouette(points, labels):
 def eigengap(W):
     """Least gap between neighboring eigenvalues of WᵀW, relative to the larger of the two.
 
-    Only over directions in which the matrix reaches at all: beyond its rank Z is N everywhere.
+    Only over the numerical rank.
     """
     s = singular_values(W)
-    eigenvalues = s[s > 1e-7 * s[0]] ** 2
+    eigenvalues = s[s > s[0] * max(W.shape) * np.finfo(float).eps] ** 2
     return min((a - b) / a for a, b in itertools.pairwise(eigenvalues))
 
 
@@ -275,24 +275,20 @@ def isoscore_of(variances):
     return (n * used - 1.0) / (n - 1.0)
 
 
-def marchenko_pastur_median(n, p):
-    """By quadrature of the density on its interval and bisection."""
-    low, high = (math.sqrt(n) - math.sqrt(p)) ** 2, (math.sqrt(n) + math.sqrt(p)) ** 2
-
-    def below(x):
-        points = low + (x - low) * np.linspace(0, 1, 50_001)[1:-1] ** 3
-        density = np.sqrt((high - points) * (points - low)) / points
-        return scipy.integrate.trapezoid(density, points)
-
-    half = below(high) / 2
-    return brentq(lambda x: below(x) - half, low + 1e-9, high)
+def largest_law(n, d):
+    """Johnstone & Ma 2012, less the variance of the trace, as the gamma of Chiani 2014."""
+    n, d = max(n, d), min(n, d)
+    a, b = math.sqrt(n - 0.5), math.sqrt(d - 0.5)
+    center, scale = (a + b) ** 2, (a + b) * (1 / a + 1 / b) ** (1 / 3)
+    variance = max(1.6077810345810 - 2 * (center / scale) ** 2 / (n * d), 0.2)
+    return center, scale, math.sqrt(variance / 1.6077810345810)
 
 
-def largest_p(largest, n, p):
-    """Johnstone 2001, with the gamma distribution of Chiani 2014 and its printed constants."""
-    center = (math.sqrt(n) + math.sqrt(p)) ** 2
-    scale = (math.sqrt(n) + math.sqrt(p)) * (n**-0.5 + p**-0.5) ** (1 / 3)
-    return scipy.stats.gamma.sf((largest - center) / scale + 9.84801, 46.446, scale=0.186054)
+def largest_p(largest, n, d):
+    center, scale, narrower = largest_law(n, d)
+    mean = -1.2065335745820
+    moved = mean + ((largest - center) / scale - mean) / narrower
+    return scipy.stats.gamma.sf(moved + 9.84801, 46.446, scale=0.186054)
 
 
 # 6. Subspace distance ---------------------------------------------------------------------------

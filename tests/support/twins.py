@@ -32,21 +32,15 @@ def spectrum(c: Case):
         "condition_number": s[0] / s[-1] if rank == len(s) else None,
         "numerical_rank": rank,
         "energy_90": naive.energy(s, 0.9),
-        **chance(c, centered),
+        **chance(c),
     }
 
 
-def chance(c: Case, sigma):
-    n, d = len(c.W) - 1, c.W.shape[1]
-    large, small = max(n, d), min(n, d)
-    level = np.median(sigma[:small] ** 2) / naive.marchenko_pastur_median(large, small)
-    edge = (np.sqrt(n) + np.sqrt(d)) ** 2
-    if not level > 1e-15 * sigma[0] ** 2:
-        return dict.fromkeys(("above_edge", "largest_p"))
-    return {
-        "above_edge": (sigma**2 > level * edge).sum(),
-        "largest_p": naive.largest_p(sigma[0] ** 2 / level, large, small),
-    }
+def chance(c: Case):
+    n, d = c.W.shape
+    scaled = d * naive.singular_values(naive.unit(c.W)) ** 2
+    p = [naive.largest_p(one, n, d) for one in scaled]
+    return {"above_edge": sum(one < 0.05 for one in p), "largest_p": p[0]}
 
 
 def projection(c: Case):

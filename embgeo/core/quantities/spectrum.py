@@ -99,17 +99,18 @@ DECAY_FIT = Quantity(
 ABOVE_EDGE = Quantity(
     "spectrum.above_edge",
     "Directions above chance",
-    "How many directions hold more variance than any would if the rows were isotropic noise of "
-    "the level that the median direction shows.",
-    "#{k : λ_k > s²(√n + √d)²}, n = M − 1, s² = median λ / median of the Marchenko–Pastur law",
-    "Marchenko & Pastur 1967; level after Gavish & Donoho 2014",
+    "How many directions the unit rows share more than isotropic rows would: those have one with a "
+    "chance of 5 % at most.",
+    "#{k : d·λ_k(ŴᵀŴ) > the 95 % quantile of the largest one of isotropic rows}",
+    "Johnstone 2001; centered and scaled after Johnstone & Ma 2012",
     why="question: how many directions hold more than noise?",
 )
 LARGEST_P = Quantity(
     "spectrum.largest_p",
     "Chance of the largest eigenvalue",
-    "How probable so strong a first direction is in isotropic noise of the same level.",
-    "P(TW₁ ≥ (λ₁/s² − μ)/σ), μ = (√n + √d)², σ = (√n + √d)(1/√n + 1/√d)^(1/3)",
-    "Johnstone 2001, Theorem 1.1; the law after Chiani 2014",
+    "How probable so strong a first direction is among isotropic rows, whatever their norms.",
+    "P(TW₁ ≥ (d·λ₁(ŴᵀŴ) − μ)/σ), μ = (√(n − ½) + √(d − ½))², "
+    "σ = √μ·(1/√(n − ½) + 1/√(d − ½))^(1/3)",
+    "Johnstone 2001; Johnstone & Ma 2012, Theorem 2; the law after Chiani 2014",
     why="verdict: rows like those of an initialization",
 )
