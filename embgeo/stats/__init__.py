@@ -1,25 +1,20 @@
 """Mergeable statistics, one per file; `statistic` states the law that they obey."""
 
-from embgeo.stats.census import Census
-from embgeo.stats.group_moments import GroupMoments
 from embgeo.stats.log_partition import LogPartition
-from embgeo.stats.moments import Moments
-from embgeo.stats.nearest_distances import NearestDistances
+from embgeo.stats.moments import Moments, StackedQR
+from embgeo.stats.nearest import CloserRows, NearestDistances, TopNeighbors
 from embgeo.stats.pair_cosines import PairHistogram, PairSample
-from embgeo.stats.paired_sums import PairedSums
 from embgeo.stats.per_row import (
     AngleAfterRemoval,
     AngleTo,
+    Census,
     DistanceTo,
     Norms,
     OutputNorms,
     Projection2,
     RowHashes,
 )
-from embgeo.stats.reduced_sums import ReducedSums
-from embgeo.stats.stacked_qr import StackedQR
-from embgeo.stats.top_neighbors import CloserRows, TopNeighbors
-from embgeo.stats.weighted_sum import WeightedSum
+from embgeo.stats.sums import GroupMoments, PairedSums, ReducedSums, WeightedSum
 
 #: Every statistic; the tests of the monoid law run over this tuple.
 STATISTICS = (

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import Array, FloatArray, IntArray
-from embgeo.stats.backend.backend import Backend
-from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.backend.backend import HOST, Backend
 
 #: Entries between these have squares that neither overflow nor vanish in float64.
 SQUARABLE = (1e-140, 1e140)
@@ -108,12 +107,6 @@ class Block:
         if norms.min(initial=1.0) < INVERTIBLE[0] or norms.max(initial=1.0) > INVERTIBLE[1]:
             return self.backend.put(self.unit, xp.float32)
         return self.stored * self.backend.put(1.0 / self.norms, xp.float32)[:, None]
-
-    def norms_without(self, coordinates: IntArray) -> Array:
-        """Norms in float64 once these coordinates are zeroed."""
-        kept = np.ones(self.stored.shape[1])
-        kept[coordinates] = 0.0
-        return self.norms * self.wide.xp.linalg.vector_norm(self.unit * self.wide.put(kept), axis=1)
 
     def product(self, directions: Array) -> Array:
         """``stored @ directions``, computed once for the same array of directions."""

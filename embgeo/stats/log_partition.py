@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from embgeo.core.arrays import Array, FloatArray, IntArray, SingleArray
+from embgeo.core.arrays import Array, FloatArray, SingleArray
 from embgeo.numerics.eigen import BlockRotation
-from embgeo.stats.backend.backend import Backend
-from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.backend.backend import HOST, Backend
 from embgeo.stats.block import SQUARABLE, Block
 from embgeo.stats.statistic import Statistic
 
@@ -20,36 +19,8 @@ SINGLE_BOUND = 16.0
 PLAIN_BOUND = 300.0
 
 
-class LogSums(Statistic):
-    """Sums of exponentials relative to the running maximum `_top` of the exponents.
-
-    No exponent overflows. Further attributes of the state are sums of that kind, too.
-    """
-
-    STATE: ClassVar[tuple[str, ...]] = ("_top", "_sum")
-    _top: FloatArray
-    _sum: FloatArray
-
-    def merge(self, other: Self) -> None:
-        self._join(*(getattr(other, name) for name in self.STATE))
-
-    def _join(self, top: FloatArray, *sums: FloatArray) -> None:
-        both = np.maximum(self._top, top)
-        if np.all(np.isneginf(both)):
-            return
-        with np.errstate(under="ignore"):
-            mine, theirs = np.exp(self._top - both), np.exp(top - both)
-            for name, other in zip(self.STATE[1:], sums, strict=True):
-                setattr(self, name, getattr(self, name) * mine + other * theirs)
-        self._top = both
-
-    def _log(self) -> FloatArray:
-        with np.errstate(divide="ignore"):  # of no rows, Z is 0
-            return np.asarray(self._top + np.log(self._sum))
-
-
 @dataclass(eq=False)
-class LogPartition(LogSums):
+class LogPartition(Statistic):
     """log Z at each column a of `directions`, and at −a, in the log domain.
 
     Parameters
@@ -61,8 +32,6 @@ class LogPartition(LogSums):
         Z is taken of ``scale·(W − 1·shiftᵀ)`` for each scale, from one product.
     unit_rows : bool
         Whether to take Z of ``(w_i / ‖w_i‖)`` too, from the same product; not with a shift.
-    zeroed : int array, optional
-        Coordinates that do not count for these norms; `directions` must be 0 there.
     shift : float64 array, shape (d,), optional
     single : float32 array, shape (d, k), optional
         What rows in float32 are multiplied with, where several statistics share the product;
@@ -75,6 +44,8 @@ class LogPartition(LogSums):
         everything is in float64 and relative to the largest exponent.
     """
 
+    STATE = ("_top", "_sum")
+
     name: str
     directions: FloatArray
     scales: tuple[float, ...] = (1.0,)
@@ -83,7 +54,6 @@ class LogPartition(LogSums):
     single: SingleArray | None = None
     rotation: BlockRotation | None = None
     unit_rows: bool = False
-    zeroed: IntArray | None = None
     #: Product of `shift` with the directions.
     offset: FloatArray | None = field(init=False)
 
@@ -94,6 +64,7 @@ class LogPartition(LogSums):
         self.clear()
 
     def clear(self) -> None:
+        # Sums of exponentials relative to the largest exponent, so that none overflows.
         shape = (len(self.scales) + self.unit_rows, 2, self.directions.shape[1])
         self._top = np.full(shape, -np.inf)
         self._sum = np.zeros(shape)
@@ -112,6 +83,16 @@ class LogPartition(LogSums):
         else:
             top, total = self._add_unbounded(block)
         self._join(top, total)
+
+    def merge(self, other: Self) -> None:
+        self._join(other._top, other._sum)
+
+    def _join(self, top: FloatArray, total: FloatArray) -> None:
+        both = np.maximum(self._top, top)
+        if not np.all(np.isneginf(both)):
+            with np.errstate(under="ignore"):
+                self._sum = self._sum * np.exp(self._top - both) + total * np.exp(top - both)
+            self._top = both
 
     def _multiply(self, block: Block) -> tuple[Backend, Array]:
         """⟨w_i, a⟩, shape (b, k), in the precision that the bound allows, and its backend."""
@@ -167,15 +148,10 @@ class LogPartition(LogSums):
         return tops, total
 
     def _inverse_norms(self, block: Block, backend: Backend, dtype: Any = None) -> list[Array]:
-        """1/‖w_i‖ for products of unit rows, shape (b, 1); empty if they are not requested.
-
-        A row with norm 0 has no direction: all its products are 0.
-        """
+        """1/‖w_i‖ for products of unit rows, shape (b, 1); empty if they are not requested."""
         if not self.unit_rows:
             return []
-        norms = block.norms if self.zeroed is None else block.norms_without(self.zeroed)
-        norms = block.wide.to_host(norms)
-        inverse = np.divide(1.0, norms, out=np.zeros(len(norms)), where=norms > 0.0)
+        inverse = 1.0 / block.wide.to_host(block.norms)
         return [backend.put(inverse, dtype or backend.xp.float64)[:, None]]
 
     def forget_directions(self) -> None:
@@ -185,8 +161,12 @@ class LogPartition(LogSums):
 
     def log_z(self, scale: float = 1.0) -> FloatArray:
         """log Z: row 0 at the directions, row 1 at their negatives; k columns."""
-        return np.asarray(self._log()[self.scales.index(scale)])
+        return self._log(self.scales.index(scale))
 
     def log_z_of_unit_rows(self) -> FloatArray:
         """log Z of the rows divided by their norms."""
-        return np.asarray(self._log()[-1])
+        return self._log(-1)
+
+    def _log(self, place: int) -> FloatArray:
+        with np.errstate(divide="ignore"):  # of no rows, Z is 0
+            return np.asarray(self._top[place] + np.log(self._sum[place]))

@@ -1,13 +1,17 @@
-"""The best rows for each query; a comparison of rough scores rules out most rows."""
+"""The nearest rows of some query rows, by cosine and by distance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from embgeo.core.arrays import Array, IntArray
-from embgeo.stats.backend.backend import Backend
+from embgeo.core.arrays import Array, FloatArray, IntArray, Mask
+from embgeo.stats.backend.backend import HOST, Backend
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
 
 #: Candidates for each row sought; with more of them, searching the whole block is faster.
 MOST = 8
@@ -88,3 +92,257 @@ def keep_best(
     first = xp.searchsorted(query[order], backend.put(np.arange(len(touched))))
     taken = order[first[:, None] + backend.put(np.arange(k))]
     best_rows[touched], best_scores[touched] = rows[taken], scores[taken]
+
+
+#: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
+#: with the position of a row in its block, which must not decide an order.
+GRID = 2.0**40
+
+
+def round_to_grid(xp: Any, cosines: Array) -> Array:
+    """Round cosines to a grid on which exact duplicates agree."""
+    return xp.round(cosines * GRID) / GRID
+
+
+@dataclass(eq=False)
+class TopNeighbors(Statistic):
+    """The k rows of largest cosine for each query, the query's own row left out.
+
+    A row is left out by its number, never by its similarity: an exact duplicate of the query is
+    a neighbor like any other. Cosines that agree to 1e-12 are ordered by row number.
+
+    Cosines are computed in the precision of the stored rows; those that may be among the k largest
+    are computed again in float64.
+
+    Parameters
+    ----------
+    name : str
+    index : int array, shape (q,)
+        Row numbers of the queries.
+    queries : float64 array, shape (q, d)
+        Unit rows, on the host or where the blocks are.
+    k : int
+    columns : slice, optional
+        Search these columns of the rows alone; the queries have their width.
+
+    Attributes
+    ----------
+    neighbors : int array, shape (q, k)
+        Row numbers by falling cosine; −1 where fewer than k rows were seen.
+    cosines : float64 array, shape (q, k)
+    """
+
+    STATE = ("neighbors", "cosines")
+
+    name: str
+    index: IntArray
+    queries: Array
+    k: int
+    columns: slice | None = None
+
+    def clear(self) -> None:
+        shape = (len(self.index), self.k)
+        self.neighbors: Array = np.full(shape, -1, dtype=np.int64)
+        self.cosines: Array = np.full(shape, -np.inf)
+
+    def update(self, block: Block) -> None:
+        if not len(block.index) or not len(self.index):
+            return
+        if self.columns is not None:
+            block = Block(block.index, block.stored[:, self.columns], backend=block.backend)
+        backend, wide, stored = block.backend, block.wide, block.stored_unit
+        scores = backend.constant(self.queries, stored.dtype) @ stored.T
+        leave_out_self(backend, scores, self.index, block.index)
+        least, slack = wide.put(self.cosines)[:, -1], bound_rounding(backend, stored)
+        found = find_candidates(backend, scores, least, slack, self.k)
+        del scores
+        self._join(
+            wide, *(self._search_all(block) if found is None else self._measure(block, *found))
+        )
+
+    def _measure(self, block: Block, query: Array, column: Array) -> tuple[Array, Array, Array]:
+        """Compute cosines of pairs of a query and a row of the block in float64."""
+        wide, xp = block.wide, block.wide.xp
+        used, at = xp.unique_inverse(column)
+        unit = block.take(wide.to_host(used)).unit
+        queries = wide.constant(self.queries, xp.float64)
+        cosines = compute_pairs(
+            wide,
+            len(query),
+            unit.shape[1],
+            lambda part: xp.vecdot(queries[query[part]], unit[at[part]]),
+        )
+        return query, wide.put(block.index)[column], round_to_grid(xp, cosines)
+
+    def _search_all(self, block: Block) -> tuple[Array, Array, Array]:
+        """The k best rows of the block in float64, if too many rows are equally near."""
+        wide, xp = block.wide, block.wide.xp
+        cosines = wide.constant(self.queries, xp.float64) @ block.unit.T
+        cosines = round_to_grid(xp, cosines)
+        leave_out_self(wide, cosines, self.index, block.index)
+        best = xp.argsort(-cosines, axis=1, stable=True)[:, : self.k]
+        near = xp.take_along_axis(cosines, best, axis=1)
+        query, place = xp.nonzero(near > -np.inf)
+        return query, wide.put(block.index)[best[query, place]], near[query, place]
+
+    def merge(self, other: Self) -> None:
+        query, column = np.nonzero(other.neighbors >= 0)
+        self._join(HOST, query, other.neighbors[query, column], other.cosines[query, column])
+
+    def _join(self, wide: Backend, query: Array, rows: Array, cosines: Array) -> None:
+        if len(query):
+            self.neighbors, self.cosines = wide.put(self.neighbors), wide.put(self.cosines)
+            keep_best(wide, (self.neighbors, self.cosines), query, rows, cosines)
+
+
+@dataclass(eq=False)
+class CloserRows(Statistic):
+    """How many rows are nearer to a query than a given row is: its rank is that plus one.
+
+    Cosines that agree to 1e-12 count as equal, so that a duplicate of the other row is not nearer.
+
+    Parameters
+    ----------
+    index : int array, shape (p,)
+        Row numbers of the queries, one for each (query, other) pair.
+    queries : float64 array, shape (p, d)
+        Unit rows.
+    others : int array, shape (p,)
+    cosines : float64 array, shape (p,)
+        Cosine of each pair.
+    """
+
+    STATE = ("closer",)
+
+    index: IntArray
+    queries: FloatArray
+    others: IntArray
+    cosines: FloatArray
+
+    def clear(self) -> None:
+        self.closer: IntArray = np.zeros(len(self.index), dtype=np.int64)
+
+    def update(self, block: Block) -> None:
+        if not len(block.index) or not len(self.index):
+            return
+        wide, xp = block.wide, block.wide.xp
+        cosines = round_to_grid(xp, wide.constant(self.queries) @ block.unit.T)
+        closer = cosines > wide.put(round_to_grid(np, self.cosines))[:, None]
+        rows = wide.put(block.index)[None, :]
+        for own in (self.index, self.others):
+            closer &= wide.put(own)[:, None] != rows
+        self.closer = self.closer + wide.to_host(xp.count_nonzero(closer, axis=1))
+
+
+#: Candidates beyond k whose distance is computed from the difference: products lose small ones.
+MORE = 2
+#: If the largest square lies between these, float32 neither loses digits of it nor overflows.
+SINGLE_SQUARES = (1e-30, 1e30)
+
+
+@dataclass(eq=False)
+class NearestDistances(Statistic):
+    """The k smallest Euclidean distances from each query to rows that take part.
+
+    Parameters
+    ----------
+    index : int array, shape (q,)
+        Row numbers of the queries; a query is not its own neighbor.
+    queries : float64 array, shape (q, d)
+        On the host or where the blocks are.
+    takes_part : bool array, shape (N,)
+        Rows that may be neighbors; dimensions need each point of space once.
+    k : int
+    shift : float64 array, shape (d,), optional
+        Subtracted from all rows before products are taken, where these would cancel: their mean,
+        if it is long.
+
+    Attributes
+    ----------
+    distances : float64 array, shape (q, k)
+        Rising; infinite where fewer than k rows were seen.
+    """
+
+    STATE = ("distances",)
+
+    index: IntArray
+    queries: Array
+    takes_part: Mask
+    k: int
+    shift: FloatArray | None = None
+
+    def clear(self) -> None:
+        self.distances: Array = np.full((len(self.index), self.k), np.inf)
+
+    def update(self, block: Block) -> None:
+        chosen = self.takes_part[block.index]
+        if not chosen.any() or not len(self.index):
+            return
+        part = block if chosen.all() else block.take(chosen)
+        query, column = self._find_near(part) or self._search_all(part)
+        self._join(part.wide, query, self._measure(part, query, column))
+
+    def _shift(self, block: Block) -> tuple[Block, Array]:
+        """The rows, and the queries in float64, without `shift`."""
+        wide = block.wide
+        queries = wide.constant(self.queries, wide.xp.float64)
+        if self.shift is None:
+            return block, queries
+        shift = wide.put(self.shift)
+        return Block(block.index, block.rows - shift, backend=wide), queries - shift
+
+    def _find_near(self, block: Block) -> tuple[Array, Array] | None:
+        """Queries and columns that may be nearer than the current k-th distance."""
+        block, queries = self._shift(block)
+        wide, xp = block.wide, block.wide.xp
+        squares, own = xp.square(block.norms), xp.vecdot(queries, queries)
+        longest = float(xp.max(squares))
+        ordinary = SINGLE_SQUARES[0] < max(float(xp.max(own)), longest) < SINGLE_SQUARES[1]
+        backend = block.backend if ordinary else wide
+        stored = block.stored if ordinary else block.rows
+        # −‖x‖² + 2⟨q, x⟩ orders the rows as their distances do.
+        wide_rows = stored.dtype == xp.float64
+        used = queries if wide_rows else backend.constant(self.queries, stored.dtype)
+        scores = (2.0 * used) @ stored.T
+        scores -= backend.put(squares, stored.dtype)
+        leave_out_self(backend, scores, self.index, block.index)
+        least = own - xp.square(wide.put(self.distances)[:, -1])
+        slack = 2.0 * bound_rounding(backend, stored) * xp.clip(own, longest, None)
+        return find_candidates(backend, scores, least, slack, self.k)
+
+    def _search_all(self, block: Block) -> tuple[Array, Array]:
+        """The best few by the product in float64, if too many rows are equally near."""
+        block, queries = self._shift(block)
+        wide, xp = block.wide, block.wide.xp
+        scores = queries @ block.rows.T
+        scores *= 2.0
+        scores -= xp.sum(xp.square(block.rows), axis=1)
+        leave_out_self(wide, scores, self.index, block.index)
+        best = wide.topk(scores, min(self.k + MORE, len(block.index)))
+        query, place = xp.nonzero(xp.take_along_axis(scores, best, axis=1) > -np.inf)
+        return query, best[query, place]
+
+    def _measure(self, block: Block, query: Array, column: Array) -> Array:
+        """Distances of some queries to some rows of the block, from the differences."""
+        wide, rows = block.wide, block.rows
+        queries = wide.constant(self.queries, wide.xp.float64)
+        return compute_pairs(
+            wide,
+            len(query),
+            rows.shape[1],
+            lambda part: wide.xp.linalg.vector_norm(
+                rows[column[part]] - queries[query[part]], axis=1
+            ),
+        )
+
+    def merge(self, other: Self) -> None:
+        every = np.repeat(np.arange(len(self.index)), self.k)
+        self._join(HOST, every, other.distances.ravel())
+
+    def _join(self, wide: Backend, query: Array, distances: Array) -> None:
+        if not len(query):
+            return
+        nearness = -wide.put(self.distances)
+        rows = wide.xp.zeros_like(nearness), wide.xp.zeros_like(distances)  # which do not matter
+        keep_best(wide, (rows[0], nearness), query, rows[1], -distances)
+        self.distances = -nearness

@@ -7,8 +7,7 @@ from typing import Self
 import numpy as np
 
 from embgeo.core.arrays import Array, FloatArray
-from embgeo.stats.backend.backend import Backend
-from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.backend.backend import HOST, Backend
 from embgeo.stats.block import Block
 from embgeo.stats.nearest import bound_rounding
 from embgeo.stats.statistic import Statistic, concatenate

@@ -15,7 +15,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.numerics.eigen import Eigh
 from embgeo.stats import Census, PairHistogram, RowHashes
-from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.backend.backend import HOST
 from embgeo.stats.block import Block
 from embgeo.stats.resources import NARROW, Resources, shared_fold
 from embgeo.stats.statistic import Statistic, fold

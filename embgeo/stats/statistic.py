@@ -3,13 +3,13 @@
 A statistic is a monoid over sets of rows: a new one is the identity, ``update(block)`` adds rows
 in place, ``merge(other)`` joins the rows of two statistics, and every partition of the rows into
 blocks and parts gives the same result up to rounding. Passes can therefore run in threads, on a
-device or on other machines, and can be saved and merged later.
+device or on other machines.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -37,8 +37,7 @@ class Statistic:
     Notes
     -----
     `update` computes with the backend of the block, and may leave arrays of the state there;
-    `to_host` fetches them before anything is merged, saved or read. If the memory of a device does
-    not suffice, `update` must change nothing: it allocates before it changes the state.
+    `to_host` fetches them before anything is merged or read.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ()
@@ -74,26 +73,10 @@ class Statistic:
         other.clear()
         return other
 
-    def state(self) -> dict[str, Any]:
-        """Attributes that depend on the rows, by name."""
-        return {name: getattr(self, name) for name in self.STATE}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Set the state to that of a statistic of the same key.
-
-        Raises
-        ------
-        ValueError
-            If a name is missing or unknown.
-        """
-        if set(state) != set(self.STATE):
-            raise ValueError(f"{type(self).__name__} has the state {self.STATE}")
-        for name, value in state.items():
-            setattr(self, name, value)
-
     def to_host(self, backend: Backend) -> None:
         """Move the state from a backend to the host."""
-        self.restore({name: backend.to_host(value) for name, value in self.state().items()})
+        for name in self.STATE:
+            setattr(self, name, backend.to_host(getattr(self, name)))
 
 
 def fold(

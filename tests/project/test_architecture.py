@@ -77,7 +77,7 @@ LONG_FUNCTIONS: dict[tuple[str, str], str] = {}
 
 #: Tuple that lists the modules of a folder, and the line that marks such a module.
 LISTS = {
-    "stats.STATISTICS": r"^class \w+\((Statistic|LogSums)\):",
+    "stats.STATISTICS": r"^class \w+\(Statistic\):",
     "metrics.FAMILIES": r"^FAMILY = ",
     "diagnosis.findings.FINDINGS": r"^QUESTION = ",
     "charts.CHARTS": r"^[A-Z_]+ = Chart\(",

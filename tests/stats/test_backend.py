@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from embgeo.stats.backend.backend import HOST
 from embgeo.stats.backend.choose import open_device
-from embgeo.stats.backend.numpy import HOST
 from tests.support.devices import MEMORY, SINGLE, WIDE
 from tests.support.matrices import gaussian
 

@@ -75,8 +75,8 @@ def differing(found, expected, matrix):
 @pytest.mark.parametrize("name", sample_cases(NAMES, 3))
 @pytest.mark.slow
 def test_an_analysis_on_a_device_is_that_of_numpy(name, monkeypatch):
-    monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 23)
-    monkeypatch.setattr("embgeo.stats.backend.device_rows.LEAST_ROWS", 1)
+    monkeypatch.setattr("embgeo.stats.backend.executor.MOST_ROWS", 23)
+    monkeypatch.setattr("embgeo.stats.backend.executor.LEAST_ROWS", 1)
     m = len(case(name).kept)
     found = measured(
         case(name).matrix,
@@ -262,7 +262,7 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     monkeypatch.setattr("embgeo.metrics.neighbors.ALL_ROWS", 200)
     monkeypatch.setattr("embgeo.metrics.neighbors.HUB_QUERIES", 40)
     monkeypatch.setattr("embgeo.metrics.dimension.QUERIES", (50, 50))
-    monkeypatch.setattr("embgeo.stats.backend.device_rows.MOST_ROWS", 70)
+    monkeypatch.setattr("embgeo.stats.backend.executor.MOST_ROWS", 70)
     monkeypatch.setattr("embgeo.stats.resources.MOST_ROWS", 110)
     found = measured(Matrix(W), device, sections=("tokens",), neighbors_of="all", neighbors=4)
     hubs, dimension = found["tokens.hubness"], found["tokens.intrinsic_dimension"]

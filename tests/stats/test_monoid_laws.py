@@ -96,12 +96,6 @@ MAKERS = {
             "unit rows, bounded", DIRECTIONS, scales=(1e-4,), bound=16.0, unit_rows=True
         ),
     ),
-    "log Z, zeroed": (
-        LogPartition,
-        lambda: LogPartition(
-            "zeroed", np.eye(D)[:, 2:], (), bound=1.0, unit_rows=True, zeroed=np.arange(2)
-        ),
-    ),
     "distances": (DistanceTo, lambda: DistanceTo("mean", np.full(D, 0.3))),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),

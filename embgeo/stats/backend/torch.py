@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import Array, FloatArray
-from embgeo.stats.backend.backend import Backend
-from embgeo.stats.backend.numpy import HOST
+from embgeo.stats.backend.backend import HOST, Backend
 
 #: Stored dtypes that torch knows, with the dtype of numpy in which their bytes are handed over.
 STORED: dict[Any, tuple[str, type[np.generic]]] = {

@@ -1,0 +1,232 @@
+"""Sums over rows: weighted, by group, of pairs, and with coordinates zeroed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from embgeo.core.arrays import Array, FloatArray, IntArray
+from embgeo.stats.block import Block
+from embgeo.stats.statistic import Statistic
+
+
+@dataclass(eq=False)
+class WeightedSum(Statistic):
+    """Σ a_i w_i or Σ a_i ŵ_i over the rows.
+
+    Parameters
+    ----------
+    name : str
+    weights : float64 array, shape (N,)
+        One weight for every row of the matrix.
+    d : int
+    of : {"rows", "unit"}
+        The rows, or the rows divided by their norms.
+
+    Attributes
+    ----------
+    total : float64 array, shape (d,)
+    """
+
+    STATE = ("total",)
+
+    name: str
+    weights: FloatArray
+    d: int
+    of: Literal["rows", "unit"]
+
+    def clear(self) -> None:
+        self.total: FloatArray = np.zeros(self.d)
+
+    def update(self, block: Block) -> None:
+        if len(block.index):
+            rows, weights = block.rows, block.wide.put(self.weights[block.index])
+            if self.of == "unit" and block.is_divisible:
+                weights = weights / block.norms
+            elif self.of == "unit":
+                rows = block.unit
+            self.total = self.total + block.wide.to_host(weights @ rows)
+
+
+#: Where less than this share of the squares is left around the mean, the differences are formed:
+#: sixteen digits of the squares would leave fewer than thirteen.
+CANCELLED = 1e-3
+
+
+@dataclass(eq=False)
+class GroupMoments(Statistic):
+    """For each group n, mean and Σ‖x−μ‖², merged in centered form (Chan et al. 1979).
+
+    Parameters
+    ----------
+    name : str
+        What the groups are.
+    labels : int array, shape (N,)
+        Group of every row of the matrix; negative: in none.
+    groups, d : int
+    of : {"rows", "unit"}
+        The rows, or the rows divided by their norms.
+
+    Attributes
+    ----------
+    n : float64 array, shape (groups,)
+    mean : float64 array, shape (groups, d)
+    spread : float64 array, shape (groups,)
+    """
+
+    STATE = ("n", "mean", "spread")
+
+    name: str
+    labels: IntArray
+    groups: int
+    d: int
+    of: Literal["rows", "unit"]
+
+    def clear(self) -> None:
+        self.n: FloatArray = np.zeros(self.groups)
+        self.mean: FloatArray = np.zeros((self.groups, self.d))
+        self.spread: FloatArray = np.zeros(self.groups)
+
+    def update(self, block: Block) -> None:
+        if not len(block.index):
+            return
+        wide, xp = block.wide, block.wide.xp
+        labels = self.labels[block.index]
+        member = (labels == np.arange(len(self.n))[:, None]).astype(np.float64)
+        n = member.sum(axis=1)
+        norms, member = block.norms, wide.put(member)
+        ordinary = block.is_divisible
+        squares = n
+        if self.of == "unit":
+            total = (member / norms) @ block.rows if ordinary else member @ block.unit
+        else:
+            total = member @ block.rows
+            if ordinary:
+                squares = wide.to_host(member @ xp.square(norms))
+        mean = wide.to_host(total) / np.maximum(n, 1.0)[:, None]
+        # What is left of the squares once the mean's are taken away.
+        spread = squares - n * np.vecdot(mean, mean)
+        seen = np.flatnonzero(n)
+        for group in seen:
+            if not (ordinary and spread[group] > CANCELLED * squares[group]):
+                spread[group] = self._spread(block.take(labels == group), mean[group])
+        for group in seen:
+            self._join(int(group), n[group], mean[group], spread[group])
+
+    def _spread(self, part: Block, mean: FloatArray) -> float:
+        """Σ‖x−μ‖² of some rows, from the differences."""
+        apart = (part.rows if self.of == "rows" else part.unit) - part.wide.put(mean)
+        return float(part.wide.xp.sum(part.wide.xp.square(apart)))
+
+    def merge(self, other: Self) -> None:
+        for group in np.flatnonzero(other.n):
+            self._join(int(group), other.n[group], other.mean[group], other.spread[group])
+
+    def _join(self, group: int, n: float, mean: FloatArray, spread: float) -> None:
+        mine = self.n[group]
+        total = mine + n
+        step = mean - self.mean[group]
+        self.spread[group] += spread + float(step @ step) * mine * n / total
+        self.mean[group] += step * (n / total)
+        self.n[group] = total
+
+
+@dataclass(eq=False)
+class PairedSums(Statistic):
+    """Σ‖x‖², Σ‖y‖², Σ⟨x, y⟩, Σ‖y − x‖² and Σ⟨x, y⟩/(‖x‖‖y‖) over rows ``[x | y]``.
+
+    Σ‖y − x‖² is formed from the differences: it is 0 exactly for equal rows, and does not cancel
+    for nearly equal ones. If the widths differ, the narrower row is padded with zeros.
+
+    Parameters
+    ----------
+    p : int
+        Columns of x.
+
+    Attributes
+    ----------
+    first, second, product, difference, cosines : float
+    """
+
+    STATE = ("first", "second", "product", "difference", "cosines")
+
+    p: int
+
+    def clear(self) -> None:
+        self.first = self.second = self.product = self.difference = self.cosines = 0.0
+
+    @property
+    def name(self) -> str:
+        return str(self.p)
+
+    def update(self, block: Block) -> None:
+        if not len(block.index):
+            return
+        xp, wide, rows = block.wide.xp, block.wide, block.rows
+        # A few rows at a time stay in the cache, because they are read four times.
+        parts = [self._measure(xp, rows[some]) for some in wide.slices(*rows.shape)]
+        lengths, others, products, apart = (xp.concat(part) for part in zip(*parts, strict=True))
+        cosines = products / (xp.sqrt(lengths) * xp.sqrt(others))
+        sums = (lengths, others, products, apart, cosines)
+        for name, part in zip(self.STATE, sums, strict=True):
+            setattr(self, name, getattr(self, name) + float(xp.sum(part)))
+
+    def _measure(self, xp: Any, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """‖x‖², ‖y‖², ⟨x, y⟩ and ‖y − x‖² of each of the rows."""
+        x, y = rows[:, : self.p], rows[:, self.p :]
+        both = min(x.shape[1], y.shape[1])
+        change = y[:, :both] - x[:, :both]
+        squares = (xp.vecdot(part, part) for part in (x, y, change, x[:, both:], y[:, both:]))
+        lengths, others, *apart = squares
+        return lengths, others, xp.vecdot(x[:, :both], y[:, :both]), sum(apart)
+
+
+@dataclass(eq=False)
+class ReducedSums(Statistic):
+    """Σ of the unit rows once the first 1, 3, … of the named coordinates are zeroed.
+
+    Parameters
+    ----------
+    coordinates : int array
+        The order in which they are zeroed.
+    counts : tuple of int
+        How many of them are zeroed, ascending; the last is all of them.
+    d : int
+
+    Attributes
+    ----------
+    n : int array, shape (len(counts),)
+        Rows that are not zero afterwards.
+    sums : float64 array, shape (len(counts), d)
+        The zeroed coordinates are 0.
+    """
+
+    STATE = ("n", "sums")
+
+    coordinates: IntArray
+    counts: tuple[int, ...]
+    d: int
+
+    def clear(self) -> None:
+        self.n: IntArray = np.zeros(len(self.counts), dtype=np.int64)
+        self.sums: FloatArray = np.zeros((len(self.counts), self.d))
+
+    def update(self, block: Block) -> None:
+        if not len(block.index):
+            return
+        wide, xp, unit = block.wide, block.wide.xp, block.unit
+        keep = np.ones(self.sums.shape)
+        for at, count in enumerate(self.counts):
+            keep[at, self.coordinates[:count]] = 0.0
+        rest = unit * wide.put(keep[-1])
+        left = wide.to_host(xp.vecdot(rest, rest))
+        named = np.square(wide.to_host(unit[:, self.coordinates.tolist()]))
+        # What is left is summed up from below, never subtracted from above: nothing cancels.
+        squares = np.stack([left + named[:, count:].sum(axis=1) for count in self.counts])
+        alive = squares > 0.0
+        inverse = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+        sums = wide.to_host(wide.put(inverse) @ unit)
+        self.n += alive.sum(axis=1)
+        self.sums += sums * keep
