@@ -9,9 +9,10 @@ from embgeo.core.errors import on_command_line
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.io.foreign import FOLDERS as FOREIGN_FOLDERS
 from embgeo.io.foreign import FOREIGN, GLOVE
-from embgeo.io.formats import FORMATS, model_folder
+from embgeo.io.formats import FORMATS
 from embgeo.io.formats.format import GROUP
 from embgeo.io.mapped import torch_distributed
+from embgeo.io.model import folder as model_folder
 
 TARGET = Path(__file__).with_name("formats.md")
 

@@ -42,7 +42,7 @@ def inspect(
 
 def listing(checkpoint: Checkpoint, found: Inspection, shown_path: str) -> None:
     """The tensors as an aligned table, then the choice and the notes."""
-    from embgeo.io.choosing import shape_text
+    from embgeo.io.model.candidates import shape_text
     from embgeo.report.text.columns import align
 
     lines = [("tensor", "shape and type", "size", "")]

@@ -48,6 +48,11 @@ class Origin:
         Stamps of the files that are read during the analysis.
     columns : tuple of str
         Names of the columns, if they are columns of a table.
+    form : str
+        How the rows are decoded or joined, such as "FP8, code · weight_scale of the row"; empty if
+        they are stored as they are.
+    parts : tuple of str
+        Stored tensors that they are decoded from.
     """
 
     path: str = ""
@@ -63,6 +68,8 @@ class Origin:
     notes: tuple[str, ...] = ()
     stamps: tuple[FileStamp, ...] = ()
     columns: tuple[str, ...] = ()
+    form: str = ""
+    parts: tuple[str, ...] = ()
 
     @property
     def tied(self) -> bool:

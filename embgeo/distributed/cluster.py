@@ -31,8 +31,8 @@ from embgeo.distributed.passes import Part, PassState, PassTask, fingerprint, ru
 from embgeo.distributed.reader import without_entries
 from embgeo.distributed.whole import join_parts
 from embgeo.io import open_checkpoint
-from embgeo.io.choosing import choose
 from embgeo.io.loading import open_source
+from embgeo.io.model.choice import choose
 from embgeo.io.rows_on_demand import RowsOnDemand
 from embgeo.numerics.blas_threads import limited
 from embgeo.stats.resources import DEFAULT_MEMORY, Resources

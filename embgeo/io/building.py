@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.core.file_stamp import FileStamp
 from embgeo.core.matrix import Matrix, Origin
 from embgeo.core.special import cut_special, place_special
 from embgeo.io.bounded.guard import cannot_read, short
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.choosing import choose
 from embgeo.io.labels.corpus_counts import NotUsable
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.token_texts import find_unreachable
+from embgeo.io.model.choice import Choice, choose
 from embgeo.io.parameter_names import output_rank
 from embgeo.io.rows_on_demand import RowsOnDemand
 from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096
+#: Reason for masking rows of the output that the model does not have.
+WITHOUT_OUTPUT = "without a row in the output projection"
 
 Rows = npt.NDArray[Any]
 
@@ -41,12 +45,15 @@ def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = 
     labels = labeling.labels
     on_demand = on_demand and choice.output is None
     data = _read_rows(choice.input, choice.input_transposed, selection, on_demand=on_demand)
-    projection, tied_by = _read_output(selection, data)
+    output = _read_output(selection, data)
+    projection, tied_by = output.rows, output.tied_by
     cut, special = selection.cut, place_special(checkpoint.special, selection.cut.total)
     if not cut.is_whole:
         special = cut_special(special, cut.start, cut.stop)
     notes = (
         *choice.notes,
+        *_note_copies(choice, data),
+        *output.notes,
         *checkpoint.notes,
         *labeling.notes,
         *_shape_note(selection),
@@ -76,14 +83,16 @@ def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = 
     if projection is None or choice.output is None:
         return matrix
     why = "named with --output" if source.output else "output projection by name and shape"
-    output = replace(
+    missing = {WITHOUT_OUTPUT: output.missing} if len(output.missing) else {}
+    of_output = replace(
         matrix,
         data=projection,
+        masked=matrix.masked | missing,
         special=(),
         name=f"{matrix.name} (output)",
         origin=_of(origin, choice.output, choice.output_transposed, why),
     )
-    return replace(matrix, output=output)
+    return replace(matrix, output=of_output)
 
 
 def _of(origin: Origin, tensor: Tensor, transposed: bool, reason: str) -> Origin:
@@ -95,6 +104,8 @@ def _of(origin: Origin, tensor: Tensor, transposed: bool, reason: str) -> Origin
         transposed=transposed,
         reason=reason,
         columns=() if transposed else tensor.columns,
+        form=tensor.form,
+        parts=tensor.parts if tensor.form else (),
     )
 
 
@@ -107,15 +118,64 @@ def _shape_note(selection: Selection) -> tuple[str, ...]:
     return (f"fewer rows ({n:,}) than columns ({d:,}): if words are {whose}, {way_out}",)
 
 
-def _read_output(selection: Selection, data: Rows) -> tuple[Rows | None, str]:
-    """Read the output projection; None and the reason if it is a copy of the embedding."""
-    choice = selection.choice
+@dataclass(frozen=True, slots=True)
+class _Projection:
+    """Rows of the output projection, one for each row of the embedding, if it takes part."""
+
+    rows: Rows | None = None
+    tied_by: str = ""
+    missing: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # without a row
+    notes: tuple[str, ...] = ()
+    is_unusable: bool = False
+
+
+def _read_output(selection: Selection, data: Rows) -> _Projection:
+    """Read the output projection, unless it is a copy of the embedding or has no usable row."""
+    choice, cut = selection.choice, selection.cut
     if choice.output is None:
-        return None, ""
+        return _Projection()
+    stored = choice.output.shape[1 if choice.output_transposed else 0]
+    missing = np.arange(max(stored, cut.start), max(stored, cut.stop)) - cut.start
     projection = _read_rows(choice.output, choice.output_transposed, selection)
     if selection.source.output is None and _has_same_values(data, projection):
-        return None, f"{short(choice.output.name)} holds the same numbers"
-    return projection, ""
+        return _Projection(tied_by=f"{short(choice.output.name)} holds the same numbers")
+    if not _has_usable_row(projection):
+        name = short(choice.output.name)
+        note = f"the output projection {name} is left out: all of its rows are zero or not finite"
+        return _Projection(notes=(note,), is_unusable=True)
+    if len(missing):
+        # Statistics of pairs would take zeros for dead rows, and have no mask of their own.
+        typical = np.broadcast_to(_median_row(projection), (len(missing), projection.shape[1]))
+        shape = (len(projection) + len(missing), projection.shape[1])
+        projection = fill_rows([projection, typical], shape, projection.dtype)
+    return _Projection(projection, missing=missing)
+
+
+def _has_usable_row(rows: Rows) -> bool:
+    """Whether a row is finite and not zero; stops at the first block with one."""
+    for start in range(0, len(rows), _COMPARED_ROWS):
+        block = np.asarray(rows[start : start + _COMPARED_ROWS], dtype=np.float64)
+        if (np.isfinite(block).all(axis=1) & block.any(axis=1)).any():
+            return True
+    return False
+
+
+def _median_row(rows: Rows) -> Rows:
+    """The row of median norm among the first ones."""
+    block = np.asarray(rows[:_COMPARED_ROWS], dtype=np.float64)
+    order = np.argsort(np.linalg.norm(block, axis=1))
+    return np.asarray(rows[order[len(order) // 2]])
+
+
+def _note_copies(choice: Choice, data: Rows) -> tuple[str, ...]:
+    """Notes on copies of the embedding for multi-token prediction, and whether they are equal."""
+    notes = []
+    for copy in choice.copies if not choice.input_transposed else ():
+        rows = copy.open()
+        equal = rows.shape == data.shape and _has_same_values(data, rows)
+        which = "holds the same numbers" if equal else "differs, and is not analyzed"
+        notes.append(f"{short(copy.name)}, for multi-token prediction, {which}")
+    return tuple(notes)
 
 
 def sha256_of(files: Sequence[Path]) -> str:
@@ -193,10 +253,12 @@ def _is_tied_as_configured(
     if checkpoint.tied is None or source.output is not None:
         return None
     if not checkpoint.tied:
-        unsure = any(output_rank(tensor.name) is not None for tensor in choice.candidates)
+        unsure = choice.has_unread_output or any(
+            output_rank(tensor.name) is not None for tensor in choice.candidates
+        )
         return None if projection is None and unsure and not is_tied else projection is not None
     silent = replace(checkpoint, tied=None)
     stored = choose(silent, tensor=choice.input.name, transpose=source.transpose)
     if stored.output is None:
-        return True
+        return None if stored.has_unread_output else True
     return _has_same_values(data, _read_rows(stored.output, stored.output_transposed, selection))

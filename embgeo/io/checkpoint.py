@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.guard import Damaged, list_short, short
 from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
 from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.io.model.facts import Facts
 
 _LISTED = 4
 
@@ -51,6 +52,16 @@ class Tensor:
         For a matrix of which some rows take less work than all.
     columns : tuple of str
         Names of the columns of a table.
+    parts : tuple of str
+        Stored tensors that a decoded parameter is made of.
+    form : str
+        How it is decoded, in words; empty for a tensor as it is stored.
+    problem, way_out : str
+        Why its form cannot be read, a clause such as "is quantized by GPTQ", and what to do.
+    note : str
+        What the reader should know of a form, such as an adapter that is not merged.
+    row_ids : callable or None
+        Returns the token ids of the rows, where they are not 0, 1, ….
     """
 
     name: str
@@ -60,9 +71,17 @@ class Tensor:
     alias_of: str = ""
     ranges: RowRanges | None = None
     columns: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    form: str = ""
+    problem: str = ""
+    way_out: str = ""
+    note: str = ""
+    row_ids: Callable[[], npt.NDArray[np.int64]] | None = None
 
     @property
     def nbytes(self) -> int:
+        if not self.dtype:  # of a type that is not known
+            return 0
         return count(self.shape) * np.dtype(self.dtype).itemsize
 
 
@@ -110,6 +129,14 @@ class Checkpoint:
         Tokenizer next to the weights whose ids are the rows.
     special : tuple of SpecialToken
         Tokens that the tokenizer or a chat template names.
+    facts : Facts
+        What the configuration says of the matrices.
+    added : frozenset of int
+        Ids of tokens that were added to the tokenizer.
+    unread : tuple of (str, str)
+        Names of tensors that are left out, and why.
+    stored : tuple of Tensor
+        The tensors as they are stored, where `tensors` are parameters made of them.
     """
 
     path: Path
@@ -125,6 +152,10 @@ class Checkpoint:
     counts_source: str = ""
     encoder: TextEncoder | None = None
     special: tuple[SpecialToken, ...] = ()
+    facts: Facts = field(default_factory=Facts)
+    added: frozenset[int] = frozenset()
+    unread: tuple[tuple[str, str], ...] = ()
+    stored: tuple[Tensor, ...] = ()
 
 
 class Omissions:
@@ -132,10 +163,17 @@ class Omissions:
 
     def __init__(self) -> None:
         self._names: defaultdict[str, list[str]] = defaultdict(list)
+        #: Names of tensors of numbers, and why they are not read.
+        self.unread: list[tuple[str, str]] = []
 
-    def add(self, name: str, reason: str) -> None:
-        """Note that `name` is not read because `reason`, a clause such as "it holds no numbers"."""
+    def add(self, name: str, reason: str, *, is_tensor: bool = False) -> None:
+        """Note that `name` is not read because `reason`, a clause such as "it holds no numbers".
+
+        `is_tensor` says that it holds numbers, in a form that is not read.
+        """
         self._names[reason].append(name)
+        if is_tensor:
+            self.unread.append((name, reason))
 
     def notes(self) -> tuple[str, ...]:
         """One sentence per reason."""

@@ -20,8 +20,8 @@ from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import HEAD_BYTES
 from embgeo.io.foreign import is_torch_tar
 from embgeo.io.formats import find_format
-from embgeo.io.formats.model_folder import NOT_WEIGHTS, WEIGHTS
 from embgeo.io.mapped import torch_zip
+from embgeo.io.model.folder import NOT_WEIGHTS, WEIGHTS
 
 #: Separates the path of an archive from the name of a member.
 MEMBER_SIGN = "::"

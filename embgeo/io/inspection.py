@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from embgeo.core.errors import AmbiguousTensor
 from embgeo.core.matrix import tied_note
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.choosing import Choice, choose
+from embgeo.io.model.choice import Choice, choose
 
 _LISTED = 8
 

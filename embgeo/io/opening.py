@@ -6,7 +6,6 @@ Messages name the file that the user named.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,17 +22,21 @@ from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.containers import MEMBER_SIGN, is_container, split_member, unpack
 from embgeo.io.foreign import refuse_unknown
-from embgeo.io.formats import find_format, model_folder
+from embgeo.io.formats import find_format, sharded
 from embgeo.io.formats.format import open_with
-from embgeo.io.formats.mlx import read_quantized
+from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
+from embgeo.io.model import folder as model_folder
+from embgeo.io.model.companions import read_parameters
+from embgeo.io.model.facts import Facts, read_facts
+from embgeo.io.model.pieces import open_pieces
 from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here, find_place
 
 #: Standard input on the command line, and in messages.
 STDIN = "-"
 _CALLED = Path("stdin")
-#: Llama's ``consolidated.01.pth``, DeepSpeed's ``mp_rank_01_model_states.pt``, Megatron's folders.
-_SLICE = re.compile(r"(consolidated\.|mp_rank_)(\d{2,})")
+#: Formats of files that a configuration beside them describes.
+_OF_MODELS = (safetensors.NAME, torch_zip.NAME, torch_legacy.NAME, sharded.NAME)
 
 _PIECE = 2**20
 
@@ -62,7 +65,7 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
 
         headers = open_headers(as_written(path))
         if headers is not None:
-            return headers
+            return read_parameters(headers)
         place = find_place(Source(path))
     path = place.path
     try:
@@ -71,26 +74,22 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     except OSError as error:  # a name that is too long, for instance
         raise cannot_read(path, error) from error
     if is_folder:
-        return model_folder.open_folder(path, _open_file, _is_known)
-    _refuse_slice(path)
-    file = (Path(archive), member) if member else (path, "")
-    return read_quantized(_open_file(*file))
+        return read_parameters(model_folder.open_folder(path, _open_file, _is_known))
+    if member:
+        return read_parameters(_open_file(Path(archive), member))
+    facts = _facts_beside(path)
+    found = open_pieces(path, facts, _open_file) or _open_file(path)
+    if found.format in _OF_MODELS and found.facts == Facts():
+        found = replace(found, facts=facts)
+    return read_parameters(found)
 
 
-def _refuse_slice(path: Path) -> None:
-    """Refuse a file with a slice of each matrix of a tensor-parallel model; rank 0 may be whole."""
-    for named in (path, path.parent):
-        found = _SLICE.match(named.name)
-        if found is None:
-            continue
-        rank = found[2]
-        second = named.with_name(named.name.replace(rank, f"{1:0{len(rank)}}", 1))
-        if int(rank) > 0 or second.exists():
-            raise refuse(
-                path,
-                "holds one tensor-parallel slice of each matrix",
-                "join the slices with the conversion script of the model and name the result",
-            )
+def _facts_beside(path: Path) -> Facts:
+    """What the configuration beside a named file says; nothing if it cannot be read."""
+    try:
+        return read_facts(path.parent)
+    except (EmbgeoError, OSError):
+        return Facts()
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:

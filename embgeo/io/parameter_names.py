@@ -25,7 +25,8 @@ INPUT_RANKS: tuple[tuple[str, ...], ...] = (
         r"wte|tok_embeddings?|tok_embed|tok_emb|token_embd|token_embeddings?|token_embed|token_emb",
         r"embed_tokens|embed_in|input_embeddings?|word_embeddings?|word_embed|word_embs?|wemb",
         r"word_?vecs?|word_?vectors?|w_e|syn0|emb_luts|embedding_table|lookup_table|word_lut",
-        r"word_encoder|embed_words|w_in|lut|emb_layers|embedding-token|token_embedder\w*|item_embeddings?",
+        r"word_encoder|embed_words|w_in|lut|emb_layers|embedding-token|token_embedder\w*|item_embeddings?|"
+        r"vocab_embeddings?|embed_text_tokens|text_embed_tokens",
     ),
     (r"encoder",),
     (r"embeddings?|embedder|embed|embs?|embedding_layer|lookup|vectors?",),
@@ -34,7 +35,7 @@ INPUT_RANKS: tuple[tuple[str, ...], ...] = (
 #: Output projections (softmax weights), the surest names first.
 OUTPUT_RANKS: tuple[tuple[str, ...], ...] = (
     (
-        r"lm_head|output_projection|embed_out|generator|unembed|w_u|softmax_?w?|softmax_weights?",
+        r"lm_head|output_projection|embed_out|generator|unembed(?:ding)?|w_u|softmax_?w?|softmax_weights?",
         r"vocab_projector|lm_loss|output_layer|to_logits|output_embeddings?|syn1neg|syn1|logits",
         r"generator_lm_head|lm_head_linear|w_out|out_layers|ff_out|output_embedding|nsoftmax",
     ),
@@ -69,6 +70,30 @@ _AVERAGED = re.compile(
 #: Adapters of PEFT, such as LoRA.
 _ADAPTER = re.compile(_START + r"lora_\w+|hada_\w+|lokr_\w+|vera_\w+|adalora_\w+" + _END)
 
+#: Kernels of layers that are no embedding, as Keras and torch name them.
+_KERNEL = re.compile(
+    r"(^|[./_])(lstm|gru|rnn|simple_rnn|bidirectional|dense|conv\w*)(_?\d+)?([./].*)?"
+    r"(kernel(:\d+)?|[./]vars[./]\d+|weight_[ih]h\w*)$|"
+    r"(^|[./])(recurrent_)?kernel(:\d+)?$|(^|[./])weight_[ih]h_l\d+"
+)
+
+#: Copies for multi-token prediction, outside of the numbered layers.
+_COPY = re.compile(r"(^|[./_])(mtp\w*|nextn|shared_head|multi_token\w*)[./]")
+_LAYER = re.compile(r"(^|[./])(layers?|blk|h|blocks?|groups?)[./](\d+)[./]")
+
+#: Other ids than those of text, by what a part of the name says.
+_KINDS = (
+    (
+        "codes of audio",
+        r"audio\w*|codec\w*|codebooks?|speech\w*|talker|code_predictor|"
+        r"depth_decoder|depformer|token2wav|embed_audio_tokens",
+    ),
+    ("images", r"visual\w*|vision\w*|image\w*|pixel\w*|vit"),
+    ("a text encoder", r"text_encoders?|text_encoder_\d+|conditioner"),
+    ("one layer each", r"\w*per_layer\w*"),
+)
+_KIND = tuple((kind, re.compile(rf"(^|[./])({words})($|[./])")) for kind, words in _KINDS)
+
 _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
 _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|$)")
 
@@ -81,6 +106,28 @@ is_other_embedding = partial(_matches, _OTHER)
 is_optimizer_state = partial(_matches, _OPTIMIZER)
 is_averaged_copy = partial(_matches, _AVERAGED)
 is_adapter = partial(_matches, _ADAPTER)
+is_layer_kernel = partial(_matches, _KERNEL)
+
+
+def kind_of(name: str) -> str:
+    """What the rows of a matrix stand for, by its name; empty for tokens of text."""
+    return next((kind for kind, words in _KIND if _matches(words, name)), "")
+
+
+def layer_of(name: str) -> int | None:
+    """Number of the layer of a stack that a name lies in."""
+    found = _LAYER.search(name[-_LONGEST:].lower())
+    return int(found[3]) if found and len(found[3]) < 9 else None
+
+
+def is_prediction_copy(name: str, layers: int | None) -> bool:
+    """Whether a name lies in a module for multi-token prediction, which repeats the embedding.
+
+    Such modules are layers beyond the `layers` of the model (DeepSeek V3, GLM 4.5).
+    """
+    layer = layer_of(name)
+    beyond = layers is not None and layer is not None and layer >= layers
+    return beyond or _matches(_COPY, name)
 
 
 def input_rank(name: str) -> int | None:

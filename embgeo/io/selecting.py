@@ -12,9 +12,9 @@ import numpy.typing as npt
 from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
 from embgeo.core.source import NO_TOKENS, Source
+from embgeo.io import parameter_names
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.choosing import EMBEDDING, Choice, TensorRole, choose
 from embgeo.io.labels import run_folder
 from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
@@ -23,6 +23,7 @@ from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, mismatch, parse_rows
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 from embgeo.io.labels.word_lists import find_fitting
+from embgeo.io.model.choice import EMBEDDING, Choice, TensorRole, choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ def label_rows(selection: Selection) -> Labeling:
     """Take labels from the named file, a word list, the checkpoint, or a file next to it."""
     if str(selection.source.tokens) == NO_TOKENS:
         return Labeling()
+    if selection.choice.input.row_ids is not None and not selection.source.transpose:
+        return _from_ids(selection)
     return (
         _from_named_file(selection)
         or _from_word_list(selection)
@@ -103,14 +106,46 @@ def _from_word_list(selection: Selection) -> Labeling | None:
     return Labeling(labels, notes=labels.notes)
 
 
+def _from_ids(selection: Selection) -> Labeling:
+    """Label the rows of a draft head or of trained tokens by their ids."""
+    assert selection.choice.input.row_ids is not None
+    ids, cut = selection.choice.input.row_ids(), selection.cut
+    named = selection.source.tokens
+    vocabulary = None if named is None else read_labels(named)
+    tokens = selection.checkpoint.tokens if vocabulary is None else vocabulary.tokens
+    source = selection.checkpoint.tokens_source if named is None else named.name
+    if tokens is None or len(ids) != cut.total or ids.min() < 0 or ids.max() >= len(tokens):
+        return Labeling(notes=("the ids of its rows are not those of a tokenizer beside it",))
+    labels = RowLabels(tuple(tokens[row] for row in ids[cut.start : cut.stop].tolist()))
+    return Labeling(labels, notes=(f"{source} labels the rows by the ids that the file maps",))
+
+
 def _from_checkpoint(selection: Selection) -> Labeling | None:
     checkpoint = selection.checkpoint
     tokens = checkpoint.tokens
     if tokens is None or selection.is_of_other_rows(len(tokens)):
         return None
+    if why := _without_proof(selection, tokens):
+        return Labeling(notes=(f"{checkpoint.tokens_source} labels no rows: {why}",))
     vocabulary = TokenizerVocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
     labels = lay_found(tokens, selection.cut, selection.source.padding, vocabulary.source)
     return Labeling(labels, vocabulary, labels.notes)
+
+
+def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
+    """Why the ids of a tokenizer are not known to be the rows; empty if they are.
+
+    Added tokens may lie beyond the last row, where a model was not resized for them.
+    """
+    name, facts = selection.choice.input.name, selection.checkpoint.facts
+    if kind := parameter_names.kind_of(name):
+        return f"the rows are those of {kind}"
+    added = {row for row in selection.checkpoint.added if row >= selection.cut.total}
+    own = len(tokens) - len(added)
+    if own > selection.cut.total:
+        return f"it has {own:,} ids, and the matrix has {selection.cut.total:,} rows"
+    draft = selection.cut.total in facts.others.values() and selection.cut.total != facts.vocabulary
+    return "the rows are those of another vocabulary of the model" if draft else ""
 
 
 def _from_run_folder(selection: Selection) -> Labeling:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from embgeo.core.arrays import Mask
-from embgeo.core.matrix import Matrix, tied_note
+from embgeo.core.matrix import Matrix, Origin, tied_note
 from embgeo.core.options import Options
 from embgeo.core.values import Note, NoteCode, format_number
 from embgeo.core.version import VERSION
@@ -104,6 +104,7 @@ def provenance(
             "stored_shape": list(matrix.output.origin.stored_shape),
             "dtype": matrix.output.dtype,
             "transposed": matrix.output.origin.transposed,
+            **_decoded(matrix.output.origin),
         }
     hidden = None
     if matrix.hidden is not None:
@@ -122,6 +123,7 @@ def provenance(
         "chosen_because": origin.reason,
         "stored_shape": list(origin.stored_shape or matrix.data.shape),
         "dtype": origin.dtype or matrix.dtype,
+        **_decoded(origin),
         "transposed": origin.transposed,
         "row_range": None if origin.rows is None else list(origin.rows),
         "sha256": origin.sha256,
@@ -144,6 +146,13 @@ def provenance(
         "device": reader.device,
         "versions": versions(reader.device),
     }
+
+
+def _decoded(origin: Origin) -> dict[str, Any]:
+    """How a matrix was decoded or joined, and from which tensors; nothing if it was not."""
+    if not origin.form:
+        return {}
+    return {"decoded": {"form": origin.form, "tensors": list(origin.parts)}}
 
 
 def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:

@@ -10,8 +10,8 @@ import pytest
 
 from embgeo.core.errors import AmbiguousTensor, BadOption, EmbgeoError, UnreadableFile
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.choosing import Choice, choose
 from embgeo.io.inspection import inspect_checkpoint
+from embgeo.io.model.choice import Choice, choose
 
 N, D = 1000, 32
 Entry = tuple[int, ...] | str  # a shape, or the name of the tensor whose storage is shared

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from embgeo.io.bounded.compressed import CODECS
-from embgeo.io.formats import FORMATS, model_folder
+from embgeo.io.formats import FORMATS
+from embgeo.io.model import folder as model_folder
 
 ROOT = Path(__file__).parents[2]
 

@@ -25,6 +25,8 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.remote import hub as remote_hub
 from embgeo.io.remote import ranges
+from embgeo.io.remote.cache import SnapshotFolder
+from embgeo.io.remote.names import HubName
 from embgeo.io.remote.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
 from tests.support.documents import ROOT, agrees, blocks, commands
@@ -223,6 +225,15 @@ def test_only_what_is_left_is_fetched_after_an_interruption(
     assert embgeo.load(NAME).n == 3000
     ranges_of_first = [headers["Range"] for *_, headers in hub.asked("GET.*00001-of")]
     assert ranges_of_first == ["bytes=0-16383", "bytes=120104-160103", "bytes=160104-192103"]
+
+
+def test_links_out_of_a_snapshot_are_not_copied(tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--org--toy/snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (tmp_path / "secret").write_text("{}")
+    (snapshot / "config.json").symlink_to(tmp_path / "secret")
+    (snapshot / "model.safetensors").write_bytes(b"x")
+    assert list(SnapshotFolder(HubName("org/toy"), snapshot).files) == ["model.safetensors"]
 
 
 def test_a_token_stays_with_the_hub(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:

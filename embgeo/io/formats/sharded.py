@@ -48,12 +48,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
             # The index may omit the tensor that an alias names.
             alias = found.alias_of if found.alias_of in weight_map else ""
             tensors.append(replace(found, alias_of=alias))
-        elif not shards[shard].notes:
-            # A shard with notes has tensors that are left out.
+        elif plain(tensor) not in dict(shards[shard].unread):
             raise Damaged(f"the index puts {short(tensor)} into {shard}, which does not hold it")
     files = tuple(file for shard in shards.values() for file in shard.files)
     notes = tuple(note for shard in shards.values() for note in shard.notes)
-    return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)
+    unread = tuple(pair for shard in shards.values() for pair in shard.unread)
+    return Checkpoint(path, NAME, tuple(tensors), files, notes=notes, unread=unread)
 
 
 def read_weight_map(path: Path) -> dict[str, str]:

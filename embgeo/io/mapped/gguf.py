@@ -26,6 +26,7 @@ from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
+from embgeo.io.model.facts import Facts
 
 MAGIC = b"GGUF"
 
@@ -50,7 +51,11 @@ TOKENS = "tokenizer.ggml.tokens"
 TOKEN_TYPES = "tokenizer.ggml.token_type"
 TOKEN_MODEL = "tokenizer.ggml.model"
 _ALIGNMENT = "general.alignment"
-_WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, _ALIGNMENT})
+_WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, _ALIGNMENT, "split.count"})
+#: Last parts of the keys of sizes of the model, which begin with its architecture.
+_SIZES = frozenset({
+    "vocab_size", "embedding_length", "block_count", "nextn_predict_layers", "count",
+})  # fmt: skip
 
 #: Types of ggml: name, numbers in a block, bytes of a block.
 TYPES: dict[int, tuple[str, int, int]] = {
@@ -98,7 +103,7 @@ def read_header(data: Bytes) -> GGUFHeader:
     for _ in range(n_entries):
         key = cursor.text()
         kind = cursor.number("I")
-        if key in _WANTED:
+        if key in _WANTED or key.rpartition(".")[2] in _SIZES:
             metadata[key] = cursor.value(kind)
         else:
             cursor.skip(kind)
@@ -264,10 +269,40 @@ def open_checkpoint(path: Path) -> Checkpoint:
     tensors = tuple(_tensor(data, info, header.big_endian) for info in header.tensors)
     left_out = Omissions()
     for name in header.unknown:
-        left_out.add(name, "its type is not known")
+        left_out.add(name, "its type is not known", is_tensor=True)
     tokens, token_notes = _tokens(header)
     notes = (*left_out.notes(), *_quantized_note(header), *token_notes)
-    return Checkpoint(path, NAME, tensors, (path,), tokens, f"{TOKENS} in the file", notes=notes)
+    return Checkpoint(
+        path,
+        NAME,
+        tensors,
+        (path,),
+        tokens,
+        f"{TOKENS} in the file",
+        notes=notes,
+        facts=_read_facts(header),
+        unread=tuple(left_out.unread),
+    )
+
+
+def _read_facts(header: GGUFHeader) -> Facts:
+    """Sizes that the metadata states; the architecture is the first part of their keys."""
+    found: dict[str, int] = {}
+    for key, value in header.metadata.items():
+        end = key.rpartition(".")[2]
+        if end in _SIZES and type(value) is int and 0 < value < 2**40:
+            found[end] = value
+    layers = found.get("block_count")
+    if layers is not None:
+        layers -= found.get("nextn_predict_layers", 0)
+    stored = header.metadata.get(TOKENS)
+    tokens = len(stored) if isinstance(stored, list) else None
+    return Facts(
+        vocabulary=tokens or found.get("vocab_size"),
+        columns=found.get("embedding_length"),
+        layers=layers,
+        pieces=found.get("count", 1),
+    )
 
 
 def _tensor(data: Bytes, info: TensorInfo, big_endian: bool) -> Tensor:

@@ -47,7 +47,15 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 raise Damaged("the archive holds implausibly many words")
             vocabularies.append((name, text_entries(_array(archive, member))))
     tokens, source = tokens_for(tensors, vocabularies)
-    return Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source, notes=left_out.notes())
+    return Checkpoint(
+        path,
+        NAME,
+        tuple(tensors),
+        (path,),
+        tokens,
+        source,
+        notes=left_out.notes(),
+    )
 
 
 def _header(archive: Archive, member: ZipMember) -> tuple[NpyHeader | None, str]:

@@ -93,7 +93,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise Damaged(f"the model has two initializers named {short(tensor.name)}")
         tensors[tensor.name] = tensor
     return Checkpoint(
-        path, NAME, tuple(tensors.values()), (path, *files.paths.values()), notes=left_out.notes()
+        path,
+        NAME,
+        tuple(tensors.values()),
+        (path, *files.paths.values()),
+        notes=left_out.notes(),
+        unread=tuple(left_out.unread),
     )
 
 
@@ -148,7 +153,7 @@ def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tenso
     label = short(found.name)
     if found.type not in _DTYPES:
         kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"
-        left_out.add(found.name, f"it holds {kind}")
+        left_out.add(found.name, f"it holds {kind}", is_tensor=found.type != _STRING)
         return None
     dtype = _DTYPES[found.type]
     shape = whole_numbers(found.dims, f"the shape of {label}")

@@ -71,10 +71,14 @@ def open_checkpoint(path: Path) -> Checkpoint:
         if bits is None:
             tensors.append(stored_tensor(name, raw, DTYPES[entry.dtype], entry.shape))
         elif count(entry.shape) * bits == 8 * len(raw):
-            left_out.add(name, f"its type {entry.dtype} packs several numbers into a byte")
+            left_out.add(
+                name, f"its type {entry.dtype} packs several numbers into a byte", is_tensor=True
+            )
         else:
             raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
-    return Checkpoint(path, NAME, tuple(tensors), (path,), notes=left_out.notes())
+    return Checkpoint(
+        path, NAME, tuple(tensors), (path,), notes=left_out.notes(), unread=tuple(left_out.unread)
+    )
 
 
 def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int, list[TensorEntry]]:

@@ -57,10 +57,17 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise Damaged("the metadata list implausibly many pieces")
         made = _tensor(name, entry, places, sum(sizes.values()))
         if isinstance(made, str):
-            left_out.add(name, made)
+            left_out.add(name, made, is_tensor=True)
         else:
             tensors.append(made)
-    return Checkpoint(path, NAME, tuple(tensors), tuple(sizes), notes=left_out.notes())
+    return Checkpoint(
+        path,
+        NAME,
+        tuple(tensors),
+        tuple(sizes),
+        notes=left_out.notes(),
+        unread=tuple(left_out.unread),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ def checkpoint_of(
         tokens,
         source,
         notes=notes,
+        unread=tuple(left_out.unread),
         vocabularies=word_lists(vocabularies),
     )
 
@@ -179,7 +180,7 @@ def tensors_of(leaves: Iterable[tuple[str, Leaf]], left_out: Omissions) -> tuple
     first: dict[object, str] = {}
     for name, leaf in leaves:
         if leaf.unread:
-            left_out.add(name or "the array", leaf.unread)
+            left_out.add(name or "the array", leaf.unread, is_tensor=True)
             continue
         leaf.check()
         alias = first.setdefault(leaf.key, name)

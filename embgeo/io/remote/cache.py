@@ -10,15 +10,18 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.core.source import Source
+from embgeo.io.bounded.companions import is_foreign_link
 from embgeo.io.bounded.saved import write_text
 from embgeo.io.bounded.small_files import read_json
-from embgeo.io.formats.model_folder import WEIGHTS
+from embgeo.io.model.folder import WEIGHTS
 from embgeo.io.remote.names import HubName
+from embgeo.io.remote.ranges import PIECE_BYTES, RemoteFile, link_or_copy
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FEWEST_DIGITS = 7
@@ -161,3 +164,28 @@ def is_complete(folder: Path) -> bool:
         return all((folder / shard).is_file() for shard in index["weight_map"].values())
     except (UnreadableFile, LookupError, TypeError, AttributeError):
         return False
+
+
+class SnapshotFolder:
+    """Files of a snapshot in the Hub's cache; a `RemoteFolder`."""
+
+    def __init__(self, name: HubName, snapshot: Path) -> None:
+        self.name, self.commit = name.text, snapshot.name
+        inside = snapshot / name.path
+        self.chosen = inside.name if inside.is_file() else ""
+        self._folder = inside.parent if self.chosen else inside
+        self.files: dict[str, RemoteFile] = {
+            file.name: RemoteFile(file.stat().st_size)
+            for file in self._folder.iterdir()
+            if file.is_file() and not is_foreign_link(file)
+        }
+
+    def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
+        with (self._folder / file).open("rb") as opened:
+            opened.seek(start)
+            while start < stop and (piece := opened.read(min(PIECE_BYTES, stop - start))):
+                start += len(piece)
+                yield piece
+
+    def save(self, file: str, target: Path) -> None:
+        link_or_copy((self._folder / file).resolve(), target)

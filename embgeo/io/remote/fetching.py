@@ -19,11 +19,13 @@ from embgeo.core.progress import announce
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import reading, refuse
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.formats.model_folder import read_configuration
 from embgeo.io.mapped import safetensors
+from embgeo.io.model.facts import CONFIGURATION, Facts, read_facts
 from embgeo.io.remote.cache import (
+    SnapshotFolder,
     choice_key,
     find_revision,
+    find_whole_snapshot,
     hash_text,
     is_offline,
     keep_reference,
@@ -60,10 +62,9 @@ from embgeo.io.remote.source_record import (
 )
 from embgeo.io.remote.stores import StoreFolder
 
-_CONFIGURATION = "config.json"
 #: Configuration and tokenizer.
 SMALL_FILES = (
-    _CONFIGURATION,
+    CONFIGURATION,
     "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -116,7 +117,8 @@ def fetch_into_cache(
     home = own_cache() / key / own
     if hub is not None and not refresh and (found := find_revision(home, hub.revision)):
         return found
-    folder = open_remote(name)
+    snapshot = None if hub is None or refresh else find_whole_snapshot(hub)
+    folder = open_remote(name) if hub is None or snapshot is None else SnapshotFolder(hub, snapshot)
     target = next((one for one in known if has_same_weights(one, folder)), None)
     if target is None:
         target = home / "snapshots" / folder.commit
@@ -161,16 +163,16 @@ def open_headers(name: str) -> Checkpoint | None:
         notes = [f"commit {folder.commit[:12]}; {bytes_text(size)} in {files}"]
         if seen < stored:
             notes.append(f"of these files {seen:,} are listed: no others hold what is analyzed")
-        listed = as_checkpoint(folder, tensors)
-        return replace(listed, tied=_is_tied(folder), notes=tuple(notes))
+        listed, facts = as_checkpoint(folder, tensors), _read_facts(folder)
+        return replace(listed, tied=facts.tied, facts=facts, notes=tuple(notes))
 
 
-def _is_tied(folder: RemoteFolder) -> bool | None:
-    if _CONFIGURATION not in folder.files:
-        return None
+def _read_facts(folder: RemoteFolder) -> Facts:
+    if CONFIGURATION not in folder.files:
+        return Facts()
     with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
-        save_small(folder, _CONFIGURATION, Path(scratch) / _CONFIGURATION)
-        return read_configuration(Path(scratch)).tied
+        save_small(folder, CONFIGURATION, Path(scratch) / CONFIGURATION)
+        return read_facts(Path(scratch))
 
 
 def _make_folder(

@@ -15,11 +15,11 @@ from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import Damaged, plain, refuse, short
 from embgeo.io.bounded.maps import Array, count, number_type
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.choosing import choose
 from embgeo.io.convert.arrow import ENDING, is_dataset
 from embgeo.io.formats import sharded
-from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.mapped import safetensors
+from embgeo.io.model.choice import choose
+from embgeo.io.model.folder import WEIGHTS
 from embgeo.io.model_facts import is_final_norm
 from embgeo.io.remote.ranges import RemoteFolder, read_range, save_small
 

@@ -13,7 +13,7 @@ from embgeo.core.source import Source
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.bounded.small_files import read_json
-from embgeo.io.formats.model_folder import read_configuration
+from embgeo.io.model.facts import read_facts
 from embgeo.io.remote.cache import find_cached, find_revision, find_snapshot
 from embgeo.io.remote.names import (
     HubName,
@@ -91,9 +91,9 @@ def _expected_size(name: HubName) -> str:
     if snapshot is None:
         return ""
     try:
-        known = read_configuration(snapshot)
+        known = read_facts(snapshot)
         width = number_type(known.dtype or "float32").itemsize
-        entries = (known.vocabulary_size or 0) * (known.columns or 0)
+        entries = (known.vocabulary or 0) * (known.columns or 0)
         needed = bytes_text((2 if known.tied is False else 1) * entries * width)
         index = snapshot / "model.safetensors.index.json"
         total = read_json(index)["metadata"]["total_size"] if index.is_file() else 0

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.companions import FOREIGN_LINK, is_companion, is_foreign_link
-from embgeo.io.bounded.guard import cannot_read, list_short, refuse
-from embgeo.io.bounded.small_files import read_json
+from embgeo.io.bounded.companions import FOREIGN_LINK, is_foreign_link
+from embgeo.io.bounded.guard import Damaged, cannot_read, list_short, refuse
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert.arrow import is_dataset, join_tables
 from embgeo.io.foreign import refuse_folder
-from embgeo.io.formats.mlx import read_quantized
+from embgeo.io.formats.sharded import read_weight_map
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.mapped.torch_distributed import METADATA
+from embgeo.io.model.facts import Facts, read_facts
+from embgeo.io.model.pieces import group_pieces, join_files, open_pieces
 from embgeo.io.remote.source_record import read_source
 
 NAME = "model folder"
@@ -27,17 +27,17 @@ RECOGNIZED = (
     "Parquet files of one table"
 )
 READ = (
-    "weights in their own format; matrices quantized by MLX are decoded; config.json and tokenizer "
+    "weights in their own format; quantized matrices are decoded; config.json and tokenizer "
     "files are read"
 )
 EXTRA = ""
 
-#: Weights files by name, the preferred one first.
+#: Weights files by name in the order in which transformers looks for them.
 WEIGHTS = (
-    "model.safetensors.index.json",
     "model.safetensors",
-    "pytorch_model.bin.index.json",
+    "model.safetensors.index.json",
     "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
 )
 
 #: Files of training programs that hold arrays but no model.
@@ -52,22 +52,6 @@ NOT_WEIGHTS = (
     "merges.txt",
 )
 _LISTED = 6
-#: Classes of transformers that predict tokens; others, such as BertModel, have no output matrix.
-_LANGUAGE_MODEL = re.compile(
-    r"LMHead|CausalLM|MaskedLM|ForConditionalGeneration|ForPreTraining|MTModel"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelConfiguration:
-    """The matrices as ``config.json`` describes them."""
-
-    tied: bool | None = None
-    vocabulary_size: int | None = None
-    model_type: str = ""
-    quantization: dict[str, Any] | None = None
-    columns: int | None = None
-    dtype: str = ""
 
 
 def open_folder(
@@ -83,19 +67,17 @@ def open_folder(
     for file in files:
         if is_foreign_link(file):
             raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
-    opened = [open_file(file) for file in files]
-    weights = opened[0] if len(opened) == 1 else join_tables(folder, opened)
-    configuration = read_configuration(folder)
-    weights = read_quantized(weights, configuration.quantization)
+    facts = read_facts(folder)
+    weights = _open_weights(folder, files, facts, open_file)
+    if facts == Facts():
+        facts = weights.facts
+    # Vectors with counts have words: the vocab.txt of GloVe is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
     if weights.counts is None:
-        vocabulary, left_out = vocabulary_of(folder, configuration.model_type)
-    notes = [*weights.notes, *left_out]
+        vocabulary, left_out = vocabulary_of(folder, facts.model_type)
+    notes = [*weights.notes, *_lying_beside(files), *left_out, *facts.notes]
     if (source := read_source(folder)) is not None:
         notes.append(source.note)
-    size = configuration.vocabulary_size
-    if size is not None and not any(size in t.shape for t in weights.tensors):
-        notes.append(f"config.json says vocab_size {size:,}, but no tensor has that many rows")
     if vocabulary is not None:
         notes += vocabulary.notes
         weights = replace(
@@ -104,15 +86,41 @@ def open_folder(
             tokens_source=vocabulary.source,
             vocabularies=(),
             encoder=vocabulary.encoder,
+            added=frozenset(vocabulary.added.values()),
             special=find_special(folder, vocabulary),
         )
     return replace(
         weights,
         path=folder,
         format=f"{NAME} ({weights.format})",
-        tied=configuration.tied,
+        tied=facts.tied,
+        facts=facts,
         notes=tuple(notes),
     )
+
+
+def _open_weights(
+    folder: Path, files: list[Path], facts: Facts, open_file: Callable[[Path], Checkpoint]
+) -> Checkpoint:
+    if len(files) == 1:
+        return open_pieces(files[0], facts, open_file) or open_file(files[0])
+    if group_pieces(files):
+        return join_files(files, facts, open_file)
+    return join_tables(folder, [open_file(file) for file in files])
+
+
+def _lying_beside(files: list[Path]) -> tuple[str, ...]:
+    """A note on an index of other shards beside the single file that is read."""
+    index = files[0].with_name(f"{files[0].name}.index.json")
+    if files[0].name not in WEIGHTS or not index.is_file() or is_foreign_link(index):
+        return ()
+    try:
+        shards = {*read_weight_map(index).values()}
+    except (Damaged, UnreadableFile, ValueError):
+        shards = set()
+    if shards == {files[0].name}:
+        return ()
+    return (f"{files[0].name} is read, as transformers does; {index.name} beside it is not",)
 
 
 def _weights_files(
@@ -140,6 +148,8 @@ def _weights_files(
         known = [file for file in known if file.suffix != ".json" or _opens(file, open_file)]
     if len(known) == 1 or is_dataset([file.name for file in known]):
         return known
+    if pieces := group_pieces(known):
+        return pieces
     if known:
         listing = list_short([file.name for file in known], _LISTED)
         raise refuse(
@@ -150,6 +160,13 @@ def _weights_files(
     foreign = refuse_folder(folder, (entry.name for entry in entries))
     if foreign is not None:
         raise foreign
+    if inner := _find_inner(entries):
+        listing = list_short([one.name for one in inner], _LISTED)
+        raise refuse(
+            folder,
+            f"no model weights in this folder, but in {listing}",
+            f"embgeo analyze {inner[-1]}",
+        )
     listing = list_short(list(by_name), _LISTED) or "no files"
     raise refuse(
         folder,
@@ -167,34 +184,21 @@ def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
     return True
 
 
-def read_configuration(folder: Path) -> ModelConfiguration:
-    """The configuration of a folder; an empty one without ``config.json``."""
-    path = folder / "config.json"
-    if not is_companion(path):
-        return ModelConfiguration()
-    data = read_json(path)
-    if not isinstance(data, dict):
-        raise refuse(path, "is not a JSON object", "download the configuration again")
-    # Multimodal models keep the configuration of the language model under text_config.
-    inner = data.get("text_config")
-    parts = [data, inner] if isinstance(inner, dict) else [data]
-    return ModelConfiguration(
-        tied=_first(parts, "tie_word_embeddings", bool) if _has_head(data) else None,
-        vocabulary_size=_first(parts, "vocab_size", int),
-        model_type=_first(parts, "model_type", str) or "",
-        quantization=_first(parts, "quantization", dict),
-        columns=_first(parts, "hidden_size", int) or _first(parts, "n_embd", int),
-        dtype=_first(parts, "dtype", str) or _first(parts, "torch_dtype", str) or "",
+def _find_inner(entries: list[Path]) -> list[Path]:
+    """Folders below that hold weights: of a pipeline, or of a trainer; the one to take is last."""
+    held = [
+        entry
+        for entry in entries
+        if entry.is_dir()
+        and not entry.is_symlink()
+        and any((entry / name).is_file() for name in (*WEIGHTS, METADATA))
+    ]
+    # Of text encoders the first, of a trainer's checkpoints the last.
+    return sorted(
+        held,
+        key=lambda entry: (
+            entry.name in ("text_encoder", "pytorch_model_fsdp_0"),
+            entry.name.startswith(("pytorch_model", "checkpoint", "global_step", "text_encoder")),
+            int((re.findall(r"\d+", entry.name) or ["0"])[-1][:15]),
+        ),
     )
-
-
-def _has_head(configuration: dict[str, Any]) -> bool:
-    """Whether the model has an output matrix; true if no class is listed."""
-    classes = configuration.get("architectures")
-    if not isinstance(classes, list) or not classes:
-        return True
-    return any(_LANGUAGE_MODEL.search(name) for name in classes if isinstance(name, str))
-
-
-def _first(parts: list[dict[str, Any]], key: str, kind: type) -> Any:
-    return next((part[key] for part in parts if type(part.get(key)) is kind), None)

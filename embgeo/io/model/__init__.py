@@ -1,0 +1,1 @@
+"""Which matrix: facts of the configuration, stored forms, pieces, candidates and their evidence."""

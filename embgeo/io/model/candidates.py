@@ -1,0 +1,204 @@
+"""The matrices that could be the embedding, each with the evidence for and against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from embgeo.io import parameter_names as names
+from embgeo.io.bounded.guard import short
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.model.facts import Facts
+
+#: An embedding may have this many rows more than the vocabulary, or this share of it: padding.
+_PADDING_ROWS, _PADDING_SHARE = 1024, 0.05
+#: Last parts of names of tensors that belong to a weight and are no matrix of their own.
+PARTS = frozenset({
+    "weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "weight_scale_2",
+    "weight_global_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "scb", "qzeros",
+    "scales", "biases", "g_idx", "absmax", "quant_map", "nested_absmax", "nested_quant_map",
+    "weight_scales", "q_scale", "q_scale_max", "q_groups", "q_invperm", "suh", "svh", "input_scale",
+    "k_scale", "v_scale", "output_scale", "zeros", "cluster_usage", "cluster_size", "_weight_scale",
+})  # fmt: skip
+
+EvidenceKind = Literal["name", "rows", "columns", "place", "ids", "form", "layer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A reason for a matrix, or against it."""
+
+    kind: EvidenceKind
+    speaks_for: bool
+    text: str
+
+
+@dataclass(slots=True)
+class Group:
+    """Tensors in the same storage."""
+
+    members: list[Tensor] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.members[0].shape
+
+    @property
+    def is_readable(self) -> bool:
+        return not self.members[0].problem
+
+    @property
+    def copy_kind(self) -> int:
+        """0 for the model's own matrices, 1 for averaged copies, 2 for the optimizer's."""
+        return min(copy_kind(t.name) for t in self.members)
+
+    def best(self, rank_of: Callable[[str], int | None]) -> tuple[int, Tensor] | None:
+        """Rank and tensor of the surest name; None if no name fits."""
+        ranked = (
+            (rank, t)
+            for t in self.members
+            if (rank := rank_of(t.name)) is not None
+            and not names.is_other_embedding(t.name)
+            and copy_kind(t.name) == self.copy_kind
+        )
+        return min(ranked, key=lambda pair: pair[0], default=None)
+
+
+def copy_kind(name: str) -> int:
+    if names.is_optimizer_state(name):
+        return 2
+    return 1 if names.is_averaged_copy(name) else 0
+
+
+def is_real(dtype: str) -> bool:
+    """Whether a type of numpy or ml_dtypes holds floating-point numbers."""
+    if dtype.startswith(("float", "bfloat")):
+        return True
+    try:
+        return bool(dtype) and np.dtype(dtype).kind == "f"
+    except TypeError:
+        return False
+
+
+def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[Group]:
+    """Group the matrices by storage, without those of adapters and without parts of weights.
+
+    Parameters whose form cannot be read are groups, too: their names may be the embedding's.
+    """
+    by_root: dict[str, Group] = {}
+    for t in tensors:
+        if t is not named and (names.is_adapter(t.name) or _is_part(t.name)):
+            continue
+        if t.problem or (len(t.shape) == 2 and is_real(t.dtype)):
+            by_root.setdefault(t.alias_of or t.name, Group()).members.append(t)
+    for group in by_root.values():
+        # The optimizer's parameters may precede the model; their names come last.
+        group.members.sort(key=lambda t: copy_kind(t.name))
+    return list(by_root.values())
+
+
+def _is_part(name: str) -> bool:
+    return name.rpartition(".")[2].lower() in PARTS
+
+
+def input_rank(tensor: Tensor, facts: Facts) -> int | None:
+    """Rank of a tensor as an input embedding by its name.
+
+    A name that only contains "embed" counts if the matrix has the rows of the vocabulary.
+    """
+    rank = names.input_rank(tensor.name)
+    if rank is None and has_vocabulary(tensor, facts) and "embed" in tensor.name.lower():
+        return 1 if names.output_rank(tensor.name) is None else None
+    return rank
+
+
+def has_vocabulary(tensor: Tensor, facts: Facts) -> bool:
+    """Whether a matrix has the rows of the vocabulary of text, perhaps padded."""
+    known = facts.vocabulary
+    if known is None or len(tensor.shape) != 2:
+        return False
+    return 0 <= tensor.shape[0] - known <= max(_PADDING_ROWS, int(_PADDING_SHARE * known))
+
+
+def contradicts(tensor: Tensor, facts: Facts, *, transposed: bool = False) -> bool:
+    """Whether a matrix has fewer rows than the vocabulary, and no mapping of ids explains it."""
+    known = facts.vocabulary
+    if known is None or tensor.row_ids is not None or len(tensor.shape) != 2:
+        return False
+    n, d = tensor.shape[::-1] if transposed else tensor.shape
+    return n < known and d < known and n not in facts.others.values()
+
+
+def count_slices(tensor: Tensor, facts: Facts) -> int:
+    """Into how many equal slices the matrix would have to be cut from; 1 if it is not a slice."""
+    if facts.vocabulary and not has_vocabulary(tensor, facts) and tensor.row_ids is None:
+        for pieces in (2, 4, 8, 16, 32, 64):
+            padded = tensor.shape[0] * pieces - facts.vocabulary
+            if tensor.shape[0] > 1 and 0 <= padded < 128 * pieces and padded < facts.vocabulary / 4:
+                return pieces
+    if facts.columns and len(tensor.shape) == 2 and has_vocabulary(tensor, facts):
+        for pieces in (2, 4, 8, 16, 32, 64):
+            if tensor.shape[1] * pieces == facts.columns:
+                return pieces
+    return 1
+
+
+def collect_evidence(tensor: Tensor, facts: Facts) -> tuple[Evidence, ...]:
+    """What speaks for a matrix as the embedding, and what against it."""
+    found: list[Evidence] = []
+
+    def add(kind: EvidenceKind, speaks_for: bool, text: str) -> None:
+        found.append(Evidence(kind, speaks_for, text))
+
+    rank = input_rank(tensor, facts)
+    if rank is not None and not names.is_other_embedding(tensor.name):
+        add("name", True, "its name is that of a token embedding")
+    elif names.output_rank(tensor.name) is not None:
+        add("name", False, "its name is that of an output projection")
+    if names.is_layer_kernel(tensor.name):
+        add("layer", False, "it is the kernel of a layer")
+    if len(tensor.shape) == 2:
+        _compare_sizes(tensor, facts, add)
+    if names.is_prediction_copy(tensor.name, facts.layers):
+        add("place", False, "it lies in a module for multi-token prediction")
+    elif names.layer_of(tensor.name) is not None:
+        add("place", False, "it lies in one layer of a stack")
+    if kind := names.kind_of(tensor.name):
+        add("ids", False, f"its rows are those of {kind}")
+    if tensor.problem:
+        add("form", False, f"it {tensor.problem}")
+    elif tensor.form:
+        add("form", True, tensor.form)
+    return tuple(found)
+
+
+def _compare_sizes(
+    tensor: Tensor, facts: Facts, add: Callable[[EvidenceKind, bool, str], None]
+) -> None:
+    n, d = tensor.shape
+    if (known := facts.vocabulary) is not None and not tensor.problem:
+        if has_vocabulary(tensor, facts):
+            more = f", {n - known:,} more than" if n > known else ", as many as"
+            add("rows", True, f"{n:,} rows{more} vocab_size")
+        else:
+            add("rows", False, f"{n:,} rows, and vocab_size is {known:,}")
+    if facts.columns is not None and not tensor.problem:
+        word = "as" if d == facts.columns else "and"
+        text = f"{d:,} columns, {word} hidden_size {'says' if word == 'as' else 'is '}"
+        add("columns", d == facts.columns, text + ("" if word == "as" else f"{facts.columns:,}"))
+
+
+def describe(tensor: Tensor) -> str:
+    """Name, shape and type, and what the rows are if they are not tokens of text."""
+    kind = names.kind_of(tensor.name)
+    return f"{short(tensor.name)} ({shape_text(tensor)}{f', {kind}' if kind else ''})"
+
+
+def shape_text(tensor: Tensor) -> str:
+    """Format shape and type: ``50,257×768 float32``."""
+    if not tensor.dtype:
+        return "unknown form"
+    return f"{'×'.join(f'{size:,}' for size in tensor.shape) or 'scalar'} {tensor.dtype}"

@@ -1,0 +1,345 @@
+"""Choice of the embedding matrix and the output projection among the parameters of a checkpoint.
+
+Names decide, with the sizes that the configuration says, then shapes. If the evidence does not
+decide, the user has to choose; a parameter whose name is that of the embedding and whose form
+cannot be read stops the choice.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from embgeo.core.errors import AmbiguousTensor, BadOption, argument
+from embgeo.io import parameter_names as names
+from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.candidates import (
+    Group,
+    collect_evidence,
+    contradicts,
+    count_slices,
+    describe,
+    group_matrices,
+    has_vocabulary,
+    input_rank,
+    is_real,
+    shape_text,
+)
+from embgeo.io.model.output import find_output
+
+#: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
+#: many rows as any other matrix has rows or columns.
+TALL = 4
+CLEARLY_LARGER = 2
+_LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRole:
+    """Purpose of a tensor: the argument that names it, and words for messages."""
+
+    argument: str
+    what: str
+    shape: str
+
+
+EMBEDDING = TensorRole(
+    "tensor", "the embedding matrix", "an embedding is a matrix with a row for each token"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The tensors to be analyzed: the embedding, and the output projection of an untied model."""
+
+    input: Tensor
+    output: Tensor | None
+    #: Whether tokens are columns in the file.
+    input_transposed: bool
+    output_transposed: bool
+    #: Why `input` was chosen.
+    reason: str
+    #: All matrices of real numbers of the same kind (the model's, averaged copies, or the
+    #: optimizer's); tensors in shared storage count once.
+    candidates: tuple[Tensor, ...]
+    #: Why the embedding is the output projection, too; empty if it is not.
+    tied_by: str = ""
+    notes: tuple[str, ...] = ()
+    #: Whether an output projection is stored that is not among `output`, as it cannot be read.
+    has_unread_output: bool = False
+    #: Copies of the embedding in modules for multi-token prediction.
+    copies: tuple[Tensor, ...] = ()
+
+
+def choose(
+    checkpoint: Checkpoint,
+    *,
+    tensor: str | None = None,
+    output: str | None = None,
+    transpose: bool = False,
+    role: TensorRole = EMBEDDING,
+) -> Choice:
+    """Find the embedding matrix and the output projection.
+
+    `tensor` and `output` are names, of which a unique ending after a dot is enough; `output` may be
+    ``"none"``. Raises AmbiguousTensor if several tensors could be the embedding, or none; BadOption
+    for a named tensor that does not fit; and UnreadableFile for an empty matrix, and for an
+    embedding whose form cannot be read.
+    """
+    named = None if tensor is None else find_named(checkpoint, tensor, role.argument)
+    every = group_matrices(checkpoint.tensors, named)
+    kinds = [g.copy_kind for g in every if named is None or named in g.members]
+    kind = min(kinds, default=0)
+    groups = [group for group in every if group.copy_kind == kind]
+    if named is None:
+        chosen, reason = _find_input(checkpoint, groups, role)
+        _refuse_slice(checkpoint, chosen, role)
+    else:
+        chosen, reason = named, "named with --tensor"
+    if 0 in chosen.shape:
+        which = f"tensor {short(chosen.name)!r}" if chosen.name else "the matrix"
+        raise refuse(
+            checkpoint.path,
+            f"{which} is empty ({shape_text(chosen)})",
+            f"name another one with {argument(role.argument)}"
+            if len(checkpoint.tensors) > 1
+            else "save it with at least one row and one column",
+        )
+    n = chosen.shape[1] if transpose else chosen.shape[0]
+    option = None if output in (None, "none") else find_named(checkpoint, str(output), "output")
+    found = find_output(checkpoint, groups, chosen, n, option, left_out=output == "none")
+    readable = [group for group in groups if group.is_readable]
+    return Choice(
+        input=chosen,
+        output=found.tensor,
+        input_transposed=transpose,
+        output_transposed=found.transposed,
+        reason=reason,
+        candidates=tuple(group.members[0] for group in readable),
+        tied_by=found.tied_by,
+        notes=(
+            *_form_notes(chosen),
+            *(_form_notes(found.tensor) if found.tensor else ()),
+            *_vocabulary_note(checkpoint, chosen, n),
+            *found.notes,
+            *_averaged_copies(every, kind, chosen),
+        ),
+        has_unread_output=found.is_unread,
+        copies=tuple(
+            g.members[0]
+            for g in readable
+            if g.shape == chosen.shape
+            and chosen not in g.members
+            and names.is_prediction_copy(g.members[0].name, checkpoint.facts.layers)
+            and input_rank(g.members[0], checkpoint.facts) is not None
+        ),
+    )
+
+
+def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
+    """Find the matrix called `name`, or the only one whose name ends in ``.name``."""
+    exact = [t for t in checkpoint.tensors if t.name == name]
+    found = exact or [t for t in checkpoint.tensors if t.name.endswith(f".{name}")]
+    way_out = "'embgeo inspect --all' lists the tensors"
+    if len(found) != 1:
+        known = [t.name for t in checkpoint.tensors]
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        cause = "fits several tensors" if found else "is not in the file"
+        listing = ", ".join(map(short, [t.name for t in found[:_LISTED]] or near))
+        problem = f"{cause} (like {listing})" if listing else cause
+    elif found[0].problem:
+        problem, way_out = found[0].problem, found[0].way_out
+    elif len(found[0].shape) != 2 or not is_real(found[0].dtype):
+        problem = f"is not a matrix of real numbers ({shape_text(found[0])})"
+    else:
+        return found[0]
+    raise BadOption(
+        f"{argument(option)} {name!r} {problem}", where=checkpoint.path, way_out=way_out
+    )
+
+
+def _form_notes(tensor: Tensor) -> tuple[str, ...]:
+    if tensor.note:
+        return (tensor.note,)
+    return (f"{short(tensor.name)} is decoded: {tensor.form}",) if tensor.form else ()
+
+
+def _vocabulary_note(checkpoint: Checkpoint, chosen: Tensor, n: int) -> tuple[str, ...]:
+    size = checkpoint.facts.vocabulary
+    if size is None or n >= size or chosen.row_ids is not None:
+        return ()
+    return (f"config.json says vocab_size {size:,}, and the matrix has {n:,} rows",)
+
+
+def _averaged_copies(every: list[Group], kind: int, chosen: Tensor) -> tuple[str, ...]:
+    """A note on averaged copies of the chosen matrix."""
+    if kind == 1:
+        return ()
+    copies = [g.members[0].name for g in every if g.copy_kind == 1 and g.shape == chosen.shape]
+    layer = ".".join(chosen.name.split(".")[-2:])  # ``embed_tokens.weight``
+    named_alike = [name for name in copies if name.endswith(layer)]
+    if not (named_alike or copies):
+        return ()
+    first = short((named_alike or copies)[0])
+    return (f"{first} is a running average of the weights; --tensor {first} analyses it instead",)
+
+
+def _find_input(
+    checkpoint: Checkpoint, groups: list[Group], role: TensorRole
+) -> tuple[Tensor, str]:
+    """Choose the embedding matrix; returns it with the reason."""
+    facts = checkpoint.facts
+    by_name = {t.name: t for group in groups for t in group.members}
+    ranked = [
+        best
+        for group in groups
+        if (best := group.best(lambda name: input_rank(by_name[name], facts)))
+    ]
+    readable = [group for group in groups if group.is_readable]
+    if ranked:
+        surest, why = _surest(checkpoint, ranked)
+        if len(surest) > 1:
+            raise _ambiguous(checkpoint, surest, role)
+        if surest[0].problem:
+            raise _stopped(checkpoint, surest[0])
+        if len(readable) == 1 and len(groups) == 1:
+            return surest[0], "the only matrix in the file"
+        return surest[0], why
+    if not readable:
+        raise _no_matrix(checkpoint, role)
+    first = readable[0].members[0]
+    if len(readable) == 1 and _may_be_embedding(checkpoint, first):
+        return first, "the only matrix in the file"
+    if all(names.is_numbered(group.members[0].name) for group in readable):
+        by_shape = _input_by_shape(readable)
+        if by_shape is not None and _may_be_embedding(checkpoint, by_shape[0]):
+            return by_shape
+    outputs = [b for group in readable if (b := group.best(names.output_rank)) and b[0] < 2]
+    if outputs:
+        lowest = min(rank for rank, _ in outputs)
+        surest = _outermost(checkpoint, [t for rank, t in outputs if rank == lowest])
+        if len(surest) == 1 and not contradicts(surest[0], facts):
+            return surest[0], "its name is that of an output projection, and no other fits"
+    raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
+
+
+def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
+    """Whether neither the kind of layer nor the sizes of the configuration speak against it."""
+    return not names.is_layer_kernel(tensor.name) and not contradicts(tensor, checkpoint.facts)
+
+
+def _surest(checkpoint: Checkpoint, ranked: list[tuple[int, Tensor]]) -> tuple[list[Tensor], str]:
+    """The tensors that the evidence does not tell apart, and what told them from the others."""
+    facts = checkpoint.facts
+    outer = _outermost(checkpoint, [t for _, t in ranked])
+    ranks = {t.name: rank for rank, t in ranked}
+    lowest = min(ranks[t.name] for t in outer)
+    surest = [t for t in outer if ranks[t.name] == lowest]
+    proved = [t for t in outer if has_vocabulary(t, facts) and not names.kind_of(t.name)]
+    kinds = {names.kind_of(t.name) for t in surest}
+    reason = "its name is that of a token embedding"
+    if len(proved) == 1 and (len(surest) > 1 or kinds != {""}):
+        return _with_unread(outer, ranks, proved), f"{reason}, and it has the rows of vocab_size"
+    if len(surest) == 1 and kinds != {""} and len(outer) > 1:
+        return outer, reason  # other kinds of ids are a question
+    return _with_unread(outer, ranks, surest), reason
+
+
+def _with_unread(outer: list[Tensor], ranks: dict[str, int], surest: list[Tensor]) -> list[Tensor]:
+    """The surest tensors; alone the one that cannot be read, if its name is as sure."""
+    if len(surest) > 1 and any(t.problem for t in surest):
+        return [next(t for t in surest if t.problem)]
+    highest = max(ranks[t.name] for t in surest)
+    unread = [t for t in outer if t.problem and ranks[t.name] <= highest]
+    return unread[:1] or surest
+
+
+def _outermost(checkpoint: Checkpoint, tensors: list[Tensor]) -> list[Tensor]:
+    """Without copies for multi-token prediction and tensors of one layer, if others remain."""
+    layers = checkpoint.facts.layers
+    kept = [t for t in tensors if not names.is_prediction_copy(t.name, layers)] or tensors
+    return [t for t in kept if names.layer_of(t.name) is None] or kept
+
+
+def _input_by_shape(groups: list[Group]) -> tuple[Tensor, str] | None:
+    """Choose the unnamed matrix that is much taller than all others, if there is one.
+
+    The vocabulary is by far the largest dimension of a small language model; the output projection
+    may share it, usually with the mirrored shape (d, N).
+    """
+    tallest = max(max(group.shape) for group in groups)
+    holders = [group for group in groups if tallest in group.shape]
+    others = [max(group.shape) for group in groups if tallest not in group.shape]
+    tall = [g for g in holders if g.shape[0] == tallest and tallest >= TALL * g.shape[1]]
+    wide = [g for g in holders if g.shape[1] == tallest]
+    if len(tall) != 1 or len(wide) > 1 or len(holders) != len(tall) + len(wide):
+        return None
+    if others and tallest < CLEARLY_LARGER * max(others):
+        return None
+    mirror = f", and tensor {short(wide[0].members[0].name)!r} mirrors its shape" if wide else ""
+    return tall[0].members[0], f"by shape: by far the most rows ({tallest:,}){mirror}"
+
+
+def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> None:
+    """Refuse a matrix with the n-th part of the rows, or of the columns, that it should have."""
+    pieces = count_slices(chosen, checkpoint.facts)
+    if pieces > 1:
+        whole = f"{checkpoint.facts.vocabulary:,} × {checkpoint.facts.columns or chosen.shape[1]:,}"
+        raise AmbiguousTensor(
+            f"{describe(chosen)} is one of {pieces} slices of the {whole} matrix of config.json",
+            where=checkpoint.path,
+            way_out="join the slices with the conversion script of the model, or measure this one "
+            f"with {argument(role.argument)} {short(chosen.name)}",
+        )
+
+
+def _stopped(checkpoint: Checkpoint, tensor: Tensor) -> AmbiguousTensor:
+    """Error for an embedding whose form cannot be read: nothing takes its place."""
+    module = short(tensor.name.removesuffix(".weight")) or "the matrix"
+    cause = f"{module} {tensor.problem}"
+    return AmbiguousTensor(cause, where=checkpoint.path, way_out=tensor.way_out)
+
+
+def _no_matrix(checkpoint: Checkpoint, role: TensorRole) -> AmbiguousTensor:
+    if not checkpoint.tensors:
+        return AmbiguousTensor("it holds no tensors", where=checkpoint.path, way_out=RIGHT_FILE)
+    flat = [t for t in checkpoint.tensors if len(t.shape) == 2]
+    if any(names.is_adapter(t.name) for t in flat):
+        cause = "it holds the matrices of an adapter (LoRA) and no embedding"
+        way_out = "merge it into its model first (peft: model.merge_and_unload())"
+    elif flat:
+        cause = f"no matrix of real numbers, only {_listing(flat)}"
+        way_out = "quantized or integer matrices have to be converted to floating point first"
+    else:
+        cause = f"no two-dimensional tensor, only {_listing(list(checkpoint.tensors))}"
+        way_out = role.shape
+    return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out)
+
+
+def _ambiguous(
+    checkpoint: Checkpoint, candidates: list[Tensor], role: TensorRole
+) -> AmbiguousTensor:
+    ordered = sorted(candidates, key=lambda t: -t.shape[0] * t.shape[1] if len(t.shape) == 2 else 0)
+    if len(ordered) == 1:
+        why = next(iter(_against(checkpoint, ordered[0])), "nothing says that it is one")
+        cause = f"{describe(ordered[0])} may not be {role.what}: {why}"
+        way_out = f"measure it with {argument(role.argument)} {short(ordered[0].name)}"
+        return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out)
+    return AmbiguousTensor(
+        f"several tensors could be {role.what}: {_listing(ordered)}",
+        where=checkpoint.path,
+        way_out=f"choose one with {argument(role.argument, 'NAME')}",
+    )
+
+
+def _against(checkpoint: Checkpoint, tensor: Tensor) -> list[str]:
+    evidence = collect_evidence(tensor, checkpoint.facts)
+    return [one.text for one in evidence if not one.speaks_for]
+
+
+def _listing(tensors: list[Tensor]) -> str:
+    shown = [describe(t) for t in tensors[:_LISTED]]
+    if len(tensors) > _LISTED:
+        shown.append(f"and {len(tensors) - _LISTED:,} more")
+    return ", ".join(shown)

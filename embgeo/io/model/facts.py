@@ -1,0 +1,152 @@
+"""What the configuration beside the weights says of the matrices: sizes, ties, quantization."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embgeo.io.bounded.companions import is_companion
+from embgeo.io.bounded.guard import refuse
+from embgeo.io.bounded.small_files import read_json
+
+CONFIGURATION = "config.json"
+_ADAPTER = "adapter_config.json"
+#: ModelOpt writes its quantization beside a configuration that does not name it.
+_MODELOPT = "hf_quant_config.json"
+#: Keys below which multimodal models keep the configuration of their language model.
+_INNER = ("text_config", "language_config", "llm_config", "thinker_config")
+#: Further vocabularies of a model, by the kind of their ids.
+_OTHER_VOCABULARIES = {
+    "draft_vocab_size": "draft",
+    "audio_vocab_size": "audio",
+    "codec_vocab_size": "audio",
+    "codebook_size": "audio",
+    "vocab_size_per_layer_input": "per layer",
+}
+#: Classes of transformers that predict tokens; others, such as BertModel, have no output matrix.
+_LANGUAGE_MODEL = re.compile(
+    r"LMHead|CausalLM|MaskedLM|ForConditionalGeneration|ForPreTraining|MTModel"
+)
+#: Sizes beyond any model: a damaged or hostile configuration.
+_LARGEST = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The matrices as ``config.json`` and its neighbors, or GGUF's metadata, describe them.
+
+    Attributes
+    ----------
+    architecture, model_type : str
+        Class of transformers, and name of the model type; may be empty.
+    vocabulary : int or None
+        Ids of text: ``text_vocab_size``, else that of the language model.
+    others : mapping of str to int
+        Further vocabularies by kind (draft, audio).
+    columns, layers : int or None
+    tied : bool or None
+        Whether the output projection is the input embedding; None if nothing says so, or if the
+        outer and the inner configuration disagree.
+    dtype : str
+    quantization : mapping
+        ``quantization_config``, or ``quantization`` of MLX; empty if there is none.
+    adapter : mapping
+        ``adapter_config.json`` of PEFT; empty if there is none.
+    pieces : int
+        Files that the model is split into (GGUF).
+    notes : tuple of str
+    """
+
+    architecture: str = ""
+    model_type: str = ""
+    vocabulary: int | None = None
+    others: Mapping[str, int] = field(default_factory=dict)
+    columns: int | None = None
+    layers: int | None = None
+    tied: bool | None = None
+    dtype: str = ""
+    quantization: Mapping[str, Any] = field(default_factory=dict)
+    adapter: Mapping[str, Any] = field(default_factory=dict)
+    pieces: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def read_facts(folder: Path) -> Facts:
+    """The facts of a model folder; empty without its files."""
+    data = _object(folder / CONFIGURATION)
+    inner = list(_language_models(data))
+    parts = [*inner, data]
+    quantization = _first(parts, "quantization_config", dict) or _first(parts, "quantization", dict)
+    if not quantization:
+        quantization = _object(folder / _MODELOPT).get("quantization")
+    ties = [part["tie_word_embeddings"] for part in (data, *inner) if _is_tie(part)]
+    agree = len(set(ties)) == 1 and _has_head(data)
+    classes = data.get("architectures")
+    outer = data.get("text_vocab_size")
+    return Facts(
+        architecture=str(classes[0]) if isinstance(classes, list) and classes else "",
+        model_type=_first([data, *inner], "model_type", str) or "",
+        vocabulary=_size(outer) or _first(parts, "vocab_size", int),
+        others={
+            kind: size
+            for part in parts
+            for key, kind in _OTHER_VOCABULARIES.items()
+            if (size := _size(part.get(key)))
+        },
+        columns=_first(parts, "hidden_size", int) or _first(parts, "n_embd", int),
+        layers=_first(parts, "num_hidden_layers", int),
+        tied=ties[0] if agree else None,
+        dtype=_first(parts, "dtype", str) or _first(parts, "torch_dtype", str) or "",
+        quantization=quantization if isinstance(quantization, dict) else {},
+        adapter=_object(folder / _ADAPTER),
+        notes=(
+            ("config.json contradicts itself on tie_word_embeddings; the tensors decide",)
+            if len(set(ties)) > 1
+            else ()
+        ),
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not is_companion(path):
+        return {}
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise refuse(path, "is not a JSON object", "download the configuration again")
+    return data
+
+
+def _language_models(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The configurations of the language model inside that of a multimodal model, inmost first."""
+    for key in _INNER:
+        inner = data.get(key)
+        if isinstance(inner, dict):
+            deeper = inner.get("text_config")
+            if isinstance(deeper, dict):
+                yield deeper
+            yield inner
+            return
+
+
+def _is_tie(part: Mapping[str, Any]) -> bool:
+    return type(part.get("tie_word_embeddings")) is bool
+
+
+def _has_head(configuration: Mapping[str, Any]) -> bool:
+    """Whether the model has an output matrix; true if no class is listed."""
+    classes = configuration.get("architectures")
+    if not isinstance(classes, list) or not classes:
+        return True
+    return any(_LANGUAGE_MODEL.search(name) for name in classes if isinstance(name, str))
+
+
+def _size(value: object) -> int | None:
+    return value if type(value) is int and 0 < value < _LARGEST else None
+
+
+def _first(parts: list[dict[str, Any]], key: str, kind: type) -> Any:
+    found = next((part[key] for part in parts if type(part.get(key)) is kind), None)
+    return _size(found) if kind is int else found

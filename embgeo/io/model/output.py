@@ -1,0 +1,178 @@
+"""The output projection over the tokens of an embedding, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embgeo.core.errors import BadOption, argument
+from embgeo.io import parameter_names as names
+from embgeo.io.bounded.guard import short
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.candidates import Group, describe, input_rank, shape_text
+
+#: An output over fewer tokens than the input has at least this share of them.
+_SHARED = 0.75
+_LISTED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The output projection, if there is one that can be read.
+
+    Attributes
+    ----------
+    tensor : Tensor or None
+    transposed : bool
+        Whether tokens are its columns.
+    tied_by : str
+        Why it is the embedding; empty if it is not.
+    notes : tuple of str
+    is_unread : bool
+        Whether there is one that cannot be read.
+    """
+
+    tensor: Tensor | None = None
+    transposed: bool = False
+    tied_by: str = ""
+    notes: tuple[str, ...] = ()
+    is_unread: bool = False
+
+
+def find_output(
+    checkpoint: Checkpoint,
+    groups: list[Group],
+    chosen: Tensor,
+    n: int,
+    named: Tensor | None,
+    *,
+    left_out: bool,
+) -> Output:
+    """Find the output projection over the same n tokens, and how it is tied."""
+    own = next(group for group in groups if chosen in group.members)
+    if left_out:
+        return Output()
+    if named is not None:
+        return _check_named(checkpoint, own, chosen, n, named)
+    shared = [t.name for t in own.members if t is not chosen]
+    if any(names.output_rank(name) is not None for name in shared):
+        tied_by = f"{', '.join(map(short, shared))} shares the storage of {short(chosen.name)}"
+        return Output(tied_by=tied_by)
+    unread = _find_unread(checkpoint, groups)
+    if unread is not None:
+        module = short(unread.name.removesuffix(".weight"))
+        note = f"the output projection {module} {unread.problem}, and is left out"
+        return Output(notes=(note,), is_unread=True)
+    candidates = _candidates(checkpoint, groups, own, chosen, n)
+    if checkpoint.tied:
+        tied_by = "the configuration says that the output projection is the input embedding"
+        if candidates:
+            tied_by += f"; the stored {short(candidates[0].name)} is left out"
+        return Output(tied_by=tied_by)
+    if len(candidates) > 1:
+        listed = ", ".join(map(describe, candidates[:_LISTED]))
+        several = f"several possible output projections: {listed}"
+        return Output(notes=(f"{several}; choose one with --output",))
+    if candidates:
+        return Output(candidates[0], candidates[0].shape[0] != n)
+    return _over_fewer_tokens(checkpoint, groups, own, chosen, n)
+
+
+def _check_named(
+    checkpoint: Checkpoint, own: Group, chosen: Tensor, n: int, named: Tensor
+) -> Output:
+    option = f"{argument('output')} {named.name!r}"
+    if named in own.members:
+        way_out = "leave it out; the model is tied"
+        cause = f"{option} is the input embedding itself"
+        raise BadOption(cause, where=checkpoint.path, way_out=way_out)
+    if n not in named.shape and not _is_over_fewer(named, chosen, n):
+        raise BadOption(
+            f"{option} ({shape_text(named)}) has no dimension of {n:,} tokens",
+            where=checkpoint.path,
+            way_out="name the output projection over the same tokens",
+        )
+    if n not in named.shape:
+        return Output(named, notes=(_note_fewer(named, n),))
+    return Output(named, named.shape[0] != n)
+
+
+def _is_over_fewer(tensor: Tensor, chosen: Tensor, n: int) -> bool:
+    """Whether a matrix has the width of the embedding, and rows for most of its tokens."""
+    rows, columns = tensor.shape
+    return _SHARED * n <= rows < n and columns == chosen.shape[1] and tensor.row_ids is None
+
+
+def _over_fewer_tokens(
+    checkpoint: Checkpoint, groups: list[Group], own: Group, chosen: Tensor, n: int
+) -> Output:
+    """An output with the surest of names whose rows are fewer than those of the input."""
+    if names.side(chosen.name) == "encoder":
+        return Output()  # the output projection may be over the decoder's tokens
+    surest = [
+        best[1]
+        for group in groups
+        if group is not own
+        and group.is_readable
+        and (best := group.best(names.output_rank))
+        and best[0] == 0
+        and _is_outer(checkpoint, best[1])
+    ]
+    known = checkpoint.facts.vocabulary
+    fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
+    if len(fewer) == 1:
+        return Output(fewer[0], notes=(_note_fewer(fewer[0], n),))
+    if surest and not checkpoint.tied:
+        note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
+        return Output(notes=(note,))
+    return Output()
+
+
+def _note_fewer(tensor: Tensor, n: int) -> str:
+    rows = tensor.shape[0]
+    return (
+        f"{short(tensor.name)} has {rows:,} rows for {n:,} tokens: the last {n - rows:,} have none"
+    )
+
+
+def _is_outer(checkpoint: Checkpoint, tensor: Tensor) -> bool:
+    is_copy = names.is_prediction_copy(tensor.name, checkpoint.facts.layers)
+    return not is_copy and names.layer_of(tensor.name) is None
+
+
+def _find_unread(checkpoint: Checkpoint, groups: list[Group]) -> Tensor | None:
+    """A parameter with the surest name of an output, whose form cannot be read."""
+    return next(
+        (
+            best[1]
+            for group in groups
+            if not group.is_readable
+            and (best := group.best(names.output_rank))
+            and best[0] == 0
+            and _is_outer(checkpoint, best[1])
+        ),
+        None,
+    )
+
+
+def _candidates(
+    checkpoint: Checkpoint, groups: list[Group], own: Group, chosen: Tensor, n: int
+) -> list[Tensor]:
+    others = [g for g in groups if g is not own and g.is_readable and n in g.shape]
+    if names.is_numbered(chosen.name):
+        if chosen.shape[0] != n:
+            return []  # tokens are its columns: it is itself the output projection
+        return [g.members[0] for g in others if names.is_numbered(g.members[0].name)]
+    if names.side(chosen.name) == "encoder" and any(
+        (best := group.best(names.input_rank)) and names.side(best[1].name) == "decoder"
+        for group in groups
+    ):
+        return []  # the output projection is over the decoder's tokens
+    ranked = [best for group in others if (best := group.best(names.output_rank))]
+    ranked = [best for best in ranked if _is_outer(checkpoint, best[1])] or ranked
+    lowest = min((rank for rank, _ in ranked), default=0)
+    surest = [t for rank, t in ranked if rank == lowest]
+    same_width = [t for t in surest if sorted(t.shape) == sorted(chosen.shape)]
+    found = same_width if len(surest) > 1 and same_width else surest
+    layers = checkpoint.facts.layers
+    is_input = input_rank(chosen, checkpoint.facts) is not None
+    return [t for t in found if not (is_input and names.is_prediction_copy(t.name, layers))]

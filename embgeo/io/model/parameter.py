@@ -1,0 +1,82 @@
+"""A parameter: what stored tensors of one module make together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.io.bounded.guard import refuse, short
+from embgeo.io.bounded.maps import Array
+from embgeo.io.bounded.scratch import fill_rows
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.model.facts import Facts
+
+BEFORE = "use the checkpoint before quantization"
+_BLOCK_ROWS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The stored tensors below a prefix, which ends in a dot or is empty."""
+
+    prefix: str
+    by: Mapping[str, Tensor]
+    facts: Facts
+
+    def name(self, end: str) -> str:
+        return self.prefix + end
+
+    def __getitem__(self, end: str) -> Tensor:
+        return self.by[self.prefix + end]
+
+    def get(self, *ends: str) -> Tensor | None:
+        """The first of these that is stored."""
+        return next((self.by[name] for end in ends if (name := self.prefix + end) in self.by), None)
+
+
+def decoded(
+    name: str,
+    shape: tuple[int, int],
+    form: str,
+    parts: tuple[Tensor | None, ...],
+    rows_of: Callable[..., Array],
+    note: str = "",
+) -> Tensor:
+    """A parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives."""
+
+    def opened() -> Array:
+        arrays = [None if part is None else part.open() for part in parts]
+        slices = (
+            slice(start, min(start + _BLOCK_ROWS, shape[0]))
+            for start in range(0, shape[0], _BLOCK_ROWS)
+        )
+        # Hostile scales give infinities, which the analysis masks.
+        with np.errstate(all="ignore"):
+            return fill_rows((rows_of(*arrays, rows=rows) for rows in slices), shape)
+
+    names = tuple(part.name for part in parts if part is not None)
+    return Tensor(name, shape, "float32", opened, parts=names, form=form, note=note)
+
+
+def unreadable(
+    name: str, shape: tuple[int, ...], dtype: str, problem: str, way_out: str, *parts: Tensor
+) -> Tensor:
+    """A parameter whose form is known and not decoded."""
+
+    def opened() -> Array:
+        raise refuse(short(name), problem, way_out)
+
+    names = tuple(part.name for part in parts)
+    return Tensor(name, shape, dtype, opened, parts=names, problem=problem, way_out=way_out)
+
+
+def cannot(name: str, codes: Tensor, problem: str, *parts: Tensor | None) -> Tensor:
+    """The weight of `codes`, which cannot be read."""
+    others = (part for part in parts if part is not None)
+    return unreadable(name, codes.shape, codes.dtype, problem, BEFORE, codes, *others)
+
+
+def matrix_shape(tensor: Tensor) -> tuple[int, int]:
+    return tensor.shape[0], tensor.shape[1]

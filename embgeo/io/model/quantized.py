@@ -1,0 +1,349 @@
+"""Quantized weights: integers, FP8, four-bit floats and packed words with their scales.
+
+Each reader returns the weight of a module, decoded or with the reason why it cannot be read; None
+if the module is of another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.maps import Array
+from embgeo.io.checkpoint import Tensor
+from embgeo.io.model import forms
+from embgeo.io.model.facts import Facts
+from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
+
+_E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
+#: Side of the blocks of FP8 weights where the configuration does not say it.
+_FP8_BLOCK = 128
+#: Endings of factors of 8-bit codes, below the module of the weight.
+_SCALES = ("weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "scale")
+_EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8")
+#: Endings that are part of a weight and never a matrix of their own, even where it is missing.
+PARTS = frozenset({
+    *_SCALES, "weight_scale_2", "weight_global_scale", "weight_zero_point", "weight_shape",
+    "weight_g_idx", "scb", "weight_format", "qzeros", "scales", "biases", "g_idx", "absmax",
+    "quant_map", "nested_absmax", "nested_quant_map", "q_scale", "q_scale_max", "q_groups",
+    "q_invperm", "suh", "svh", "input_scale", "k_scale", "v_scale", "output_scale", "zeros",
+    "cluster_usage", "d2t", "t2d", "weight_qdata", "_weight_qdata", "_weight_scale",
+})  # fmt: skip
+#: Forms that are named and not decoded, by the ending of the stored codes.
+_NAMED = {
+    "qweight": "GPTQ or AWQ",
+    "q_weight": "EXL2",
+    "trellis": "EXL3",
+    "W_q": "HQQ",
+    "codes": "AQLM",
+    "Qidxs": "QuIP#",
+    "_weight_qdata": "torchao",
+    "weight_qdata": "torchao",
+    "B": "Marlin",
+    "indices": "VPTQ",
+    "compressed": "compressed-tensors (sparse)",
+}
+#: The tensor that has to lie beside codes whose ending alone says little.
+_BESIDE = {"codes": "codebooks", "B": "s", "indices": "centroids", "compressed": "bitmask"}
+_METHODS = {"gptq": "GPTQ", "awq": "AWQ", "exl2": "EXL2", "exl3": "EXL3", "auto-round": "AutoRound"}
+
+
+def _eight_bits(m: Module) -> Tensor | None:
+    """FP8 and INT8 codes with scales of the tensor, of rows, of groups or of blocks."""
+    codes = m["weight"]
+    if codes.dtype not in _EIGHT_BITS or len(codes.shape) != 2 or m.get("weight_scale_2"):
+        return None
+    if codes.dtype == "int8" and (scb := m.get("SCB")) is not None:
+        return _int8_rows(codes, scb, m.get("weight_format"))
+    kind = "INT8" if codes.dtype == "int8" else "FP8"
+    scales = ((end, one) for end in _SCALES if (one := m.get(end)) is not None)
+    end, scale = next(scales, ("", None))
+    if scale is None:
+        return None
+    zero, shape = m.get("weight_zero_point"), matrix_shape(codes)
+    block = _find_block(shape, scale.shape, m.facts)
+    if block is None or (zero is not None and zero.shape != scale.shape):
+        sizes = "×".join(map(str, scale.shape))
+        problem = f"is quantized ({kind}), and its {end} {sizes} fits no blocks of it"
+        return cannot(codes.name, codes, problem, scale, zero)
+    grid = (-(-shape[0] // block[0]), -(-shape[1] // block[1]))
+
+    def rows_of(c: Array, s: Array, z: Array | None, rows: slice) -> Array:
+        zeros = None if z is None else z.reshape(grid)
+        return forms.scaled(c, s.reshape(grid), block, rows, zeros)
+
+    of = {shape: "tensor", (1, shape[1]): "row"}.get(block, f"block of {block[0]}×{block[1]}")
+    minus = "code" if zero is None else "(code − zero point)"
+    form = f"{kind}, {minus} · {end} of the {of}"
+    return decoded(codes.name, shape, form, (codes, scale, zero), rows_of)
+
+
+def _int8_rows(codes: Tensor, scb: Tensor, marker: Tensor | None) -> Tensor:
+    """LLM.int8 of bitsandbytes."""
+    if scb.shape != codes.shape[:1]:
+        return cannot(codes.name, codes, "is quantized (INT8), and its SCB does not fit", scb)
+    shape = matrix_shape(codes)
+
+    def rows_of(c: Array, s: Array, _: object, rows: slice) -> Array:
+        return forms.scaled(c, forms.f32(s)[:, None] / 127, (1, shape[1]), rows)
+
+    form = "INT8, code · SCB / 127 of the row"
+    return decoded(codes.name, shape, form, (codes, scb, marker), rows_of)
+
+
+def _find_block(
+    shape: tuple[int, ...], scale: tuple[int, ...], facts: Facts
+) -> tuple[int, int] | None:
+    """Rows and columns that share a factor; None if the shapes do not fit."""
+    n, d = shape
+    if scale in ((), (1,), (1, 1)):
+        return n, d
+    if scale in ((n,), (n, 1)):
+        return 1, d
+    if scale == (d,):
+        return n, 1
+    if len(scale) != 2 or 0 in scale:
+        return None
+    stated = facts.quantization.get("weight_block_size")
+    sizes = []
+    for axis in (0, 1):
+        own = stated[axis] if isinstance(stated, list) and len(stated) == 2 else None
+        size = _block_side(shape[axis], scale[axis], own)
+        if size is None:
+            return None
+        sizes.append(size)
+    return sizes[0], sizes[1]
+
+
+def _block_side(size: int, blocks: int, stated: object) -> int | None:
+    for side in (stated, 1, _FP8_BLOCK):
+        if type(side) is int and side > 0 and -(-size // side) == blocks:
+            return side
+    return size // blocks if size % blocks == 0 else None
+
+
+def _nvfp4(m: Module) -> Tensor | None:
+    """NVFP4 of ModelOpt: two E2M1 codes a byte, an FP8 scale for 16 entries, a factor."""
+    codes, scale = m["weight"], m.get("weight_scale")
+    factor = m.get("weight_scale_2")
+    if codes.dtype != "uint8" or len(codes.shape) != 2 or scale is None:
+        return None
+    return _four_bits(codes.name, codes, scale, factor, inverse=False)
+
+
+def _four_bits(
+    name: str, codes: Tensor, scale: Tensor, factor: Tensor | None, *, inverse: bool
+) -> Tensor:
+    n, d = codes.shape[0], codes.shape[1] * 2
+    kind = "NVFP4" if scale.dtype.startswith("float8_e4m3") else "MXFP4"
+    fits = len(scale.shape) == 2 and scale.shape[0] == n and scale.shape[1] > 0
+    if not fits or d % scale.shape[1] or (factor is None and kind == "NVFP4"):
+        return cannot(name, codes, "is quantized (4 bit), and its scales do not fit", scale, factor)
+    group = d // scale.shape[1]
+    more = "" if factor is None else (" / global scale" if inverse else " · second scale")
+
+    def rows_of(c: Array, s: Array, f: Array | None, rows: slice) -> Array:
+        of_groups = forms.powers(s[rows]) if s.dtype == np.uint8 else forms.f32(s[rows])
+        by_all = 1.0 if f is None else float(forms.f32(f).reshape(-1)[0])
+        return forms.e2m1(c[rows], of_groups, group, 1 / by_all if inverse else by_all)
+
+    form = f"{kind}, E2M1 · scale of {group}{more}"
+    return decoded(name, (n, d), form, (codes, scale, factor), rows_of)
+
+
+def _compressed(m: Module) -> Tensor | None:
+    """``weight_packed`` of compressed-tensors: integers in 32-bit words, or NVFP4 in bytes."""
+    name, codes = m.name("weight"), m["weight_packed"]
+    scale, shape = m.get("weight_scale"), m.get("weight_shape")
+    zero, order = m.get("weight_zero_point"), m.get("weight_g_idx")
+    if scale is None or len(codes.shape) != 2:
+        return cannot(name, codes, "is quantized, and its weight_scale is not in the file", shape)
+    if codes.dtype == "uint8":
+        return _four_bits(name, codes, scale, m.get("weight_global_scale"), inverse=True)
+    bits, columns = _packed_sizes(codes, m.facts, shape)
+    if not bits or codes.dtype not in ("int32", "uint32"):
+        problem = "is quantized (packed integers), and its width in bits is not known"
+        return cannot(name, codes, problem, scale, shape, zero, order)
+    n, groups = codes.shape[0], scale.shape[1] if len(scale.shape) == 2 else 1
+    size = _group_size(m.facts) or -(-columns // groups)
+    if scale.shape[0] not in (1, n) or (-(-columns // size) != groups and order is None):
+        return cannot(name, codes, "is quantized, and its scales do not fit", scale, shape, zero)
+
+    def rows_of(
+        c: Array, s: Array, z: Array | None, g: Array | None, _: object, rows: slice
+    ) -> Array:
+        group = np.arange(columns) // size if g is None else np.asarray(g, dtype=np.int64)
+        laid = np.broadcast_to(s.reshape(s.shape[0], -1), (n, groups))
+        return forms.packed_int(c, laid, bits, columns, group, rows, z)
+
+    form = (
+        f"INT{bits}, packed, (code − {2 ** (bits - 1)}{' − zero' * bool(zero)}) · scale of {size}"
+    )
+    return decoded(name, (n, columns), form, (codes, scale, zero, order, shape), rows_of)
+
+
+def _packed_sizes(codes: Tensor, facts: Facts, shape: Tensor | None) -> tuple[int, int]:
+    """Bits of a code and columns; zeros where they are not known."""
+    words, columns = codes.shape[1], facts.columns
+    if shape is not None and shape.shape == (2,):
+        columns = int(np.asarray(shape.open())[1])
+    stated = _weights_settings(facts).get("num_bits")
+    for bits in (stated, 4, 8, 2, 3, 5, 6, 7):
+        known = type(bits) is int and 0 < bits <= 8
+        if known and columns and -(-columns // (32 // bits)) == words:
+            return bits, columns
+    return (stated, words * (32 // stated)) if stated in (2, 4, 8) and not columns else (0, 0)
+
+
+def _weights_settings(facts: Facts) -> Mapping[str, Any]:
+    groups = facts.quantization.get("config_groups")
+    for group in groups.values() if isinstance(groups, dict) else ():
+        if isinstance(group, dict) and isinstance(group.get("weights"), dict):
+            found: Mapping[str, Any] = group["weights"]
+            return found
+    return {}
+
+
+def _group_size(facts: Facts) -> int | None:
+    size = _weights_settings(facts).get("group_size")
+    return size if type(size) is int and size > 0 else None
+
+
+def _blocks(m: Module) -> Tensor | None:
+    """``X_blocks`` and ``X_scales``: MXFP4 as gpt-oss stores it."""
+    name, codes = m.name("weight"), m["weight_blocks"]
+    scale = m.get("weight_scales")
+    if scale is None or codes.dtype != "uint8" or len(codes.shape) != 3:
+        return None
+    n, groups, half = codes.shape
+    if scale.shape != (n, groups) or scale.dtype != "uint8":
+        return cannot(name, codes, "is quantized (MXFP4), and its scales do not fit", scale)
+
+    def rows_of(c: Array, s: Array, rows: slice) -> Array:
+        flat = c[rows].reshape(rows.stop - rows.start, -1)
+        return forms.e2m1(flat, forms.powers(s[rows]), 2 * half)
+
+    form = f"MXFP4, E2M1 · 2^(scale − 127) of {2 * half}"
+    return decoded(name, (n, 2 * half * groups), form, (codes, scale), rows_of)
+
+
+def _mlx(m: Module) -> Tensor | None:
+    """Words of MLX: affine with biases, else mxfp4, nvfp4 or mxfp8."""
+    words, scales = m["weight"], m.get("scales")
+    biases = m.get("biases")
+    if words.dtype != "uint32" or len(words.shape) != 2 or scales is None:
+        return None
+    n, w = words.shape
+    if len(scales.shape) != 2 or scales.shape[0] != n or not scales.shape[1]:
+        return cannot(words.name, words, "is quantized (MLX), and its scales do not fit", scales)
+    if biases is None:
+        return _mlx_float(words, scales)
+    own = m.facts.quantization.get(m.prefix.removesuffix("."))
+    settings = own if isinstance(own, dict) else m.facts.quantization
+    bits, group = settings.get("bits"), settings.get("group_size")
+    if bits is None and m.facts.columns:
+        bits = 32 * w // m.facts.columns
+    if bits not in (2, 3, 4, 5, 6, 8) or biases.shape != scales.shape:
+        problem = (
+            "is quantized (MLX); name its folder, where config.json says how"
+            if bits is None
+            else f"is quantized (MLX, {short(str(bits))} bits)"
+        )
+        return cannot(words.name, words, problem, scales, biases)
+    columns, groups = 32 * w // bits, scales.shape[1]
+    size = columns // groups if group is None else group
+    if type(size) is not int or size * groups != columns:
+        problem = f"is quantized (MLX), and its scales do not fit groups of {short(str(group))}"
+        return cannot(words.name, words, problem, scales, biases)
+    form = f"MLX affine, {bits} bits, scale · code + bias of {size}"
+    rows_of = partial(_affine_rows, bits)
+    return decoded(words.name, (n, columns), form, (words, scales, biases), rows_of)
+
+
+def _affine_rows(bits: int, words: Array, scales: Array, biases: Array, rows: slice) -> Array:
+    return forms.affine(words, scales, biases, bits, rows)
+
+
+def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
+    """E2M1 or FP8 codes; words and scales say which, as the sizes of groups are fixed."""
+    n, w = words.shape
+    kinds = {(8 * w, 32): "mxfp4", (8 * w, 16): "nvfp4", (4 * w, 32): "mxfp8"}
+    fits = [(d, g, kind) for (d, g), kind in kinds.items() if d == g * scales.shape[1]]
+    if len(fits) != 1 or scales.dtype != "uint8":
+        return cannot(words.name, words, "is quantized (MLX), and its scales do not fit", scales)
+    d, group, kind = fits[0]
+
+    def rows_of(c: Array, s: Array, rows: slice) -> Array:
+        of_groups = forms.f32(s[rows].view(_E4M3)) if kind == "nvfp4" else forms.powers(s[rows])
+        if kind != "mxfp8":
+            return forms.e2m1(c[rows], of_groups, group)
+        codes = np.ascontiguousarray(c[rows]).view(np.uint8).view(_E4M3)
+        return forms.f32(codes) * np.repeat(of_groups, group, axis=1)
+
+    code = "E4M3" if kind == "mxfp8" else "E2M1"
+    form = f"MLX {kind}, {code} · scale of {group}"
+    return decoded(words.name, (n, d), form, (words, scales), rows_of)
+
+
+def _named(m: Module, *, leaf: str) -> Tensor | None:
+    """A form that is not decoded; its name says which one."""
+    codes = m[leaf]
+    if (beside := _BESIDE.get(leaf)) is not None and m.get(beside) is None:
+        return None
+    method = str(m.facts.quantization.get("quant_method", "")).lower()
+    kind = _METHODS.get(method, _NAMED[leaf]) if leaf == "qweight" else _NAMED[leaf]
+    bits = m.facts.quantization.get("bits")
+    width = f", {bits} bit" if type(bits) is int and 0 < bits < 9 else ""
+    parts = [part for end in sorted(PARTS) if (part := m.get(end)) is not None]
+    return cannot(m.name("weight"), codes, f"is quantized by {kind}{width}", *parts)
+
+
+def _bitsandbytes(m: Module) -> Tensor | None:
+    codes = m["weight"]
+    parts = [m.get(f"weight.{end}") for end in ("absmax", "quant_map", "nested_absmax")]
+    if parts[0] is None:
+        return None
+    return cannot(codes.name, codes, "is quantized by bitsandbytes, 4 bit", *parts)
+
+
+def _whole_numbers(m: Module) -> Tensor | None:
+    """Integers or FP8 codes without the scales that make them a matrix."""
+    codes = m["weight"]
+    if len(codes.shape) != 2:
+        return None
+    if codes.dtype.startswith(("int", "uint")):
+        problem = f"holds whole numbers ({codes.dtype}), and no scales of them are in the file"
+        return cannot(codes.name, codes, problem)
+    if codes.dtype in _EIGHT_BITS and m.facts.quantization and not _is_ignored(m):
+        problem = "is quantized (FP8), and its scales are not in the file"
+        return cannot(codes.name, codes, problem)
+    return None
+
+
+def _is_ignored(m: Module) -> bool:
+    for key in ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers"):
+        listed = m.facts.quantization.get(key)
+        names = listed if isinstance(listed, list) else []
+        if any(isinstance(one, str) and one.strip(".") in m.prefix for one in names):
+            return True
+    return False
+
+
+def _sizes(tensor: Tensor) -> str:
+    return "×".join(map(str, tensor.shape)) or "of one number"
+
+
+#: Readers by the last part of a stored name, in this order.
+READERS: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {
+    "weight": (_bitsandbytes, _nvfp4, _eight_bits, _mlx),
+    "weight_packed": (_compressed,),
+    "weight_blocks": (_blocks,),
+    **{leaf: (partial(_named, leaf=leaf),) for leaf in _NAMED},
+}
+#: Tried last.
+LAST: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {"weight": (_whole_numbers,)}
