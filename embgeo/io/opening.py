@@ -78,7 +78,14 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     if member:
         return read_parameters(_open_file(Path(archive), member))
     facts = _facts_beside(path)
-    found = open_pieces(path, facts, _open_file) or _open_file(path)
+    joined = open_pieces(path, facts, _open_file)
+    found = joined or _open_file(path)
+    if joined is None and found.facts.pieces > 1:
+        raise refuse(
+            path,
+            f"is one of {found.facts.pieces} files of a split model",
+            "name it as llama.cpp does, NAME-00001-of-00002.gguf, with the others next to it",
+        )
     if found.format in _OF_MODELS and found.facts == Facts():
         found = replace(found, facts=facts)
     return read_parameters(found)

@@ -51,11 +51,10 @@ TOKENS = "tokenizer.ggml.tokens"
 TOKEN_TYPES = "tokenizer.ggml.token_type"
 TOKEN_MODEL = "tokenizer.ggml.model"
 _ALIGNMENT = "general.alignment"
-_WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, _ALIGNMENT, "split.count"})
+_PIECES = "split.count"
+_WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, _ALIGNMENT, _PIECES})
 #: Last parts of the keys of sizes of the model, which begin with its architecture.
-_SIZES = frozenset({
-    "vocab_size", "embedding_length", "block_count", "nextn_predict_layers", "count",
-})  # fmt: skip
+_SIZES = frozenset({"vocab_size", "embedding_length", "block_count", "nextn_predict_layers"})
 
 #: Types of ggml: name, numbers in a block, bytes of a block.
 TYPES: dict[int, tuple[str, int, int]] = {
@@ -295,13 +294,13 @@ def _read_facts(header: GGUFHeader) -> Facts:
     layers = found.get("block_count")
     if layers is not None:
         layers -= found.get("nextn_predict_layers", 0)
-    stored = header.metadata.get(TOKENS)
+    stored, pieces = header.metadata.get(TOKENS), header.metadata.get(_PIECES)
     tokens = len(stored) if isinstance(stored, list) else None
     return Facts(
         vocabulary=tokens or found.get("vocab_size"),
         columns=found.get("embedding_length"),
         layers=layers,
-        pieces=found.get("count", 1),
+        pieces=pieces if type(pieces) is int else 1,
     )
 
 
