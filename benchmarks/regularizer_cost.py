@@ -112,24 +112,24 @@ def check(loops: dict[str, Trainer], size: Size) -> None:
 
     RE and REAL start as the tied model.
     """
-    started = {name: cross_entropy(loop, size) for name, loop in loops.items()}
-    for name, loop in loops.items():
+    started = {name: cross_entropy(trainer, size) for name, trainer in loops.items()}
+    for name, trainer in loops.items():
         base = "mle" if METHODS[name].tied else baseline(name)
         if base in started:
             require(name, "cross-entropy", started[name], started[base])
         if name == "cosreg":
-            model: Any = loop.model
+            model: Any = trainer.model
             unit = F.normalize(model.get_output_embeddings().weight.detach().double(), dim=1)
             total = unit.sum(dim=0)
             expected = (total @ total - len(unit)) / len(unit) ** 2
-            require(name, "penalty", loop.regularizer().detach(), expected)
+            require(name, "penalty", trainer.regularizer().detach(), expected)
 
 
 @torch.no_grad()
-def cross_entropy(loop: Trainer, size: Size) -> Tensor:
+def cross_entropy(trainer: Trainer, size: Size) -> Tensor:
     """Of a few tokens, without dropout."""
-    ids = torch.arange(21, device=loop.device).unsqueeze(1) % size.n
-    with loop.evaluated() as model:
+    ids = torch.arange(21, device=trainer.device).unsqueeze(1) % size.n
+    with trainer.evaluated() as model:
         logits = model.head(model(ids[:-1]).hidden)
     return F.cross_entropy(logits.flatten(0, 1), ids[1:].flatten())
 
@@ -139,14 +139,14 @@ def require(name: str, what: str, found: Tensor, expected: Tensor) -> None:
         raise SystemExit(f"{name}: its {what} is {float(found)}, it should be {float(expected)}")
 
 
-def seconds(loop: Trainer) -> float:
-    if loop.device.type == "cpu":
+def seconds(trainer: Trainer) -> float:
+    if trainer.device.type == "cpu":
         start = time.process_time()
-        loop.step()
+        trainer.step()
         return time.process_time() - start
     torch.cuda.synchronize()
     start = time.perf_counter()
-    loop.step()
+    trainer.step()
     torch.cuda.synchronize()
     return time.perf_counter() - start
 
@@ -176,9 +176,9 @@ def peak(name: str, options: argparse.Namespace) -> float:
 
 def show_peak(name: str, size: Size, device: str, precision: str) -> None:
     before = resident("VmRSS") if device == "cpu" else 0.0
-    loop = make_loop(name, size, device, precision)
+    trainer = make_loop(name, size, device, precision)
     for _ in range(3):
-        loop.step()
+        trainer.step()
     if device == "cpu":
         print(resident("VmHWM") - before)
     else:

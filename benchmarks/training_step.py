@@ -198,7 +198,7 @@ def prepare(size: Size, device: str) -> tuple[Steps, float]:
     loops = {name: make_loop(size, device, name) for name in OURS}
     torch.manual_seed(0)
     example = Example(size, text_of(size, device), size.dropout)
-    return {PEER: example.step, **{name: loop.step for name, loop in loops.items()}}, (
+    return {PEER: example.step, **{name: trainer.step for name, trainer in loops.items()}}, (
         size.batch * size.bptt
     )
 

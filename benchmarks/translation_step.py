@@ -193,13 +193,13 @@ def copy_attention(own: Attention, their: nn.MultiheadAttention) -> None:
 def check(size: Size, device: str) -> None:
     """Stop unless both have the same loss and gradient of the matrix for one batch."""
     corpus = make_corpus(size, 2)
-    loop = make_loop(size, corpus, device, 0.0)
+    trainer = make_loop(size, corpus, device, 0.0)
     theirs = Peer(size, 0.0).to(device)
-    copy_weights(loop.model, theirs)
+    copy_weights(trainer.model, theirs)
     batch = make_batches(size, corpus, device).take()
-    losses = (loop.loss(batch)[1], theirs(batch))
+    losses = (trainer.loss(batch)[1], theirs(batch))
     require("loss", losses[0], losses[1])
-    matrices = (loop.model.embedding.weight, theirs.embedding.weight)
+    matrices = (trainer.model.embedding.weight, theirs.embedding.weight)
     found, expected = (
         torch.autograd.grad(loss, matrix)[0] for loss, matrix in zip(losses, matrices, strict=True)
     )
@@ -209,10 +209,10 @@ def check(size: Size, device: str) -> None:
 def prepare(size: Size, device: str) -> tuple[Steps, float]:
     """The peer's step and ours, and the mean of the tokens of one."""
     corpus = make_corpus(size)
-    loop, script = make_loop(size, corpus, device, 0.1), Script(size, corpus, device, 0.1)
+    trainer, script = make_loop(size, corpus, device, 0.1), Script(size, corpus, device, 0.1)
     feed = make_batches(size, corpus, device)
     tokens = statistics.mean(feed.take().units for _ in range(feed.steps_per_epoch))
-    return {PEER: script.step, "embgeo": loop.step}, tokens
+    return {PEER: script.step, "embgeo": trainer.step}, tokens
 
 
 if __name__ == "__main__":

@@ -177,9 +177,11 @@ def test_z_loss_is_the_mean_of_the_squares_of_ln_z() -> None:
     plain, added = trainer_of(settings()), trainer_of(settings(task={"name": "lm", "z_loss": 0.5}))
     batch = plain.batches.take()
     found = []
-    for loop in (plain, added):
-        loop.model.eval()
-        found.append(loop.task.loss(loop.model, batch, None, loop.regularizer, in_loss=False))
+    for trainer in (plain, added):
+        trainer.model.eval()
+        found.append(
+            trainer.task.loss(trainer.model, batch, None, trainer.regularizer, in_loss=False)
+        )
     assert found[0].mean == found[1].mean
     logits = plain.model.head(plain.model(batch.inputs).hidden).detach()
     extra = sum(float(one.exp().sum().log()) ** 2 for one in logits.flatten(0, 1)) / batch.units
@@ -190,16 +192,16 @@ def test_z_loss_is_the_mean_of_the_squares_of_ln_z() -> None:
 @pytest.mark.parametrize("method", ["mle", "untied", "factored"])
 def test_sizes_of_steps(method: str) -> None:
     chosen = {"log_updates": True, "log_every": 2, "clip": 1e-3}
-    loop = trainer_of(settings(method, training=chosen))
-    loop.step()
-    assert loop.step_sizes == {}
-    before, output = loop.matrices()
-    loop.step()
+    trainer = trainer_of(settings(method, training=chosen))
+    trainer.step()
+    assert trainer.step_sizes == {}
+    before, output = trainer.matrices()
+    trainer.step()
     roles = ["input", "layers"] if output is None else ["input", "output", "layers"]
-    assert set(loop.step_sizes) == {f"{k}.{r}" for k in ("gradient", "update") for r in roles}
-    expected = (loop.matrices()[0] - before).norm() / before.norm()
-    assert loop.step_sizes["update.input"] == pytest.approx(float(expected), rel=1e-4)
-    assert loop.step_sizes["gradient.input"] > 1e-3  # before clipping
+    assert set(trainer.step_sizes) == {f"{k}.{r}" for k in ("gradient", "update") for r in roles}
+    expected = (trainer.matrices()[0] - before).norm() / before.norm()
+    assert trainer.step_sizes["update.input"] == pytest.approx(float(expected), rel=1e-4)
+    assert trainer.step_sizes["gradient.input"] > 1e-3  # before clipping
 
 
 def test_a_run_is_judged_by_bits_per_byte_and_keeps_its_tokenizer(

@@ -25,20 +25,20 @@ def config(method: str = "mle", **tables: Any) -> Any:
 
 
 def test_it_begins_from_the_mean_with_a_mean_of_its_own() -> None:
-    loop = trainer_of(config())
-    assert loop.all_steps == 18 + 27
+    trainer = trainer_of(config())
+    assert trainer.all_steps == 18 + 27
     for _ in range(6):
-        loop.step()
-    loop.average.update()
-    loop.step()
-    loop.average.update()
-    mean = [p.clone() for p in loop.average.mean]
-    loop.begin_finetuning()
-    assert all(torch.equal(p, m) for p, m in zip(loop.average.parameters, mean, strict=True))
-    assert loop.asgd is not None
-    assert (loop.average.count, loop.asgd.averaging) == (1, True)
-    loop.step()
-    assert loop.average.count == 2
+        trainer.step()
+    trainer.average.update()
+    trainer.step()
+    trainer.average.update()
+    mean = [p.clone() for p in trainer.average.mean]
+    trainer.begin_finetuning()
+    assert all(torch.equal(p, m) for p, m in zip(trainer.average.parameters, mean, strict=True))
+    assert trainer.asgd is not None
+    assert (trainer.average.count, trainer.asgd.averaging) == (1, True)
+    trainer.step()
+    assert trainer.average.count == 2
 
 
 def test_it_takes_its_epochs(tmp_path: Path) -> None:
@@ -48,13 +48,13 @@ def test_it_takes_its_epochs(tmp_path: Path) -> None:
 
 
 def test_it_ends_with_a_validation_loss_above_the_best_before() -> None:
-    loop = trainer_of(config())
-    loop.begin_finetuning()
-    assert loop.asgd is not None
-    assert not any(loop.asgd.checked(loss) for loss in (2.0, 1.0, 1.5))
-    assert not loop.finished
-    assert loop.asgd.checked(1.2)
-    assert loop.finished
+    trainer = trainer_of(config())
+    trainer.begin_finetuning()
+    assert trainer.asgd is not None
+    assert not any(trainer.asgd.checked(loss) for loss in (2.0, 1.0, 1.5))
+    assert not trainer.finished
+    assert trainer.asgd.checked(1.2)
+    assert trainer.finished
 
 
 @pytest.mark.parametrize(

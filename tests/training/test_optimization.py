@@ -99,11 +99,11 @@ def test_groups_hold_every_parameter_once() -> None:
 def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
     """The weights of the LSTM, and with "all" the rest as well."""
     config = settings(optimizer={"weight_decay": 0.3, "decay": decay})
-    loop = trainer_of(config, name)
-    names = {id(p): key for key, p in loop.model.named_parameters()}
+    trainer = trainer_of(config, name)
+    names = {id(p): key for key, p in trainer.model.named_parameters()}
     decayed = {
         names[id(p)]
-        for group in loop.optimizer.param_groups
+        for group in trainer.optimizer.param_groups
         for p in group["params"]
         if group["weight_decay"]
     }
@@ -114,28 +114,30 @@ def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
 @pytest.mark.parametrize("decay", ["matrices", "weights", "all"])
 @pytest.mark.parametrize("name", ["mle", "factored"])
 def test_embeddings_may_have_a_rate_of_their_own(name: str, decay: str) -> None:
-    loop = trainer_of(settings(name, optimizer={"embedding_lr": 3.0, "decay": decay}))
-    rows = {id(p) for p in loop.model.embedding_parameters()}
+    trainer = trainer_of(settings(name, optimizer={"embedding_lr": 3.0, "decay": decay}))
+    rows = {id(p) for p in trainer.model.embedding_parameters()}
     rates = {
-        id(p): group["initial_lr"] for group in loop.optimizer.param_groups for p in group["params"]
+        id(p): group["initial_lr"]
+        for group in trainer.optimizer.param_groups
+        for p in group["params"]
     }
-    assert rates.keys() == {id(p) for p in loop.parameters}
+    assert rates.keys() == {id(p) for p in trainer.parameters}
     assert {rates[one] for one in rows} == {0.01 * 3.0}
     assert {rate for one, rate in rates.items() if one not in rows} == {0.01}
-    assert loop.optimizer.param_groups[0]["initial_lr"] == 0.01
+    assert trainer.optimizer.param_groups[0]["initial_lr"] == 0.01
 
 
 def test_methods_step_at_the_rate_of_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, rates = trainer_of(settings(optimizer={"embedding_lr": 3.0})), []
-    monkeypatch.setattr(loop.regularizer, "after_step", rates.append)
-    loop.step()
+    trainer, rates = trainer_of(settings(optimizer={"embedding_lr": 3.0})), []
+    monkeypatch.setattr(trainer.regularizer, "after_step", rates.append)
+    trainer.step()
     assert rates == [pytest.approx(0.01 * 3.0)]
 
 
 def test_weights_of_embeddings_may_decay_without_their_biases() -> None:
-    loop = trainer_of(settings(optimizer={"weight_decay": 0.3, "decay": "weights"}))
-    decayed, spared = loop.optimizer.param_groups
-    assert any(p is loop.model.embedding.weight for p in decayed["params"])
+    trainer = trainer_of(settings(optimizer={"weight_decay": 0.3, "decay": "weights"}))
+    decayed, spared = trainer.optimizer.param_groups
+    assert any(p is trainer.model.embedding.weight for p in decayed["params"])
     assert spared["weight_decay"] == 0.0
     assert all(p.ndim < 2 for p in spared["params"])
 

@@ -21,35 +21,35 @@ from tests.support.training_runs import CPU, PLAIN, corpus, numbers, run, settin
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_starts_from_the_same_weights_and_reads_the_same_windows(name: str) -> None:
-    baseline, loop = trainer_of(settings(), "mle"), trainer_of(settings(), name)
-    assert loop.initial_sha256 == baseline.initial_sha256
-    W, other = loop.matrices()
+    baseline, trainer = trainer_of(settings(), "mle"), trainer_of(settings(), name)
+    assert trainer.initial_sha256 == baseline.initial_sha256
+    W, other = trainer.matrices()
     torch.testing.assert_close(W, baseline.matrices()[0])
     assert (other is not None) == (METHODS[name].tied is False)
     for _ in range(12):
-        ours, theirs = loop.batches.take(), baseline.batches.take()
+        ours, theirs = trainer.batches.take(), baseline.batches.take()
         assert torch.equal(ours.inputs, theirs.inputs)
 
 
 @pytest.mark.parametrize("name", ["mle", "untied", "sc-exp"])
 def test_the_output_bias_starts_at_the_unigram_distribution(name: str) -> None:
     config = settings(model={"bias_init": "log-counts"})
-    loop, plain = trainer_of(config, name), trainer_of(settings(), name)
+    trainer, plain = trainer_of(config, name), trainer_of(settings(), name)
     counts = np.maximum(corpus().vocabulary.counts.astype(np.float64), 1.0)
     expected = counts / counts.sum()
-    found = loop.model.get_output_embeddings().bias
+    found = trainer.model.get_output_embeddings().bias
     np.testing.assert_allclose(found.detach().exp().numpy(), expected, rtol=1e-6)
     assert float(found.detach().exp().sum()) == pytest.approx(1.0)
     assert not plain.model.get_output_embeddings().bias.any()
-    assert loop.initial_sha256 == plain.initial_sha256
-    assert BIAS_DEVIATION in list_deviations(loop)
+    assert trainer.initial_sha256 == plain.initial_sha256
+    assert BIAS_DEVIATION in list_deviations(trainer)
     assert BIAS_DEVIATION not in list_deviations(plain)
 
 
 def test_a_method_without_an_output_bias_starts_as_before() -> None:
-    loop = trainer_of(settings(model={"bias_init": "log-counts"}), "re")
-    assert loop.model.get_output_embeddings().bias is None
-    assert BIAS_DEVIATION not in list_deviations(loop)
+    trainer = trainer_of(settings(model={"bias_init": "log-counts"}), "re")
+    assert trainer.model.get_output_embeddings().bias is None
+    assert BIAS_DEVIATION not in list_deviations(trainer)
 
 
 def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
@@ -64,8 +64,8 @@ def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
 @pytest.mark.slow
 def test_every_method_learns(name: str) -> None:
     config = settings(training={"epochs": 12}, model=PLAIN)
-    loop = trainer_of(config, name)
-    losses = [float(loop.step().loss) for _ in range(60)]
+    trainer = trainer_of(config, name)
+    losses = [float(trainer.step().loss) for _ in range(60)]
     assert np.mean(losses[-9:]) < np.mean(losses[:9]) - 0.05
 
 
@@ -73,9 +73,9 @@ def test_every_method_learns(name: str) -> None:
 
 
 def gradients(config: StudySettings, name: str = "mle") -> dict[str, Any]:
-    loop = trainer_of(config, name)
-    loop.step()
-    return {key: p.grad for key, p in loop.model.named_parameters()}
+    trainer = trainer_of(config, name)
+    trainer.step()
+    return {key: p.grad for key, p in trainer.model.named_parameters()}
 
 
 @pytest.mark.parametrize("name", ["mle", "cosreg", "al"])
@@ -115,10 +115,10 @@ def test_a_summed_loss_at_a_tenth_of_the_rate_is_the_same_training() -> None:
             optimizer={"kind": "sgd", "lr": lr, "weight_decay": 0.0},
             training={"sum_over_steps": summed},
         )
-        loop = trainer_of(config)
+        trainer = trainer_of(config)
         for _ in range(3):
-            loop.step()
-        found.append(loop.matrices()[0])
+            trainer.step()
+        found.append(trainer.matrices()[0])
     torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
 
 
@@ -135,38 +135,38 @@ def test_the_rate_follows_the_schedule_and_the_length_of_windows() -> None:
         optimizer={"kind": "sgd", "lr": 2.0, "schedule": "epoch-decay", "after": 1, "rate": 0.5},
         training={"random_lengths": True, "epochs": 3},
     )
-    loop = trainer_of(config)
+    trainer = trainer_of(config)
     twin = trainer_of(config)
-    while not loop.finished:
-        epoch = loop.batches.epoch
-        loop.step()
+    while not trainer.finished:
+        epoch = trainer.batches.epoch
+        trainer.step()
         expected = 2.0 * 0.5**epoch * twin.batches.take().length_ratio
-        assert loop.optimizer.param_groups[0]["lr"] == pytest.approx(expected)
+        assert trainer.optimizer.param_groups[0]["lr"] == pytest.approx(expected)
 
 
 def test_one_cycle_ends_with_the_run() -> None:
     config = settings(optimizer={"schedule": "one-cycle", "warm_up": 0.5, "end": 0.001})
-    loop = trainer_of(config)
+    trainer = trainer_of(config)
     rates = []
-    while not loop.finished:
-        loop.step()
-        rates.append(loop.optimizer.param_groups[0]["lr"])
-    assert len(rates) == loop.steps == 18
+    while not trainer.finished:
+        trainer.step()
+        rates.append(trainer.optimizer.param_groups[0]["lr"])
+    assert len(rates) == trainer.steps == 18
     assert max(rates) == pytest.approx(0.01, rel=0.02)
     assert rates[-1] == pytest.approx(1e-5)
 
 
 def test_what_is_evaluated_is_the_mean_of_the_last_weights() -> None:
-    loop = trainer_of(settings(optimizer={"average": 0.25}))
+    trainer = trainer_of(settings(optimizer={"average": 0.25}))
     kept = []
-    while not loop.finished:
-        loop.step()
-        kept.append(loop.matrices()[0].clone())
-    with loop.evaluated():
-        found = loop.matrices()[0]
+    while not trainer.finished:
+        trainer.step()
+        kept.append(trainer.matrices()[0].clone())
+    with trainer.evaluated():
+        found = trainer.matrices()[0]
     # The last quarter of 18 steps is the five whose end is beyond three quarters.
     torch.testing.assert_close(found, torch.stack(kept[-5:]).mean(0))
-    torch.testing.assert_close(loop.matrices()[0], kept[-1])
+    torch.testing.assert_close(trainer.matrices()[0], kept[-1])
 
 
 def test_the_best_weights_are_kept(tmp_path: Path) -> None:

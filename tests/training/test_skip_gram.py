@@ -156,44 +156,44 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
     """Three steps: autograd on whole matrices, FRAGE on the rows that it drew, plain SGD."""
     config = complete_settings(settings(place, compare=["frage"]))
     dataset = make_task(config).load(config)
-    loop, twin = (Trainer(config, dataset, CPU, ProcessGroup()) for _ in range(2))
+    trainer, twin = (Trainer(config, dataset, CPU, ProcessGroup()) for _ in range(2))
     W, V = (p.detach().clone().requires_grad_() for p in twin.parameters)
     twin.regularizer._source = (W,)
     for number in range(3):
-        loop.step()
-        assert all(p.grad.is_sparse for p in loop.parameters)
+        trainer.step()
+        assert all(p.grad.is_sparse for p in trainer.parameters)
         batch = twin.batches.take()
         loss = sampling_loss(W[batch.words], V[batch.contexts], V[batch.negatives], 5)
         gradients = torch.autograd.grad(loss + twin.regularizer(), (W, V))
         with torch.no_grad():
             for weight, gradient in zip((W, V), gradients, strict=True):
-                weight -= 2.0 * (1.0 - number / loop.steps) * gradient
+                weight -= 2.0 * (1.0 - number / trainer.steps) * gradient
         twin.regularizer.after_step()
-    for found, expected in zip(loop.parameters, (W, V), strict=True):
+    for found, expected in zip(trainer.parameters, (W, V), strict=True):
         torch.testing.assert_close(found.detach(), expected.detach(), rtol=1e-4, atol=1e-6)
 
 
 def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
     config = complete_settings(settings(place, compare=["cosreg"]))
-    loop = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
-    before = [p.detach().clone() for p in loop.parameters]
-    loop.step()
-    moved = [(p != old).any(dim=1).all() for p, old in zip(loop.parameters, before, strict=True)]
+    trainer = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
+    before = [p.detach().clone() for p in trainer.parameters]
+    trainer.step()
+    moved = [(p != old).any(dim=1).all() for p, old in zip(trainer.parameters, before, strict=True)]
     assert any(moved)
     assert not all(moved)
 
 
 def test_words_that_are_not_seen_do_not_move(place: Path) -> None:
     config = complete_settings(settings(place))
-    loop = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
-    before = loop.matrices()[0]
-    batch = loop.batches.take()
+    trainer = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
+    before = trainer.matrices()[0]
+    batch = trainer.batches.take()
     batch = batch._replace(
         words=batch.words[batch.words < 5], contexts=batch.contexts[batch.words < 5]
     )
-    loop.batches.take = lambda: batch
-    loop.step(), loop.step()
-    moved = (loop.matrices()[0] != before).any(dim=1)
+    trainer.batches.take = lambda: batch
+    trainer.step(), trainer.step()
+    moved = (trainer.matrices()[0] != before).any(dim=1)
     assert moved[:5].any()
     assert not moved[5:].any()
 

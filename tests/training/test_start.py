@@ -48,29 +48,29 @@ def saved(folder: Path) -> Any:
 @pytest.mark.parametrize("begun", ["mle", "untied"])
 def test_every_method_starts_from_given_weights(runs: Path, method: str, begun: str) -> None:
     folder = runs / begun / "seed-0"
-    loop = started(folder, method)
+    trainer = started(folder, method)
     weights = saved(folder)
-    W, output = loop.matrices()
+    W, output = trainer.matrices()
     assert torch.allclose(W, weights["embedding.weight"], atol=1e-6)
     if output is not None:
         expected = weights.get("decoder.weight", weights["embedding.weight"])
         assert torch.equal(output, expected)
     if method in ("mle", "cosreg"):
-        assert torch.equal(loop.model.decoder.bias, weights["decoder.bias"])
+        assert torch.equal(trainer.model.decoder.bias, weights["decoder.bias"])
 
 
 def test_in_a_folder_each_starts_from_its_own(runs: Path) -> None:
     for method in ("mle", "untied"):
-        loop = started(runs, method)
+        trainer = started(runs, method)
         own = saved(runs / method / "seed-0")
-        assert torch.equal(loop.matrices()[0], own["embedding.weight"])
+        assert torch.equal(trainer.matrices()[0], own["embedding.weight"])
     with pytest.raises(BadOption, match="nor one of cosreg with seed 0; give the folder of a run"):
         started(runs, "cosreg")
 
 
 def test_a_bias_that_the_run_did_not_have_starts_as_usual(runs: Path) -> None:
-    loop = started(runs / "re" / "seed-0")
-    assert not loop.model.decoder.bias.any()
+    trainer = started(runs / "re" / "seed-0")
+    assert not trainer.model.decoder.bias.any()
 
 
 @pytest.mark.parametrize(

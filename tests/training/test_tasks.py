@@ -67,10 +67,10 @@ def test_a_language_model_is_trained_to_the_bytes_of_a_loop_written_out(name: st
     config = settings(name)
     with numerics("float32", CPU, 1):
         expected = train_plainly(config, name)
-        loop = trainer_of(config, name)
+        trainer = trainer_of(config, name)
         for _ in range(STEPS):
-            loop.step()
-    found = loop.model.state_dict()
+            trainer.step()
+    found = trainer.model.state_dict()
     assert found.keys() == expected.keys()
     for key, tensor in expected.items():
         assert torch.equal(found[key], tensor), key

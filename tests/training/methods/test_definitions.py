@@ -104,11 +104,11 @@ def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, ot
     except BadOption as error:
         assert "parts of [method.pair] are" in str(error)  # noqa: PT017
         return
-    loop = trainer_of(config)
-    before = loop.matrices()[0]
-    losses = [float(loop.step().loss) for _ in range(2)]
+    trainer = trainer_of(config)
+    before = trainer.matrices()[0]
+    losses = [float(trainer.step().loss) for _ in range(2)]
     assert all(0.0 < loss < 9.0 for loss in losses)
-    assert not torch.equal(loop.matrices()[0], before)
+    assert not torch.equal(trainer.matrices()[0], before)
 
 
 @pytest.mark.parametrize(
