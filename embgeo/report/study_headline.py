@@ -88,5 +88,5 @@ def claims_line(study: Study) -> str:
         return f"None of {left} claims of the papers can be decided{why}."
     return (
         f"Claims of the papers: {count['reproduced']} reproduced, {count['not reproduced']} not, "
-        f"{left} not decidable."
+        f"{count['nominal']} nominal, {left} not decidable."
     )

@@ -14,6 +14,7 @@ from embgeo.core.values import Quantity, format_number
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import (
+    SPLITS,
     compare_with_control,
     describe_quality,
     quality_name,
@@ -48,8 +49,6 @@ GEOMETRY: tuple[tuple[str, str], ...] = (
     (frequency.NEIGHBOR_RARITY_RARE.name, "rare near rare"),
     (subspace.DISTANCE.name, "input–output"),
 )
-#: Beginnings of the names of scores.
-SPLITS = ("valid.", "test.")
 #: Numbers that are the same whatever the seed: a difference needs no error.
 FIXED = ("training.parameters",)
 
@@ -68,6 +67,7 @@ UNIGRAM_TITLE = "word frequencies alone"
 #: The mark of a verdict, and the state whose color it has.
 MARKS: dict[Verdict, tuple[str, str]] = {
     "reproduced": ("✓", "healthy"),
+    "nominal": ("~", "mild"),
     "not reproduced": ("✗", "degenerate"),
     "not decidable": ("?", "undecided"),
 }

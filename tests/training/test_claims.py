@@ -14,6 +14,8 @@ from embgeo.core.quantities import QUANTITIES as ANALYZED
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.convergence import judge_learning
 from embgeo.training.study.deciding import (
+    MOST_P,
+    adjust_claims,
     count_verdicts,
     decide_claims,
     put_first,
@@ -65,6 +67,63 @@ def test_truth_table(claim: Claim, before: list[float], after: list[float], verd
     (found,) = decide_claims(runs(before, after), (claim,))
     assert found.verdict == verdict
     assert found.reason
+
+
+def test_a_claim_is_reproduced_only_after_holm_s_correction() -> None:
+    """The limit of p is 0.05 with a margin of a third; a claim alone has its own p."""
+    steps = np.array([0.9, 1.0, 1.1, 1.25])
+    made = runs([5.0] * 4, list(5.0 - steps))
+    (alone,) = decide_claims(made, (LOWER,))
+    assert (alone.verdict, alone.alone) == ("reproduced", "reproduced")
+    assert alone.p_value is not None
+    fits = math.floor(MOST_P / alone.p_value)
+    for count, verdict in ((fits, "reproduced"), (fits + 1, "nominal")):
+        found = decide_claims(made, [replace(LOWER, key=f"{place}") for place in range(count)])
+        assert {one.verdict for one in found} == {verdict}
+        assert {one.alone for one in found} == {"reproduced"}
+        assert {one.cause for one in found} == {None}
+        # Fewer claims are decided again from what each says alone.
+        assert adjust_claims(found[:1])[0] == replace(alone, key="0")
+    against = [replace(HIGHER, key=f"{place}") for place in range(fits + 1)]
+    assert {one.verdict for one in decide_claims(made, against)} == {"nominal"}
+    assert {one.alone for one in decide_claims(made, against)} == {"not reproduced"}
+
+
+def test_methods_with_factors_are_held_against_the_plain_model_and_against_the_factors() -> None:
+    score = {"mle": 100.0, "factored": 110.0, "sc-exp": 104.0}
+    made = [
+        replace(run(name, seed, test__perplexity=value + 0.1 * seed), stopped_early=True)
+        for name, value in score.items()
+        for seed in range(3)
+    ]
+    found = {o.key: o for o in decide_claims(made)}
+    plain, penalty = found["sc-perplexity"], found["sc-perplexity-penalty"]
+    assert (plain.reference, plain.verdict) == ("mle", "not reproduced")
+    assert (penalty.reference, penalty.verdict) == ("factored", "reproduced")
+    assert plain.text.endswith("(against the plain model, as published)")
+    assert penalty.text.endswith("(against its factors alone)")
+    assert (bool(plain.published), bool(penalty.published)) == (True, False)
+
+
+@pytest.mark.parametrize("number", ["test.bleu", "test.accuracy", "valid.ws353"])
+def test_a_score_of_any_task_is_not_decided_while_a_run_learns(number: str) -> None:
+    """Of losses the exponential counts, as a perplexity: 0.01 nats are 1 %."""
+    claim = replace(HIGHER, number=number)
+    for fall, verdict in ((0.009, "reproduced"), (0.011, "not decidable")):
+        curve = TrainingCurve((50.0, 100.0), (2.0, 2.0 - fall))
+        made = [
+            replace(
+                run(name, seed, **{number.replace(".", "__"): value}),
+                steps=100,
+                curves={"valid.loss": curve},
+            )
+            for name, value in (("mle", 0.5), ("cosreg", 0.6))
+            for seed in range(3)
+        ]
+        assert decide_claims(made, (claim,))[0].verdict == verdict
+        geometry = replace(LOWER, number="cosine.mean")
+        made = [replace(one, numbers={"cosine.mean": one.numbers[number]}) for one in made]
+        assert decide_claims(made, (geometry,))[0].verdict == "not reproduced"
 
 
 def test_p_values_are_those_of_the_paired_t_test_and_holm_s() -> None:
@@ -251,7 +310,7 @@ def test_checks_are_not_counted_and_not_corrected_for() -> None:
     assert claim.p_adjusted == claim.p_value
     assert (checked.p_value, checked.p_adjusted) == (claim.p_value, None)
     assert count_verdicts((claim, checked)) == {
-        "reproduced": 1, "not reproduced": 0, "not decidable": 0,
+        "reproduced": 1, "nominal": 0, "not reproduced": 0, "not decidable": 0,
     }  # fmt: skip
 
 

@@ -22,7 +22,8 @@ from safetensors.numpy import load_file
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.errors import BadOption, EmbgeoError, OutOfMemory, UnreadableFile
+from embgeo.core.progress import RunMonitor
 from embgeo.training import plugins
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import METHODS
@@ -424,3 +425,40 @@ def test_an_installed_package_adds_by_entry_points(
     )
     with pytest.raises(EmbgeoError, match=where), plugins.naming_plugins(None):
         model_class("grus-own")(4, d=2).layers_of(None, None)
+
+
+HUNGRY = """
+import torch
+from embgeo.training.methods import Method, Regularizer
+from embgeo.training.plugins import register
+
+
+class Hungry(Regularizer):
+    NAME = "hungry"
+    SOURCE = "a test"
+
+    def penalty(self, step):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB")
+
+
+register(Method("hungry", "Hungry", (Hungry,)))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_lacks_memory_fails_alone(tmp_path: Path) -> None:
+    lines: list[str] = []
+    path = write_plugin(tmp_path, HUNGRY)
+    compare = "mle,hungry,cosreg"
+    found = train(tmp_path, path, compare=compare, monitor=RunMonitor(say=lines.append))
+    assert {run.method for run in found.study.runs} == {"mle", "cosreg"}
+    assert found.report.is_file()
+    assert lines[1] == (
+        "2/3  hungry, seed 0: out of memory: CUDA out of memory. Tried to allocate 80 GiB"
+    )
+    assert found.study.notes[0].startswith("hungry, seed 0: out of memory: ")
+    error = found.error()
+    assert error.cause.startswith("1 of 3 runs lacked memory (hungry with seed 0); the report is")
+    assert error.way_out == "lower batch of [training] and raise accumulate, in another folder"
+    with pytest.raises(OutOfMemory, match="out of memory"):
+        train(tmp_path, path, compare="hungry", out=tmp_path / "alone")

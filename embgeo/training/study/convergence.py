@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from embgeo.training.study.record import Learning, Run, TrainingCurve
@@ -10,33 +11,33 @@ from embgeo.training.study.record import Learning, Run, TrainingCurve
 LAST_PART = 0.25
 LEAST_FALL = 0.01
 CURVE = "valid.perplexity"
-#: The curve of tasks without a perplexity.
+#: The curve of tasks without a perplexity, which is the exponential of it.
 CURVE_OF_OTHERS = "valid.loss"
 
 
-def last_fall(curve: TrainingCurve, steps: int) -> float | None:
-    """Relative fall of the lowest validation perplexity over the last quarter of the steps.
+def find_lowest(curve: TrainingCurve, steps: int) -> tuple[float, float] | None:
+    """The lowest value in the first three quarters of the steps, and the lowest of all.
 
-    1 − min over all evaluations / min over those of the first three quarters. None without an
-    evaluation in either part.
+    None without an evaluation in either part.
     """
     edge = (1.0 - LAST_PART) * steps
     points = list(zip(curve.steps, curve.values, strict=True))
     before = [value for step, value in points if 0 < step <= edge]
     after = [value for step, value in points if step > edge]
-    if not before or not after:
-        return None
-    return 1.0 - min(*before, *after) / min(before)
+    return (min(before), min(*before, *after)) if before and after else None
 
 
 def judge_learning(run: Run) -> Learning:
     """Converged: stopped early, or the validation perplexity fell by less than `LEAST_FALL`."""
     if run.stopped_early:
         return "converged"
-    curve = run.curves.get(CURVE) or run.curves.get(CURVE_OF_OTHERS)
-    fall = None if curve is None else last_fall(curve, run.steps)
-    if fall is None:
+    perplexity, loss = run.curves.get(CURVE), run.curves.get(CURVE_OF_OTHERS)
+    curve = perplexity or loss
+    lowest = None if curve is None else find_lowest(curve, run.steps)
+    if lowest is None:
         return "unknown"
+    before, after = lowest
+    fall = 1.0 - (after / before if perplexity else math.exp(after - before))
     return "converged" if fall < LEAST_FALL else "learning"
 
 

@@ -39,8 +39,9 @@ Cause = Literal[
     "no_reference", "no_number", "few_seeds", "interval", "still_learning", "unknown_learning"
 ]
 
-#: The outcome of a claim.
-Verdict = Literal["reproduced", "not reproduced", "not decidable"]
+#: The outcome of a claim. "nominal": its own interval lies on one side, but among all claims of the
+#: study that may be chance.
+Verdict = Literal["reproduced", "nominal", "not reproduced", "not decidable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,8 @@ class ClaimOutcome:
     relative : bool
         Whether differences are taken of logarithms, and shown in per cent.
     verdict : Verdict
+    alone : Verdict
+        The verdict by the claim's own interval, without the other claims.
     before, after : float or None
         Means of the reference and of the method over their common seeds.
     difference, standard_error : float or None
@@ -215,6 +218,7 @@ class ClaimOutcome:
     number: str
     relative: bool
     verdict: Verdict
+    alone: Verdict
     before: float | None = None
     after: float | None = None
     difference: float | None = None
@@ -356,7 +360,7 @@ def check(study: Study) -> None:
 
 STUDY = RecordFormat(
     "embgeo.training",
-    5,
+    6,
     Study,
     STUDY_NAME,
     what="a comparison of methods",
