@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from embgeo.comparison.compare import Input, compare
-from embgeo.comparison.comparison import Comparison, Member, distinguish_names
+from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member, distinguish_names
 from embgeo.comparison.matching import By
 from embgeo.comparison.overlap import QueryCount
-from embgeo.comparison.saved import COMPARISON_NAME
 from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument

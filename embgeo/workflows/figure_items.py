@@ -9,8 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from embgeo.charts.items import ChartItem, compared_items, log_curves, method_items
-from embgeo.comparison.comparison import Comparison, distinguish_names, load_comparison
-from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.comparison import (
+    COMPARISON_NAME,
+    Comparison,
+    distinguish_names,
+    load_comparison,
+)
 from embgeo.core.arguments import refuse_if, refuse_type
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.result.analysis import Analysis, load_analysis

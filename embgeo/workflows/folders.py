@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.comparison import COMPARISON_NAME, Comparison
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import (
     BadOption,

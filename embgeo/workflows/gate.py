@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.comparison.comparison import Comparison, load_comparison
-from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.options import Options, put_over

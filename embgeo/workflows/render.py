@@ -6,8 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
-from embgeo.comparison.comparison import Comparison, load_comparison
-from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument, looking_at, writing
 from embgeo.io.bounded.saved import write_text

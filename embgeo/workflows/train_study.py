@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embgeo.comparison.comparison import Comparison, Member
-from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member
 from embgeo.core.errors import RunFailed, argument
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, load_analysis

@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from embgeo.cli.app import app
-from embgeo.comparison.comparison import Comparison, load_comparison
-from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.values import Scalar
 from tests.support.compared import number, numbers

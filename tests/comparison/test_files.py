@@ -8,8 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from embgeo.comparison.comparison import Member, load_comparison
-from embgeo.comparison.saved import COMPARISON_NAME
+from embgeo.comparison.comparison import COMPARISON_NAME, Member, load_comparison
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.records import ARRAYS_NAME
 from tests.support.sample_comparison import sample_comparison
