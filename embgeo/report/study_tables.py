@@ -12,11 +12,11 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspa
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
 from embgeo.training.study.claims import TIME
-from embgeo.training.study.convergence import judge_all
 from embgeo.training.study.deciding import (
     SPLITS,
     compare_with_control,
     describe_quality,
+    judge_all,
     quality_name,
     unigram_perplexity,
 )

@@ -21,11 +21,10 @@ from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.numbers import format_duration
 from embgeo.report import page as pages
-from embgeo.report.study import draw_methods, facts, render
-from embgeo.report.study_headline import claims_line, headlines
+from embgeo.report.study import claims_line, draw_methods, facts, headlines, render
 from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.report.text.study import table
-from embgeo.training.study.assemble import assemble_study
+from embgeo.training.study.assemble import assemble_study, warn_of_methods
 from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
 from embgeo.training.study.log import LOG_NAME, Log
 from embgeo.training.study.record import (
@@ -42,8 +41,7 @@ from embgeo.training.study.run_result import (
     read_run,
     thin_curves,
 )
-from embgeo.training.study.text_losses import TEXT_LOSSES, TextLosses
-from embgeo.training.study.warnings import warn_of_methods
+from embgeo.training.study.samples import TEXT_LOSSES, TextLosses
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_pages, outline_figures
 from tests.support.sample_runs import (

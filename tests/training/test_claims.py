@@ -12,12 +12,12 @@ import pytest
 
 from embgeo.core.quantities import QUANTITIES as ANALYZED
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
-from embgeo.training.study.convergence import judge_learning
 from embgeo.training.study.deciding import (
     MOST_P,
     adjust_claims,
     count_verdicts,
     decide_claims,
+    judge_learning,
     put_first,
     quality_name,
 )

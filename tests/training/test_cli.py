@@ -514,7 +514,7 @@ def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:
 def test_the_bar_over_all_runs_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.progress import Progress as Bars
 
-    from embgeo.cli.train_progress import draw_bars
+    from embgeo.cli.train import draw_bars
 
     seen: list[float] = []
     update = Bars.update

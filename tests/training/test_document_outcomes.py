@@ -16,8 +16,7 @@ from embgeo.training.study.document_outcomes import (
     compare_documents,
     score_classes,
 )
-from embgeo.training.study.samples import bootstrap_samples
-from embgeo.training.study.text_losses import TextLosses
+from embgeo.training.study.samples import TextLosses, bootstrap_samples
 
 
 @pytest.mark.parametrize("classes", [2, 5])

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from embgeo.training.study.samples import bootstrap_samples
-from embgeo.training.study.text_losses import (
+from embgeo.training.study.samples import (
     MOST_BLOCKS,
     TextLosses,
+    bootstrap_samples,
     merge_blocks,
 )
 

@@ -26,7 +26,7 @@ from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
-from embgeo.training.study.text_losses import TextLosses, merge_blocks
+from embgeo.training.study.samples import TextLosses, merge_blocks
 
 Found = dict[str, float | None]
 
