@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F  # noqa: E402
 
-from embgeo.training.evaluation.cross_entropy import cross_entropy, cross_entropy_in_parts  # noqa: E402
+from embgeo.training.tasks.language_model import cross_entropy, cross_entropy_in_parts  # noqa: E402
 
 
 def drawn(*shape: int, dtype: Any = torch.float64) -> tuple[Any, Any]:

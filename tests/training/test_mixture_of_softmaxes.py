@@ -11,7 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.evaluation.cross_entropy import cross_entropy, cross_entropy_in_parts  # noqa: E402
 from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
 from embgeo.training.loop.loop import list_deviations  # noqa: E402
@@ -21,6 +20,7 @@ from embgeo.training.models.mixture_of_softmaxes import (  # noqa: E402
     MixtureOfSoftmaxes,
 )
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
+from embgeo.training.tasks.language_model import cross_entropy, cross_entropy_in_parts  # noqa: E402
 from tests.support.training_runs import LSTM, corpus, settings, trainer_of  # noqa: E402
 
 N, D, K, LAST = 13, 4, 3, 6
