@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,12 @@ from embgeo.measure.checks import check_width
 from embgeo.measure.passes import Passes
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.result.analysis import Analysis
+from embgeo.stats.block import Block
 from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 from embgeo.stats.statistic import Statistic, merge_all
+
+S = TypeVar("S", bound=Statistic)
 
 #: Most bytes of rows that are gathered for one family.
 MOST_GATHERED = 2 * 2**30
@@ -125,6 +128,15 @@ class RemoteReader(RowReader):
             self._run(statistics)
         else:
             super().fold(statistics, rows)
+
+    def sweep(self, make: Callable[[Any], S], rows: IntArray, what: str) -> Iterator[S]:
+        """Like that of a :class:`RowReader`, in one pass for all blocks of the named rows."""
+        step = self.plan.block_rows
+        named = [rows[start : start + step] for start in range(0, len(rows), step)]
+        found = [make(Block(index, self.take_stored(index))) for index in named]
+        self.announce(what, self.matrix.n)
+        self.fold(found)
+        yield from found
 
     def fetch(self, rows: IntArray) -> StoredRows:
         """Fetch rows as they are stored."""

@@ -25,6 +25,8 @@ from tests.support.sampling import sample_cases
 
 #: Rows whose entries are stored in float32 or less are multiplied so, block by block.
 SINGLE = ("fp16", "bf16")
+#: Errors of their spectra magnify the rounding of sums.
+STEEP = ("ill-conditioned", "beyond Gram")
 
 
 @pytest.mark.parametrize("name", sample_cases(NAMES, 3))
@@ -36,7 +38,7 @@ def test_sixteen_parts_are_one_run(name: str) -> None:
         isotropy_rows=max(2, m // 2), isotropy_runs=2, show_neighbors=ASKED, pairs=300
     )
     found = in_parts(matrix, even(matrix.n, min(16, matrix.n)), options=options)
-    rel = 1e-6 if name in SINGLE else 1e-8 if name == "ill-conditioned" else 1e-12
+    rel = 1e-6 if name in SINGLE else 1e-8 if name in STEEP else 1e-12
     check_analyses(found, analyze(matrix, options=options), rel)
 
 

@@ -54,6 +54,7 @@ def in_parts(matrix: Matrix, cuts: Cuts, **wanted: Any) -> Analysis:
 #: Found by an optimizer that stops about here; and the rounding of σ_d, times σ₁/σ_d.
 LOOSE = {
     "spectrum.decay": 1e-5,
+    "spectrum.largest_p": 1e-5,
     "spectrum.decay_fit": 1e-5,
     "spectrum.condition_number": 1e-9,
     "frequency.weighted_effective_rank": 1e-9,
@@ -101,6 +102,10 @@ def check_analyses(found: Analysis, expected: Analysis, rel: float = 1e-12) -> N
     ):
         np.testing.assert_allclose(mine, theirs, rtol=rel, atol=rel * np.abs(theirs).max())
     np.testing.assert_array_equal(found.rows, expected.rows)
+    assert (found.nearest is None) == (expected.nearest is None)
+    if found.nearest is not None and expected.nearest is not None:
+        np.testing.assert_array_equal(found.nearest.rows, expected.nearest.rows)
+        np.testing.assert_allclose(found.nearest.cosines, expected.nearest.cosines, atol=1e-6)
     assert found.tokens == expected.tokens
     for name in ("counts", "popular"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
