@@ -15,9 +15,11 @@ def format_number(value: float, digits: int = 4) -> str:
 
     A distance of less than 1e-12 from ±1 counts as exact.
 
-    >>> format_number(0.99999999), format_number(1.0), format_number(12345678.0)
-    ('1 − 1e-08', '1', '12,345,678')
+    >>> format_number(0.99999999), format_number(1.0), format_number(math.nan)
+    ('1 − 1e-08', '1', 'NaN')
     """
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if abs(abs(value) - 1.0) < ROUNDING:
         value = math.copysign(1.0, value)
     if value == int(value) and abs(value) < 1e15:
