@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.training.methods import REGULARIZERS  # noqa: E402
-from embgeo.training.methods.integrations import (  # noqa: E402
+from embgeo.training.methods.callbacks import (  # noqa: E402
     LightningRegularizer,
     TrainerRegularizer,
 )

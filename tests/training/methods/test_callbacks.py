@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.methods import AugmentedLoss, CosReg, Frage, SpectrumControl  # noqa: E402
-from embgeo.training.methods.integrations import (  # noqa: E402
+from embgeo.training.methods.callbacks import (  # noqa: E402
     LightningRegularizer,
     TrainerRegularizer,
 )
