@@ -18,6 +18,8 @@ from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
 from embgeo.io.labels.vocabulary import TextEncoder
 from embgeo.io.model.facts import Facts
 
+#: Most tensors of a file. Files of the largest models, with a tensor for each expert, have fewer.
+MOST_TENSORS = 200_000
 _LISTED = 4
 
 
@@ -97,6 +99,14 @@ def stored_tensor(
             f"{len(raw):,} in place of {needed:,}"
         )
     return Tensor(name, shape, kind.name, partial(view, raw, kind, shape, swapped=swapped))
+
+
+def too_many_tensors(held: int) -> Damaged:
+    """The error for a file with more than `MOST_TENSORS`, before they are looked at."""
+    return Damaged(
+        f"it holds {held:,} tensors, more than {MOST_TENSORS:,}",
+        "save the embedding in a file of its own",
+    )
 
 
 @dataclass(frozen=True, slots=True)

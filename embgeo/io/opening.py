@@ -116,11 +116,10 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
         checkpoint = _open_plain(held.path, unpacked.head)
     except EmbgeoError as error:
         held.remove()
-        named = _rename_error(path, error, held)
         if isinstance(error, MissingPiece) and unpacked.is_member:
             way_out = "only one file of an archive is read: unpack it and name the file inside"
-            named = refuse(path, error.cause, way_out)
-        raise named from error
+            raise refuse(path, error.cause, way_out) from error
+        raise _rename_error(path, error, held) from error
     named = _rename_checkpoint(path, checkpoint, held)
     return replace(
         named,

@@ -197,5 +197,5 @@ def test_onnx_with_too_many_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     content = field(1, 8) + field(2, "p") + field(7, b"\x08\x01" * 20_000)
     monkeypatch.setattr(onnx_file, "_MOST_FIELDS", 20_000)
     check(onnx_file, tmp_path, content, "implausibly many fields")
-    monkeypatch.setattr(onnx_file, "_MOST_TENSORS", 2)
+    monkeypatch.setattr(onnx_file, "MOST_TENSORS", 2)
     check(onnx_file, tmp_path, onnx_bytes([onnx_tensor("w", [], b"")] * 3), "many initializers")

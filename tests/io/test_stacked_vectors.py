@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
@@ -104,6 +105,65 @@ def test_what_is_no_table_of_vectors(tmp_path: Path, value: object, expected: st
         embgeo.load(pickled(tmp_path, value))
 
 
+def write_hdf5(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+
+
+WRITERS: dict[str, Callable[[Path, dict[str, np.ndarray]], None]] = {
+    "npz": lambda path, arrays: np.savez(path, **arrays),
+    "safetensors": lambda path, arrays: save_file(arrays, path),
+    "h5": write_hdf5,
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_one_array_for_each_word(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"a.{kind}"
+    WRITERS[kind](path, table(W[:, None] if kind == "h5" else W))
+    matrix = embgeo.load(path)
+    assert matrix.tokens is not None
+    assert set(matrix.tokens) == set(WORDS)
+    for token, row in zip(matrix.tokens, matrix.data, strict=True):
+        np.testing.assert_array_equal(row, W[WORDS.index(token)])
+    assert any("30 vectors that the file holds one by one" in n for n in matrix.origin.notes)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_one_array_for_each_row_number(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"a.{kind}"
+    WRITERS[kind](path, {str(k): W[k] for k in reversed(range(N))})
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens is None
+
+
+def test_arrays_that_savez_numbers(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", *W)
+    np.testing.assert_array_equal(embgeo.load(tmp_path / "a.npz").data, W)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {f"w{k}": W[k] for k in range(7)},
+        {f"layers.{k}.norm.weight": W[k] for k in range(20)},
+        {**{f"w{k}": W[k] for k in range(20)}, "odd": W[0, :2]},
+        {f"w{k}": W[k, :1] for k in range(20)},
+    ],
+)
+def test_what_is_no_table_of_arrays(
+    tmp_path: Path, kind: str, arrays: dict[str, np.ndarray]
+) -> None:
+    path = tmp_path / f"a.{kind}"
+    WRITERS[kind](path, arrays)
+    with pytest.raises(EmbgeoError, match="no two-dimensional tensor"):
+        embgeo.load(path)
+
+
 def test_matrices_among_vectors_are_left_as_they_are(tmp_path: Path) -> None:
     state = {f"layer{k}.bias": W[0] for k in range(20)}
     checkpoint = open_checkpoint(pickled(tmp_path, {"embed.weight": W, **state}))
@@ -136,3 +196,30 @@ def test_vectors_of_a_large_share_of_the_file_are_no_repetition(
     row = np.arange(400.0)
     with pytest.raises(UnreadableFile, match="same bytes over and over"):
         embgeo.load(pickled(tmp_path, [row] * 2000))
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_tensors_that_pickle_dumps(tmp_path: Path, protocol: int) -> None:
+    """Each storage is a checkpoint in bytes, unlike what torch.save writes."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    weight = torch.tensor(W)
+    state = {"embed.weight": weight, "tied": weight, "other": weight[::2] + 1}
+    path = pickled(tmp_path, state, protocol)
+    tensors = {t.name: t.open() for t in open_checkpoint(path).tensors}
+    np.testing.assert_array_equal(tensors["embed.weight"], W)
+    np.testing.assert_array_equal(tensors["tied"], W)
+    np.testing.assert_array_equal(tensors["other"], W[::2] + 1)
+    layer = torch.nn.Embedding.from_pretrained(weight)
+    np.testing.assert_array_equal(embgeo.load(pickled(tmp_path, layer, protocol)).data, W)
+    matrix = embgeo.load(pickled(tmp_path, table(map(torch.tensor, W)), protocol))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == WORDS
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 40, pickle.dumps(5)])
+def test_storages_in_bytes_that_lie(tmp_path: Path, content: bytes) -> None:
+    program = b"\x80\x02ctorch.storage\n_load_from_bytes\nU" + bytes([len(content)]) + content
+    path = tmp_path / "a.pkl"
+    path.write_bytes(program.replace(b"\nU", b"\nC") + b"\x85R.")
+    with pytest.raises(UnreadableFile):
+        embgeo.load(path)

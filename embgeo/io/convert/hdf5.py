@@ -21,6 +21,7 @@ from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.convert.limited import fetch_array, run_limited
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
+from embgeo.io.stacked import stack_vectors
 
 NAME = "HDF5"
 RECOGNIZED = "begins with `\\x89HDF`; also `model.weights.h5` in a `.keras` archive"
@@ -61,7 +62,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
     lists = [facts for facts in found if _holds_labels(facts)]
     vocabularies = [(_name(facts["keys"]), _words(facts, path)) for facts in lists]
     tokens, source = tokens_for(tensors, vocabularies)
-    return Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=left_out.notes())
+    return stack_vectors(
+        Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=left_out.notes())
+    )
 
 
 def _name(keys: Sequence[str]) -> str:

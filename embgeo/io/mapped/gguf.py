@@ -24,13 +24,13 @@ from embgeo.io.bounded.maps import (
 )
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
+from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
 from embgeo.io.model.facts import Facts
 
 MAGIC = b"GGUF"
 
-_MOST_TENSORS = 1_000_000
+
 #: The largest tokenizers have about a million tokens and merges.
 _MOST_ITEMS = 4_000_000
 _LONGEST_TEXT = 65_536
@@ -96,7 +96,7 @@ def read_header(data: Bytes) -> GGUFHeader:
     """Parse the header of a file with the bytes `data`."""
     cursor = _Cursor(data)
     n_tensors, n_entries = cursor.length(), cursor.length()
-    if n_tensors > _MOST_TENSORS or n_entries > _MOST_TENSORS:
+    if n_tensors > MOST_TENSORS or n_entries > MOST_TENSORS:
         raise Damaged("the header promises implausibly many tensors or entries")
     metadata: dict[str, Any] = {}
     for _ in range(n_entries):

@@ -12,6 +12,7 @@ from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.labels.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
 from embgeo.io.mapped.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.pickle.numpy_arrays import text_entries
+from embgeo.io.stacked import stack_vectors
 
 NAME = "npz"
 RECOGNIZED = "a zip archive whose first member ends in `.npy`"
@@ -47,14 +48,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 raise Damaged("the archive holds implausibly many words")
             vocabularies.append((name, text_entries(_array(archive, member))))
     tokens, source = tokens_for(tensors, vocabularies)
-    return Checkpoint(
-        path,
-        NAME,
-        tuple(tensors),
-        (path,),
-        tokens,
-        source,
-        notes=left_out.notes(),
+    return stack_vectors(
+        Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source, notes=left_out.notes())
     )
 
 

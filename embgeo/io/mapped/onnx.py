@@ -21,7 +21,7 @@ from embgeo.io.bounded.maps import (
     number_type,
     whole_numbers,
 )
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor, stored_tensor
+from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.formats.parts import SideFiles
 
 NAME = "ONNX"
@@ -30,7 +30,7 @@ READ = "initializers are mapped, also from files of external data"
 EXTRA = ""
 
 _MOST_FIELDS = 2_000_000
-_MOST_TENSORS = 200_000
+
 
 _IR_VERSION, _PRODUCER, _GRAPH = 1, 2, 7
 _LARGEST_IR_VERSION = 64
@@ -110,7 +110,7 @@ def _initializers(data: memoryview, left_out: Omissions) -> Iterator[_Initialize
             continue
         for inner, _, value in message.fields(wire.raw(graph)):
             seen += inner == _INITIALIZER
-            if seen > _MOST_TENSORS:
+            if seen > MOST_TENSORS:
                 raise Damaged("the model has implausibly many initializers")
             if inner == _INITIALIZER:
                 yield _initializer(message, wire.raw(value))

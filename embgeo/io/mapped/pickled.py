@@ -54,6 +54,6 @@ def open_checkpoint(path: Path) -> Checkpoint:
             "was saved by joblib, whose pickles are not read",
             "load it with joblib and save the matrix with numpy.save",
         )
-    return checkpoint_of(
-        load(data, TORCH), path, NAME, way_out="save the matrix as .npy or .safetensors"
-    )
+    known = {**TORCH, "torch.storage._load_from_bytes": torch_legacy.StorageLoader()}
+    way_out = "save the matrix as .npy or .safetensors"
+    return checkpoint_of(load(data, known), path, NAME, way_out=way_out)

@@ -13,7 +13,14 @@ from pathlib import Path
 from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Bytes, check_places, count, map_file, whole_numbers
 from embgeo.io.bounded.small_files import check_json
-from embgeo.io.checkpoint import Checkpoint, Omissions, stored_tensor
+from embgeo.io.checkpoint import (
+    MOST_TENSORS,
+    Checkpoint,
+    Omissions,
+    stored_tensor,
+    too_many_tensors,
+)
+from embgeo.io.stacked import stack_vectors
 
 NAME = "safetensors"
 RECOGNIZED = "the length of a header, then JSON"
@@ -35,6 +42,9 @@ DTYPES = {
     "F8_E5M2": "float8_e5m2", "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E8M0": "float8_e8m0fnu",
     "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64", "C64": "complex64",
 }  # fmt: skip
+
+#: Each entry of the header has such a key once; a name may hold it, too.
+_PLACE = '"data_offsets"'
 
 #: Bits of types that do not fill bytes; tensors of these types are left out with a note.
 _PACKED = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
@@ -76,8 +86,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
             )
         else:
             raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
-    return Checkpoint(
-        path, NAME, tuple(tensors), (path,), notes=left_out.notes(), unread=tuple(left_out.unread)
+    notes, unread = left_out.notes(), tuple(left_out.unread)
+    return stack_vectors(
+        Checkpoint(path, NAME, tuple(tensors), (path,), notes=notes, unread=unread)
     )
 
 
@@ -105,6 +116,8 @@ def read_header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
         raise Damaged("the file ends inside its header")
     text = data[LENGTH_BYTES:start].tobytes().decode("utf-8")
     check_json(text, path)
+    if (held := text.count(_PLACE)) > MOST_TENSORS:
+        raise too_many_tensors(held)
     header = json.loads(text, object_pairs_hook=_without_repeats)
     if not isinstance(header, dict):
         raise Damaged("the header is not a JSON object")

@@ -15,12 +15,15 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Bytes, map_file
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.mapped.torch_tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import Pickles
+from embgeo.io.pickle.machine import Machine
 from embgeo.io.pickle.objects import Global, Stub
 
 NAME = "legacy torch checkpoint"
@@ -33,6 +36,8 @@ _NUMBER = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
 _MAGIC = re.compile(rb"\x80.(\x95.{8})?" + re.escape(_NUMBER), re.DOTALL)
 _PROTOCOL = 1001
 
+#: Memory of a storage that is loaded from bytes.
+_LOADED_COST = 4000
 #: Before each storage: the number of its elements.
 COUNT_BYTES = 8
 _LONGEST_KEY = 200
@@ -72,6 +77,27 @@ def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
     root = pickles.next(TORCH, storages.find)
     storages.locate(pickles.next(most=_MOST_IN_KEYS), pickles.at)
     return storages, root
+
+
+class StorageLoader:
+    """Storages that ``pickle.dump`` writes: each in bytes that are a checkpoint of its own."""
+
+    def __init__(self) -> None:
+        # An object of the pickle may be used again and again; it lives on here, with its identity.
+        self._found: dict[int, tuple[object, object]] = {}
+
+    def __call__(self, machine: Machine, args: tuple[object, ...]) -> object:
+        raw = args[0] if len(args) == 1 else None
+        if not isinstance(raw, (bytes, memoryview)):
+            return Stub("torch.storage._load_from_bytes", args)
+        if id(raw) not in self._found:
+            machine.charge(_LOADED_COST)
+            data = np.frombuffer(raw, dtype=np.uint8)
+            _, root = read_object(data, len(data))
+            if isinstance(root, Storage):
+                root = replace(root, key=f"{root.key} at {machine.at}")
+            self._found[id(raw)] = raw, root
+        return self._found[id(raw)][1]
 
 
 @dataclass(slots=True)

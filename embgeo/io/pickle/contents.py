@@ -16,9 +16,8 @@ from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
 from embgeo.io.pickle.frames import SAVE_FRAME, Frame, read_frame
 from embgeo.io.pickle.objects import Leaf
 from embgeo.io.pickle.tree import walk
+from embgeo.io.stacked import FEWEST
 
-#: Fewer vectors of one length are a few parameters, no table.
-_FEWEST = 8
 #: A tuple with a matrix and its words has no more entries.
 _SHORT = 8
 _SAVE_DENSE = "save it as a dense tensor of floating-point numbers"
@@ -79,7 +78,7 @@ def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
     The keys of a dict are its words, unless they are 0, 1, …, N−1.
     """
     keys, values = _entries(root)
-    vectors = _stack_vectors(values) if len(values) >= _FEWEST else None
+    vectors = _stack_vectors(values) if len(values) >= FEWEST else None
     if vectors is None:
         return None
     _check_size(vectors, path)
