@@ -65,7 +65,7 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
 
         headers = open_headers(as_written(path))
         if headers is not None:
-            return read_parameters(headers)
+            return headers
         place = find_place(Source(path))
     path = place.path
     try:

@@ -103,6 +103,24 @@ def test_types_stay(store: Any) -> None:
         assert np.array_equal(np.asarray(matrix.data).astype(np.float32), expected)
 
 
+def test_of_a_quantized_matrix_all_parts_are_fetched(store: Any, received: list[int]) -> None:
+    codes = (W * 20).astype(np.int8)
+    scale = np.linspace(0.5, 2, 300, dtype=np.float32)[:, None]
+    name = "model.embed_tokens.weight"
+    held = {name: codes, f"{name}_scale": scale}
+    shards = {"a": held, "b": {"lm_head.weight": U}, "c": {"model.layers.0.mlp.weight": LAYER}}
+    for shard, tensors in shards.items():
+        store.pipe(f"/run/{shard}.safetensors", save(tensors))
+    weight_map = {one: f"{shard}.safetensors" for shard, some in shards.items() for one in some}
+    index = json.dumps({"weight_map": weight_map}).encode()
+    store.pipe("/run/model.safetensors.index.json", index)
+    assert embgeo.inspect("memory://run").reason == "its name is that of a token embedding"
+    matrix = embgeo.load("memory://run")
+    assert np.array_equal(np.asarray(matrix.data), codes * scale)
+    assert matrix.origin.parts == (name, f"{name}_scale")
+    assert sum(received) < 2 * W.nbytes + 30_000
+
+
 def test_a_changed_file_is_fetched_again(store: Any) -> None:
     store.pipe("/run/model.safetensors", save(TENSORS))
     check("memory://run")

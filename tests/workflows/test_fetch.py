@@ -375,7 +375,7 @@ def test_two_revisions_are_compared(hub: ToyHub) -> None:
 
 
 @pytest.mark.slow
-def test_from_a_name_to_a_repaired_model(hub: ToyHub, model: Path, tmp_path: Path) -> None:
+def test_from_a_name_to_a_repaired_model(hub: ToyHub, tmp_path: Path) -> None:
     """The gate fails and names the rows, the repair needs no further byte, the gate passes."""
     run = partial(CliRunner().invoke, app)
     new = tmp_path / "new"
@@ -390,13 +390,6 @@ def test_from_a_name_to_a_repaired_model(hub: ToyHub, model: Path, tmp_path: Pat
     assert not hub.requests
     record = json.loads((new / "embgeo-repair.json").read_text())
     assert (record["source"], len(record["rows"])) == (NAME, 79)
-    # The record is a patch for the whole model.
-    whole = tmp_path / "whole"
-    patch = ["--patch", str(new / "embgeo-repair.json")]
-    assert run(["repair", str(model), *patch, "-o", str(whole), "--quiet"]).exit_code == 0
-    same = [np.asarray(embgeo.load(folder).data) for folder in (new, whole)]
-    assert np.array_equal(*same)
-    assert (whole / "model-00003.safetensors").is_file()
 
 
 @pytest.mark.slow

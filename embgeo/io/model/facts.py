@@ -16,6 +16,7 @@ CONFIGURATION = "config.json"
 _ADAPTER = "adapter_config.json"
 #: ModelOpt writes its quantization beside a configuration that does not name it.
 _MODELOPT = "hf_quant_config.json"
+CONFIGURATIONS = (CONFIGURATION, _ADAPTER, _MODELOPT)
 #: Keys below which multimodal models keep the configuration of their language model.
 _INNER = ("text_config", "language_config", "llm_config", "thinker_config")
 #: Further vocabularies of a model, by the kind of their ids.

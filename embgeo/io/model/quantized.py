@@ -13,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
@@ -191,7 +192,10 @@ def _packed_sizes(codes: Tensor, facts: Facts, shape: Tensor | None) -> tuple[in
     """Bits of a code and columns; zeros where they are not known."""
     words, columns = codes.shape[1], facts.columns
     if shape is not None and shape.shape == (2,):
-        columns = int(np.asarray(shape.open())[1])
+        try:
+            columns = int(np.asarray(shape.open())[1])
+        except EmbgeoError:  # of a remote file, whose content is not here yet
+            columns = facts.columns
     stated = _weights_settings(facts).get("num_bits")
     for bits in (stated, 4, 8, 2, 3, 5, 6, 7):
         known = type(bits) is int and 0 < bits <= 8

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -20,7 +19,7 @@ from embgeo.core.source import Source
 from embgeo.io.bounded.guard import reading, refuse
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.mapped import safetensors
-from embgeo.io.model.facts import CONFIGURATION, Facts, read_facts
+from embgeo.io.model.facts import CONFIGURATIONS
 from embgeo.io.remote.cache import (
     SnapshotFolder,
     choice_key,
@@ -41,6 +40,7 @@ from embgeo.io.remote.headers import (
     find_weights,
     list_tensors,
     read_index,
+    read_remote_facts,
 )
 from embgeo.io.remote.hub import HubFolder
 from embgeo.io.remote.names import HubName, as_written, read_hub_name
@@ -64,7 +64,7 @@ from embgeo.io.remote.stores import StoreFolder
 
 #: Configuration and tokenizer.
 SMALL_FILES = (
-    CONFIGURATION,
+    *CONFIGURATIONS,
     "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -163,16 +163,8 @@ def open_headers(name: str) -> Checkpoint | None:
         notes = [f"commit {folder.commit[:12]}; {bytes_text(size)} in {files}"]
         if seen < stored:
             notes.append(f"of these files {seen:,} are listed: no others hold what is analyzed")
-        listed, facts = as_checkpoint(folder, tensors), _read_facts(folder)
-        return replace(listed, tied=facts.tied, facts=facts, notes=tuple(notes))
-
-
-def _read_facts(folder: RemoteFolder) -> Facts:
-    if CONFIGURATION not in folder.files:
-        return Facts()
-    with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
-        save_small(folder, CONFIGURATION, Path(scratch) / CONFIGURATION)
-        return read_facts(Path(scratch))
+        listed = as_checkpoint(folder, tensors, read_remote_facts(folder))
+        return replace(listed, notes=tuple(notes))
 
 
 def _make_folder(

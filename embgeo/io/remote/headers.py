@@ -19,6 +19,8 @@ from embgeo.io.convert.arrow import ENDING, is_dataset
 from embgeo.io.formats import sharded
 from embgeo.io.mapped import safetensors
 from embgeo.io.model.choice import choose
+from embgeo.io.model.companions import read_parameters
+from embgeo.io.model.facts import CONFIGURATIONS, Facts, read_facts
 from embgeo.io.model.folder import WEIGHTS
 from embgeo.io.model_facts import is_final_norm
 from embgeo.io.remote.ranges import RemoteFolder, read_range, save_small
@@ -29,6 +31,8 @@ FIRST_BYTES = 16 * 2**10
 _ENDINGS = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
 _IN_A_STACK = re.compile(r"[./]\d+[./]")
 _LISTED = 6
+#: Ids of the rows of a draft head.
+_IDS = ("d2t",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +140,20 @@ def _read_header(folder: RemoteFolder, file: str) -> list[RemoteTensor]:
     return found
 
 
-def as_checkpoint(folder: RemoteFolder, found: Iterable[RemoteTensor]) -> Checkpoint:
-    """A checkpoint whose tensors can be chosen, but not opened."""
+def as_checkpoint(folder: RemoteFolder, found: Iterable[RemoteTensor], facts: Facts) -> Checkpoint:
+    """A checkpoint whose parameters can be chosen, but not opened."""
     tensors = (Tensor(plain(t.name), t.shape, t.dtype, _not_here) for t in found)
-    path = Path(folder.name.partition("://")[2])
-    return Checkpoint(path, "headers of a remote model", tuple(tensors), ())
+    path, form = Path(folder.name.partition("://")[2]), "headers of a remote model"
+    return read_parameters(Checkpoint(path, form, tuple(tensors), (), tied=facts.tied, facts=facts))
+
+
+def read_remote_facts(folder: RemoteFolder) -> Facts:
+    """The facts of the configuration, which is fetched."""
+    with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
+        for name in CONFIGURATIONS:
+            if name in folder.files:
+                save_small(folder, name, Path(scratch) / name)
+        return read_facts(Path(scratch))
 
 
 def _not_here() -> Array:
@@ -182,11 +195,13 @@ def _output_rank(name: str) -> int | None:
 
 
 def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
-    ranks = {
-        name: rank
-        for name in known
-        if not names.is_other_embedding(name) and (rank := rank_of(name)) is not None
-    }
+    ranks: dict[str, int] = {}
+    for name in known:
+        # Scales and packed codes lie beside the weight that they belong to.
+        weight = f"{name.rpartition('.')[0]}.weight"
+        rank = next((r for r in (rank_of(name), rank_of(weight)) if r is not None), None)
+        if rank is not None and not names.is_other_embedding(name):
+            ranks[name] = rank
     surest = min(ranks.values(), default=None)
     return {name for name, rank in ranks.items() if rank == surest}
 
@@ -194,15 +209,18 @@ def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
 def choose_tensors(
     folder: RemoteFolder, weights: RemoteWeights, source: Source
 ) -> list[RemoteTensor]:
-    """Embedding, output projection and final norm, in the order of their bytes."""
+    """What embedding, output projection and final norm are made of, in the order of their bytes."""
     tensors = list_tensors(folder, weights, source)
+    checkpoint = as_checkpoint(folder, tensors, read_remote_facts(folder))
     choice = choose(
-        as_checkpoint(folder, tensors),
+        checkpoint,
         tensor=source.tensor,
         output=source.output,
         transpose=source.transpose,
     )
-    chosen = {choice.input.name} | ({choice.output.name} if choice.output else set())
+    chosen: set[str] = set(_IDS)
+    for one in filter(None, (choice.input, choice.output)):
+        chosen |= {*one.parts, one.name}
     d = choice.input.shape[0 if choice.input_transposed else 1]
     needed = [
         one
