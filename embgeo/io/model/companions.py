@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.io.bounded.guard import guard_opening
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model import changed, quantized
 from embgeo.io.model.parameter import BEFORE, Module, unreadable
@@ -37,7 +38,8 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
             module = Module(tensor.name[:at], by, checkpoint.facts)
             found = next((one for read in readers if (one := read(module)) is not None), None)
             if found is not None:
-                made[tensor.name] = found
+                opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
+                made[tensor.name] = replace(found, open=opened)
     used = {part for tensor in made.values() for part in tensor.parts} - set(made)
     tensors = [made.get(t.name, t) for t in stored if t.name not in used]
     names = {tensor.name for tensor in tensors}

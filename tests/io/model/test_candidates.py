@@ -1,0 +1,228 @@
+"""Which matrix is the embedding and which the output, by evidence, else a question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import embgeo
+from embgeo.core.errors import AmbiguousTensor, EmbgeoError
+from embgeo.io.model.candidates import collect_evidence
+from embgeo.io.opening import open_checkpoint
+
+N, D = 120, 16
+G = np.random.default_rng(0)
+
+
+def rows(n: int, d: int = D) -> np.ndarray:
+    return G.standard_normal((n, d)).astype(np.float32)
+
+
+def write(folder: Path, tensors: dict[str, np.ndarray], tokens: int = 0, **config: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    save_file(tensors, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    if tokens:
+        vocab = {f"w{i}": i for i in range(tokens)}
+        tokenizer = {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocab}}
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    return folder
+
+
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize(
+    "place", ["model.layers.1.", "model.mtp.", "mtp.0.", "model.mtp_layers.0."]
+)
+def test_copies_for_multi_token_prediction_lose(place: str, equal: bool, tmp_path: Path) -> None:
+    outer, head = rows(N), rows(N)
+    tensors = {
+        "model.embed_tokens.weight": outer,
+        "lm_head.weight": head,
+        f"{place}embed_tokens.weight": outer if equal else rows(N),
+        f"{place}shared_head.head.weight": head,
+        f"{place}eh_proj.weight": rows(D, 2 * D),
+    }
+    matrix = embgeo.load(write(tmp_path, tensors, num_hidden_layers=1, vocab_size=N))
+    assert matrix.origin.tensor == "model.embed_tokens.weight"
+    assert matrix.output is not None
+    assert matrix.output.origin.tensor == "lm_head.weight"
+    said = "holds the same numbers" if equal else "differs, and is not analyzed"
+    assert any(f"for multi-token prediction, {said}" in note for note in matrix.origin.notes)
+
+
+def test_text_goes_before_codes_of_audio_where_the_sizes_prove_it(tmp_path: Path) -> None:
+    """The layout of CSM: the embedding of text has no name of its own kind."""
+    tensors = {
+        "embed_text_tokens.weight": rows(N),
+        "backbone_model.embed_tokens.embed_audio_tokens.weight": rows(64),
+        "depth_decoder.model.embed_tokens.weight": rows(64),
+        "lm_head.weight": rows(5),
+    }
+    folder = write(tmp_path, tensors, N, text_vocab_size=N, vocab_size=5)
+    matrix = embgeo.load(folder)
+    assert (matrix.origin.tensor, matrix.n) == ("embed_text_tokens.weight", N)
+    assert matrix.tokens is not None
+    assert matrix.output is None
+    assert any("over other ids than the embedding" in note for note in matrix.origin.notes)
+    audio = embgeo.load(folder, tensor="depth_decoder.model.embed_tokens.weight")
+    assert audio.tokens is None
+    assert any("the rows are those of codes of audio" in note for note in audio.origin.notes)
+
+
+def test_kinds_that_nothing_tells_apart_are_a_question_that_names_them(tmp_path: Path) -> None:
+    """The layout of MusicGen: a frozen T5 beside the codebooks of the model."""
+    tensors = {"text_encoder.shared.weight": rows(N)}
+    tensors |= {f"decoder.model.decoder.embed_tokens.{k}.weight": rows(33) for k in range(2)}
+    with pytest.raises(AmbiguousTensor, match="a text encoder") as caught:
+        embgeo.load(write(tmp_path, tensors))
+    assert "decoder.model.decoder.embed_tokens.0.weight (33×16 float32)" in str(caught.value)
+
+
+def test_a_thinker_and_a_talker(tmp_path: Path) -> None:
+    tensors = {
+        "thinker.model.embed_tokens.weight": rows(N),
+        "talker.model.embed_tokens.weight": rows(33),
+    }
+    config = {"thinker_config": {"text_config": {"vocab_size": N, "hidden_size": D}}}
+    assert embgeo.load(write(tmp_path / "a", tensors, **config)).n == N
+    with pytest.raises(
+        AmbiguousTensor, match=r"talker\.model\.embed_tokens\.weight .*codes of audio"
+    ):
+        embgeo.load(write(tmp_path / "b", tensors))
+
+
+@pytest.mark.parametrize("name", ["layers/lstm/cell/vars/0", "dense/kernel:0", "rnn.weight_ih_l0"])
+@pytest.mark.parametrize("others", [0, 2])
+def test_kernels_of_layers_are_no_embedding(name: str, others: int, tmp_path: Path) -> None:
+    tensors = {name: rows(400)} | {f"layers/dense_{k}/vars/0": rows(D, 3) for k in range(others)}
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(AmbiguousTensor):
+        embgeo.load(tmp_path)
+    assert embgeo.load(tmp_path, tensor=name).n == 400
+
+
+def test_the_only_matrix_is_none_where_the_configuration_contradicts(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"model.layers.0.mlp.gate.weight": rows(8)}, vocab_size=N)
+    with pytest.raises(AmbiguousTensor, match="8 rows, and vocab_size is 120"):
+        embgeo.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "output"),
+    [
+        ("embedding.weight", "unembedding.weight"),
+        ("transformer.vocab_embedding.weight", "lm_head.weight"),
+        ("gpt_neox.embed_in.weight", "embed_out.weight"),
+        ("embed.weight", "head.weight"),
+        ("token_embd.weight", "output.weight"),
+    ],
+)
+def test_names_of_inputs_and_outputs(embedding: str, output: str, tmp_path: Path) -> None:
+    matrix = embgeo.load(write(tmp_path, {embedding: rows(N), output: rows(N)}, vocab_size=N))
+    assert matrix.origin.tensor == embedding
+    assert matrix.output is not None
+    assert matrix.output.origin.tensor == output
+
+
+def test_an_output_over_fewer_tokens_is_measured_over_those(tmp_path: Path) -> None:
+    """The layout of mllama: eight tokens of images have no row in the output."""
+    head = rows(N)
+    head[5:9] = 0
+    tensors = {"language_model.model.embed_tokens.weight": rows(N + 8)}
+    tensors["language_model.lm_head.weight"] = head
+    config = {"text_config": {"vocab_size": N, "tie_word_embeddings": False}}
+    folder = write(tmp_path, tensors, architectures=["MllamaForConditionalGeneration"], **config)
+    matrix = embgeo.load(folder)
+    assert matrix.n == N + 8
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data[:N], head)
+    (masked,) = matrix.output.masked.values()
+    assert masked.tolist() == [*range(N, N + 8)]
+    assert any("120 rows for 128 tokens: the last 8 have none" in n for n in matrix.origin.notes)
+    named = embgeo.load(folder, output="language_model.lm_head.weight")
+    assert named.output is not None
+    analysis = embgeo.analyze(folder, sections="tokens")
+    assert analysis.scalar("tokens.output_damaged_rows").value == 4
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+def test_an_output_without_a_usable_row_is_left_out(value: float, tmp_path: Path) -> None:
+    tensors = {"wte.weight": rows(N), "lm_head.weight": np.full((N, D), value, np.float32)}
+    matrix = embgeo.load(write(tmp_path, tensors))
+    assert matrix.output is None
+    said = (
+        "the output projection lm_head.weight is left out: all of its rows are zero or not finite"
+    )
+    assert said in matrix.origin.notes
+    assert embgeo.analyze(tmp_path, sections="cosine").provenance["kept"] == N
+
+
+def test_configurations_that_contradict_themselves_on_tying(tmp_path: Path) -> None:
+    tensors = {"model.embed_tokens.weight": rows(N), "lm_head.weight": rows(N)}
+    inner = {"tie_word_embeddings": False, "vocab_size": N}
+    matrix = embgeo.load(write(tmp_path, tensors, tie_word_embeddings=True, text_config=inner))
+    assert matrix.output is not None
+    assert matrix.tied_as_configured is None
+    assert any("contradicts itself on tie_word_embeddings" in n for n in matrix.origin.notes)
+
+
+def test_the_rows_of_a_draft_head_are_those_of_its_map(tmp_path: Path) -> None:
+    kept = np.sort(G.permutation(N)[:30])
+    tensors = {"lm_head.weight": rows(30), "d2t": kept - np.arange(30), "fc.weight": rows(D, 3 * D)}
+    config = {"architectures": ["LlamaForCausalLMEagle3"], "vocab_size": N, "draft_vocab_size": 30}
+    folder = write(tmp_path, tensors, N, **config)
+    matrix = embgeo.load(folder)
+    assert matrix.tokens == tuple(f"w{row}" for row in kept)
+    assert embgeo.load(folder, rows="3:5").tokens == tuple(f"w{row}" for row in kept[3:5])
+
+
+def test_rows_of_trained_tokens_are_labeled_by_their_ids(tmp_path: Path) -> None:
+    name = "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta"
+    folder = write(tmp_path, {name: rows(4), "x.lora_A.weight": rows(8)}, N)
+    (tmp_path / "model.safetensors").rename(tmp_path / "adapter_model.safetensors")
+    indices = {"peft_type": "LORA", "trainable_token_indices": {"embed_tokens": [116, 117, 3, 9]}}
+    (folder / "adapter_config.json").write_text(json.dumps(indices))
+    (folder / "config.json").unlink()
+    assert embgeo.load(folder).tokens == ("w116", "w117", "w3", "w9")
+
+
+def test_a_tokenizer_of_more_ids_than_rows_labels_nothing(tmp_path: Path) -> None:
+    matrix = embgeo.load(write(tmp_path, {"embed_tokens.weight": rows(N)}, N + 1))
+    assert matrix.tokens is None
+    assert any(
+        "labels no rows: it has 121 ids, and the matrix has 120" in n for n in matrix.origin.notes
+    )
+    assert embgeo.load(write(tmp_path, {"embed_tokens.weight": rows(N)}, N - 1)).tokens is not None
+
+
+def test_evidence_speaks_for_and_against(tmp_path: Path) -> None:
+    tensors = {"model.embed_tokens.weight": rows(N), "lm_head.weight": rows(N, 4)}
+    tensors["model.layers.3.embed_tokens.weight"] = rows(N // 2)
+    folder = write(tmp_path, tensors, vocab_size=N, hidden_size=D, num_hidden_layers=3)
+    found = open_checkpoint(folder)
+    texts = {
+        tensor.name: [(one.kind, one.speaks_for) for one in collect_evidence(tensor, found.facts)]
+        for tensor in found.tensors
+    }
+    assert texts["model.embed_tokens.weight"] == [("name", True), ("rows", True), ("columns", True)]
+    assert texts["lm_head.weight"] == [("name", False), ("rows", True), ("columns", False)]
+    assert ("place", False) in texts["model.layers.3.embed_tokens.weight"]
+    assert ("rows", False) in texts["model.layers.3.embed_tokens.weight"]
+
+
+@pytest.mark.parametrize("inner", ["text_encoder", "pytorch_model_fsdp_0", "checkpoint-20"])
+def test_a_folder_of_models_names_the_command_for_the_inner_one(inner: str, tmp_path: Path) -> None:
+    (tmp_path / "trainer_state.json").write_text("{}")
+    for name in {inner, "unet" if inner == "text_encoder" else "checkpoint-9"}:
+        (tmp_path / name).mkdir()
+        save_file({"embed_tokens.weight": rows(N)}, tmp_path / name / "model.safetensors")
+    with pytest.raises(EmbgeoError, match="no model weights in this folder, but in") as caught:
+        embgeo.load(tmp_path)
+    way_out = str(caught.value).rpartition("; ")[2]
+    assert way_out == f"embgeo analyze {tmp_path / inner}"
+    assert embgeo.load(way_out.removeprefix("embgeo analyze ")).n == N

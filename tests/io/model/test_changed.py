@@ -1,0 +1,146 @@
+"""Weights that other tensors change: norms, mappings, adapters and codebooks, against torch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+
+torch: Any = pytest.importorskip("torch")
+N, D = 96, 16
+NAME = "model.embed_tokens"
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)) + 0.7
+
+
+def write(folder: Path, tensors: dict[str, Any], **files: Any) -> Path:
+    from safetensors.torch import save_file
+
+    folder.mkdir(exist_ok=True)
+    save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "model.safetensors")
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return folder
+
+
+def check(folder: Path, expected: Any, form: str, name: str = f"{NAME}.weight") -> embgeo.Matrix:
+    matrix = embgeo.load(folder)
+    assert matrix.origin.tensor == name
+    np.testing.assert_allclose(matrix.data, expected.detach().numpy(), rtol=2e-5, atol=1e-6)
+    assert form in matrix.origin.form
+    return matrix
+
+
+@pytest.mark.parametrize("dim", [0, 1, None])
+@pytest.mark.parametrize("old", [False, True])
+def test_weight_norm_is_that_of_torch(dim: int | None, old: bool, tmp_path: Path) -> None:
+    layer = torch.nn.Embedding.from_pretrained(numbers(N, D), freeze=False)
+    if old:
+        with pytest.warns(FutureWarning):
+            torch.nn.utils.weight_norm(layer, dim=dim)
+        layer.weight_g.data *= 1 + numbers(*layer.weight_g.shape).abs()
+        layer(torch.tensor([0]))
+    else:
+        torch.nn.utils.parametrizations.weight_norm(layer, dim=dim)
+        layer.parametrizations.weight.original0.data *= 2.5
+    state = {f"{NAME}.{k}": v for k, v in layer.state_dict().items()}
+    check(write(tmp_path, state), layer.weight, "weight norm, g · v / ‖v‖ of the")
+
+
+def test_spectral_norm_is_that_of_torch(tmp_path: Path) -> None:
+    layer = torch.nn.Embedding.from_pretrained(numbers(N, D), freeze=False)
+    torch.nn.utils.parametrizations.spectral_norm(layer)
+    layer.eval()
+    state = {f"{NAME}.{k}": v for k, v in layer.state_dict().items()}
+    check(write(tmp_path, state), layer.weight, "spectral norm")
+
+
+def test_an_unknown_parametrization_is_read_as_stored_with_a_note(tmp_path: Path) -> None:
+    rows = numbers(N, D)
+    folder = write(tmp_path, {f"{NAME}.parametrizations.weight.original": rows})
+    matrix = check(folder, rows, "original")
+    assert "is read as it is stored, before its parametrization" in matrix.origin.notes[0]
+
+
+@pytest.mark.parametrize("parts", ["both", "mapping", "weights"])
+def test_model2vec(parts: str, tmp_path: Path) -> None:
+    rows = N if parts == "weights" else 20
+    vectors, mapping = numbers(rows, D), torch.randint(0, rows, (N,))
+    weights = numbers(N, seed=1).abs()
+    tensors = {"embeddings": vectors}
+    tensors |= {} if parts == "weights" else {"mapping": mapping}
+    tensors |= {} if parts == "mapping" else {"weights": weights}
+    expected = vectors[mapping] if "mapping" in tensors else vectors
+    expected = expected * weights[:, None] if "weights" in tensors else expected
+    vocab = {f"w{i}": i for i in range(N)}
+    tokenizer = {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocab}}
+    folder = write(tmp_path, tensors, tokenizer=tokenizer)
+    matrix = check(folder, expected, "vectors", "embeddings")
+    assert matrix.tokens is not None
+    assert matrix.tokens[-1] == f"w{N - 1}"
+
+
+def test_a_mapping_beyond_the_vectors_is_refused(tmp_path: Path) -> None:
+    mapping = torch.full((N,), 20)
+    with pytest.raises(embgeo.EmbgeoError, match="names vectors that are not in the file"):
+        embgeo.load(write(tmp_path, {"embeddings": numbers(20, D), "mapping": mapping}))
+
+
+ADAPTER = {"peft_type": "LORA", "r": 4, "lora_alpha": 8}
+
+
+@pytest.mark.parametrize("base", ["weight", "base_layer.weight"])
+@pytest.mark.parametrize("end", ["", ".default"])
+def test_an_adapter_beside_the_embedding_is_merged(base: str, end: str, tmp_path: Path) -> None:
+    rows, a, b = numbers(N, D), numbers(4, N, seed=1), numbers(D, 4, seed=2)
+    tensors = {f"{NAME}.{base}": rows}
+    tensors |= {f"{NAME}.lora_embedding_A{end}": a, f"{NAME}.lora_embedding_B{end}": b}
+    folder = write(tmp_path / "a", tensors, adapter_config=ADAPTER)
+    check(folder, rows + 2 * (b @ a).T, "LoRA, base + 2 · B A")
+    scaled = ADAPTER | {"use_rslora": True}
+    folder = write(tmp_path / "b", tensors, adapter_config=scaled)
+    check(folder, rows + 4 * (b @ a).T, "LoRA, base + 4 · B A")
+
+
+def test_an_adapter_of_unknown_factor_gets_a_note(tmp_path: Path) -> None:
+    rows = numbers(N, D)
+    tensors = {f"{NAME}.weight": rows, f"{NAME}.lora_embedding_A": numbers(4, N)}
+    tensors[f"{NAME}.lora_embedding_B"] = numbers(D, 4)
+    matrix = check(write(tmp_path, tensors), rows, "base")
+    assert "are not merged into it: adapter_config.json does not say" in matrix.origin.notes[0]
+
+
+def test_an_adapter_of_the_output_is_merged(tmp_path: Path) -> None:
+    head, a, b = numbers(N, D), numbers(4, D, seed=1), numbers(N, 4, seed=2)
+    tensors = {f"{NAME}.weight": numbers(N, D, seed=3), "lm_head.base_layer.weight": head}
+    tensors |= {"lm_head.lora_A.default.weight": a, "lm_head.lora_B.default.weight": b}
+    matrix = embgeo.load(write(tmp_path, tensors, adapter_config=ADAPTER))
+    assert matrix.output is not None
+    assert matrix.output.origin.tensor == "lm_head.weight"
+    np.testing.assert_allclose(matrix.output.data, head + 2 * b @ a, rtol=2e-5, atol=1e-5)
+
+
+def test_trainable_tokens_take_the_place_of_rows(tmp_path: Path) -> None:
+    rows, new, ids = numbers(N, D), numbers(3, D, seed=1), [90, 2, 41]
+    indices = {"trainable_token_indices": {"embed_tokens": ids}}
+    delta = f"{NAME}.token_adapter.trainable_tokens_delta"
+    tensors = {f"{NAME}.token_adapter.base_layer.weight": rows, delta: new}
+    expected = rows.clone()
+    expected[ids] = new
+    check(write(tmp_path, tensors, adapter_config=indices), expected, "3 trainable rows")
+
+
+def test_codebooks(tmp_path: Path) -> None:
+    sums, usage = numbers(N, D), numbers(N, seed=1).abs()
+    usage[3] = 0
+    layer = "quantizer.layers.0.codebook"
+    tensors = {f"{layer}.embed_sum": sums, f"{layer}.cluster_usage": usage}
+    expected = sums / usage.clamp(min=1e-5)[:, None]
+    check(write(tmp_path, tensors), expected, "codebook", f"{layer}.embed_sum")

@@ -1,0 +1,177 @@
+"""Models in several files: joined where the axis is proved, refused by name elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import embgeo
+from embgeo.core.errors import EmbgeoError
+
+N, D = 120, 16
+W, U = np.random.default_rng(0).standard_normal((2, N, D)).astype(np.float32)
+NORM = np.ones(D, np.float32)
+
+SCHEMES = {
+    "model{}-mp2.safetensors": "embed.weight",
+    "model-rank-{}-part-0.safetensors": "model.embed_tokens.weight",
+    "model_weight_pp-rank-0-of-1_tp-rank-{}-of-2.safetensors": "model.token_embedding.weight",
+    "rank{}.safetensors": "transformer.vocab_embedding.weight",
+    "consolidated.0{}.safetensors": "tok_embeddings.weight",
+    "mp_rank_0{}_model_states.safetensors": "word_embeddings.weight",
+    "layer_00-model_0{}-model_states.safetensors": "word_embeddings.weight",
+}
+
+
+def write(folder: Path, scheme: str, name: str, axis: int, config: dict[str, Any]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for rank, (part, head) in enumerate(
+        zip(np.split(W, 2, axis), np.split(U, 2, axis), strict=True)
+    ):
+        tensors = {name: part, "lm_head.weight": head, "norm.weight": NORM, "w1.weight": NORM[None]}
+        tensors = {k: np.ascontiguousarray(v) for k, v in tensors.items()}
+        save_file(tensors, folder / scheme.format(rank))
+    if config:
+        (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_slices_are_joined_where_the_configuration_proves_the_axis(
+    scheme: str, axis: int, tmp_path: Path
+) -> None:
+    config = {"vocab_size": N, "hidden_size": D}
+    folder = write(tmp_path / "proved", scheme, SCHEMES[scheme], axis, config)
+    for given in (folder, folder / scheme.format(0), folder / scheme.format(1)):
+        matrix = embgeo.load(given)
+        np.testing.assert_array_equal(matrix.data, W)
+        assert matrix.output is not None
+        np.testing.assert_array_equal(matrix.output.data, U)
+        assert matrix.origin.form == "joined from 2 slices"
+        assert any("joined from 2 tensor-parallel slices" in note for note in matrix.origin.notes)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_slices_whose_axis_is_not_proved_are_refused(scheme: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "slices", scheme, SCHEMES[scheme], 0, {})
+    for given in (folder, folder / scheme.format(0), folder / scheme.format(1)):
+        with pytest.raises(EmbgeoError, match="holds one tensor-parallel slice of each matrix"):
+            embgeo.load(given)
+
+
+@pytest.mark.parametrize("scheme", ["model{}-mp2.safetensors", "x_tp-rank-{}-of-2.safetensors"])
+def test_a_slice_whose_sibling_is_missing_is_refused(scheme: str, tmp_path: Path) -> None:
+    config = {"vocab_size": N, "hidden_size": D}
+    folder = write(tmp_path / "one", scheme, "embed.weight", 0, config)
+    (folder / scheme.format(1)).unlink()
+    with pytest.raises(EmbgeoError, match="piece 1 of 2 is missing"):
+        embgeo.load(folder / scheme.format(0))
+
+
+def test_half_of_the_vocabulary_under_any_name_is_refused(tmp_path: Path) -> None:
+    save_file({"embed_tokens.weight": W[: N // 2], "x": NORM}, tmp_path / "weights-a.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"vocab_size": N, "hidden_size": D}))
+    for given in (tmp_path, tmp_path / "weights-a.safetensors"):
+        with pytest.raises(
+            EmbgeoError, match=r"is one of 2 slices of the 120 × 16 matrix of config"
+        ):
+            embgeo.load(given)
+    assert embgeo.load(tmp_path, tensor="embed_tokens.weight").n == N // 2
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_offsets_of_torch_distributed_join_pieces(axis: int, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    import torch
+    from safetensors.torch import save_file as save_torch
+
+    name, cut = "model.embed_tokens.weight", 70 if axis == 0 else 5
+    for rank, part in enumerate(np.split(W, [cut], axis)):
+        offsets = [0, 0]
+        offsets[axis] = cut * rank
+        stated = {"DCP_SHARDING_INFO": json.dumps({name: {"saved_offsets": offsets}})}
+        file = tmp_path / f"shard-0000{rank + 1}-model-00001-of-00001.safetensors"
+        save_torch({name: torch.from_numpy(part.copy())}, file, metadata=stated)
+    for given in (tmp_path, *tmp_path.iterdir()):
+        np.testing.assert_array_equal(embgeo.load(given).data, W)
+
+
+def gguf_file(path: Path, number: int, total: int, tensors: dict[str, Any], **facts: int) -> None:
+    gguf = pytest.importorskip("gguf")
+    writer = gguf.GGUFWriter(path, "llama")
+    if number == 0:
+        writer.add_token_list([f"t{i}" for i in range(N)])
+    for key, value in facts.items():
+        writer.add_uint32(f"llama.{key}", value)
+    writer.add_uint16("split.no", number)
+    writer.add_uint16("split.count", total)
+    for name, rows in tensors.items():
+        writer.add_tensor(name, rows)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def test_a_split_gguf_is_joined_from_any_of_its_files(tmp_path: Path) -> None:
+    names = [f"m-0000{k}-of-00002.gguf" for k in (1, 2)]
+    gguf_file(tmp_path / names[0], 0, 2, {"token_embd.weight": W})
+    gguf_file(tmp_path / names[1], 1, 2, {"output.weight": U})
+    for given in (tmp_path, *(tmp_path / name for name in names)):
+        matrix = embgeo.load(given)
+        np.testing.assert_array_equal(matrix.data, W)
+        assert matrix.output is not None
+        np.testing.assert_array_equal(matrix.output.data, U)
+        assert matrix.tokens is not None
+        assert matrix.tokens[:2] == ("t0", "t1")
+        assert len(matrix.origin.stamps) == 2
+    (tmp_path / names[1]).rename(tmp_path / "other.gguf")
+    with pytest.raises(EmbgeoError, match="piece 2 of 2 is missing"):
+        embgeo.load(tmp_path / names[0])
+    with pytest.raises(EmbgeoError, match="is one of 2 files of a split model"):
+        embgeo.load(tmp_path / "other.gguf")
+
+
+def test_copies_for_multi_token_prediction_in_gguf(tmp_path: Path) -> None:
+    tensors = {"token_embd.weight": W, "output.weight": U}
+    tensors |= {"blk.3.nextn.embed_tokens.weight": W, "blk.3.nextn.shared_head_head.weight": U}
+    gguf_file(tmp_path / "m.gguf", 0, 1, tensors, block_count=4, nextn_predict_layers=1)
+    matrix = embgeo.load(tmp_path / "m.gguf")
+    assert matrix.origin.tensor == "token_embd.weight"
+    assert matrix.output is not None
+    assert matrix.output.origin.tensor == "output.weight"
+
+
+def test_shards_without_an_index_are_joined(tmp_path: Path) -> None:
+    save_file({"embed_tokens.weight": W}, tmp_path / "model-00001-of-00002.safetensors")
+    save_file({"lm_head.weight": U}, tmp_path / "model-00002-of-00002.safetensors")
+    matrix = embgeo.load(tmp_path)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data, U)
+    alone = embgeo.load(tmp_path / "model-00001-of-00002.safetensors")
+    np.testing.assert_array_equal(alone.data, W)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_single_file_goes_before_an_old_index(gone: bool, tmp_path: Path) -> None:
+    save_file({"embed_tokens.weight": W}, tmp_path / "model.safetensors")
+    weight_map = {"embed_tokens.weight": "model-00001-of-00002.safetensors"}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    if not gone:
+        save_file({"embed_tokens.weight": U}, tmp_path / "model-00001-of-00002.safetensors")
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, W)
+    said = "model.safetensors is read, as transformers does; model.safetensors.index.json beside it"
+    assert any(said in note for note in matrix.origin.notes)
+
+
+def test_steps_of_a_run_are_no_slices(tmp_path: Path) -> None:
+    for step in range(2):
+        save_file({"embed_tokens.weight": W}, tmp_path / f"model-{step}.safetensors")
+    assert embgeo.load(tmp_path / "model-0.safetensors").n == N
