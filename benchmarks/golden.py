@@ -131,7 +131,13 @@ def compare(before: Path, after: Path) -> int:
 
 
 def is_json(path: Path) -> bool:
-    return path.suffix in (".json", ".out") and path.read_text()[:1] in "{["
+    if path.suffix not in (".json", ".out"):
+        return False
+    try:
+        json.loads(path.read_text())
+    except ValueError:
+        return False
+    return True
 
 
 def differ(one: Any, other: Any, at: str) -> Iterator[str]:

@@ -280,7 +280,8 @@ def list_unlike(matrix: Measured, other: Measured) -> list[str]:
     shapes = [(m.provenance.get("n"), m.provenance.get("d")) for m in (other, matrix)]
     if shapes[0] != shapes[1] and not any(None in shape for shape in shapes):
         notes.append(f"the baseline has {shapes[0][0]:,} × {shapes[0][1]:,} entries")
-    if other.tensor and matrix.tensor and other.tensor != matrix.tensor:
+    named = (other.tensor, matrix.tensor)
+    if all(named) and not (is_called(*named) or is_called(*named[::-1])):
         notes.append(f"the baseline is of {other.tensor}")
     return notes
 

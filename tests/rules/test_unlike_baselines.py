@@ -71,6 +71,8 @@ def test_other_facts_are_noted() -> None:
     assert done.decision.reason.endswith("the baseline has 5,000 × 64 entries")
     done = check("cosine.mean drop <= 0", tensor="decoder.weight")
     assert done.decision.reason.endswith("the baseline is of encoder.weight")
+    done = check("cosine.mean drop <= 0", tensor="model.encoder.weight")
+    assert ";" not in done.decision.reason  # the same tensor, wrapped
     # The number of pairs decides how well a value is known, not what it is.
     assert check("cosine.mean drop <= 0", options={"pairs": 9}).decision.reason.count(";") == 0
 
