@@ -215,30 +215,18 @@ def find_first(rows: Any) -> int:
     return first
 
 
-class ArrowEngine:
-    """An :class:`~embgeo.distributed.reader.Engine` over a table of another engine.
-
-    `matrix` is the whole without its entries.
-    """
-
-    def __init__(
-        self, run: Run, columns: ArrowColumns, resources: Resources, total: int | None = None
-    ) -> None:
-        self._run, self._columns, self._resources = run, columns, resources
-        counted: CountedParts = pickle.loads(run(PartTask(columns), merge_states))
-        rows = sum(matrix.n for matrix in counted.matrices.values())
-        if total not in (None, rows):
-            cause = f"the parts hold {rows:,} rows, the table {total:,}"
-            raise UnreadableFile(cause, way_out="run has to give the task to every part")
-        self._starts = counted.place()
-        placed = [(start, counted.matrices[key]) for key, start in self._starts.items()]
-        self.matrix = join_parts(placed)
-        self.parts = [Part(start, start + matrix.n) for start, matrix in placed]
-
-    def run(self, task: PassTask, _advance: Callable[[int], None]) -> PassState:
-        applied = PartTask(self._columns, self._starts, task, self._resources)
-        found: PassState = pickle.loads(self._run(applied, merge_states))
-        return found
+def count_parts(
+    run: Run, columns: ArrowColumns, total: int | None
+) -> tuple[dict[Key, int], list[Part], Matrix]:
+    """The first row of each part of the table, the parts, and the whole without its entries."""
+    counted: CountedParts = pickle.loads(run(PartTask(columns), merge_states))
+    starts, matrices = counted.place(), counted.matrices
+    rows = sum(matrix.n for matrix in matrices.values())
+    if total not in (None, rows):
+        cause = f"the parts hold {rows:,} rows, the table {total:,}"
+        raise UnreadableFile(cause, way_out="run has to give the task to every part")
+    whole = join_parts([(start, matrices[key]) for key, start in starts.items()])
+    return starts, [Part(start, start + matrices[key].n) for key, start in starts.items()], whole
 
 
 def merge_states(one: bytes, other: bytes) -> bytes:
@@ -269,7 +257,8 @@ def analyze_batches(
     run : callable
         ``run(task, merge)`` applies `task` to every part of the table and reduces the states of the
         tasks by `merge`, in any order. A task takes an iterable of record batches and gives an
-        iterator of at most one batch, with the column ``state``. Called at least three times.
+        iterator of at most one batch, with the column ``state``. Called at least three
+        times.
     vector : str
         Column of lists of floating-point numbers, all of one length.
     row : str
@@ -308,11 +297,18 @@ def analyze_batches(
                 f"{', '.join(WITHOUT_ORDER)}",
             )
         sections = sections or WITHOUT_ORDER
-    engine = ArrowEngine(run, columns, resources or Resources(threads=1), total)
-    options = (options or Options()).for_tokens(engine.matrix.tokens)
+    starts, parts, matrix = count_parts(run, columns, total)
+    own = resources or Resources(threads=1)
+
+    def run_on_table(task: PassTask, _advance: Callable[[int], None]) -> PassState:
+        found: PassState = pickle.loads(run(PartTask(columns, starts, task, own), merge_states))
+        return found
+
+    options = (options or Options()).for_tokens(matrix.tokens)
     found = analyze_remotely(
-        engine.matrix,
-        engine,
+        matrix,
+        parts,
+        run_on_table,
         sections=sections,
         options=options,
         reference=reference,

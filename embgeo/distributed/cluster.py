@@ -248,7 +248,7 @@ def same(task: PassTask) -> PassTask:
 
 
 class Cluster:
-    """An :class:`~embgeo.distributed.reader.Engine` that runs tasks on a cluster."""
+    """Runs passes over pieces of shards as tasks on a cluster."""
 
     def __init__(self, client: Client, pieces: Sequence[Piece]) -> None:
         self.client = client

@@ -1,10 +1,10 @@
-"""Measures a matrix whose rows lie elsewhere: an engine runs the passes and returns single rows."""
+"""Measures a matrix whose rows lie elsewhere, by a function that runs passes over its parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,22 +33,9 @@ S = TypeVar("S", bound=Statistic)
 MOST_GATHERED = 2 * 2**30
 
 
-class Engine(Protocol):
-    """Runs passes over all parts of a matrix, wherever these are.
-
-    Attributes
-    ----------
-    parts : sequence of Part
-        The parts that cover the rows of the matrix.
-    """
-
-    parts: Sequence[Part]
-
-    def run(self, task: PassTask, advance: Callable[[int], None]) -> PassState:
-        """Run a pass over all parts, or over those that hold needed rows, and merge the states.
-
-        `advance` is called with numbers of rows that were read.
-        """
+#: Runs a pass over all parts, or over those that hold needed rows, and merges their states; the
+#: second argument is called with numbers of rows that were read.
+RunPass = Callable[[PassTask, Callable[[int], None]], PassState]
 
 
 class RemoteRows:
@@ -97,7 +84,7 @@ def without_entries(
 
 
 class RemoteReader(RowReader):
-    """Reads the rows of a matrix through an engine.
+    """Reads the rows of a matrix whose parts lie elsewhere.
 
     Attributes
     ----------
@@ -108,13 +95,14 @@ class RemoteReader(RowReader):
     def __init__(
         self,
         matrix: Matrix,
-        engine: Engine,
+        parts: Sequence[Part],
+        run: RunPass,
         resources: Resources | None = None,
         progress: Progress | None = None,
     ) -> None:
         super().__init__(without_entries(matrix, self.fetch), resources, progress)
-        self.engine = engine
-        self.parts = {part.start: part for part in engine.parts}
+        self.run = run
+        self.parts = {part.start: part for part in parts}
 
     def sift(self, statistics: Sequence[Statistic]) -> None:
         self.announce("first pass", self.matrix.n)
@@ -154,7 +142,7 @@ class RemoteReader(RowReader):
         left_out = np.flatnonzero(~self.takes_part)
         blanks = [statistic.blank() for statistic in statistics]
         task = PassTask(blanks, sifts, left_out, needed, self.matrix.rounded)
-        found = self.engine.run(task, self.progress.advance)
+        found = self.run(task, self.progress.advance)
         if task.reads_all and sorted(part.start for part in found.parts) != sorted(self.parts):
             raise UnreadableFile(
                 f"{len(self.parts):,} parts were counted, a pass saw {len(found.parts):,}: some "
@@ -183,7 +171,8 @@ def check_part(part: Part, known: Part) -> None:
 
 def analyze_remotely(
     matrix: Matrix,
-    engine: Engine,
+    parts: Sequence[Part],
+    run: RunPass,
     *,
     sections: Sequence[str] | None = None,
     options: Options | None = None,
@@ -192,21 +181,21 @@ def analyze_remotely(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> Analysis:
-    """Measure a matrix through an engine, like :func:`embgeo.measure.analyze.analyze`.
+    """Measure a matrix whose parts lie elsewhere, like :func:`embgeo.measure.analyze.analyze`.
 
     The entries of `matrix` are not read.
     """
     check_width(matrix)
     options = options or Options()
     matrix = replace(matrix, rounded=options.precision == "float32")
-    reader = RemoteReader(matrix, engine, resources, progress)
+    reader = RemoteReader(matrix, parts, run, resources, progress)
     notes: list[Note] = []
 
     def prepare(passes: Passes) -> None:
         notes.extend(gather_rows(passes))
 
     found = measure_rows(reader, options, sections, reference, command, prepare)
-    parts = [
+    described = [
         {
             "file": part.file,
             "tensor": part.tensor,
@@ -215,7 +204,7 @@ def analyze_remotely(
         }
         for _, part in sorted(reader.parts.items())
     ]
-    provenance = {**found.provenance, "parts": parts}
+    provenance = {**found.provenance, "parts": described}
     return replace(found, notes=(*found.notes, *notes), provenance=provenance)
 
 

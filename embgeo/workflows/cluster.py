@@ -54,7 +54,8 @@ def analyze_in_cluster(
             matrix = label_whole(cluster.describe(), source)
         return analyze_remotely(
             matrix,
-            cluster,
+            cluster.parts,
+            cluster.run,
             sections=sections,
             options=fit_options(options, matrix),
             reference=reference,

@@ -83,7 +83,8 @@ def on_cluster(client: Any, progress: Progress | None = None, **wanted: Any) -> 
     matrix = wanted.pop("matrix", None) or embgeo.load("W.npy")
     pieces = cut_pieces([shard(fingerprint=fingerprint(matrix.data))], 2)
     assert len(pieces) == 8
-    return analyze_remotely(matrix, Cluster(client, pieces), progress=progress, **wanted)
+    cluster = Cluster(client, pieces)
+    return analyze_remotely(matrix, cluster.parts, cluster.run, progress=progress, **wanted)
 
 
 def shard(**known: Any) -> Shard:
@@ -139,7 +140,7 @@ def test_a_file_that_changes_while_it_is_measured(client: Any) -> None:
 def test_a_worker_that_sees_another_file(client: Any) -> None:
     pieces = cut_pieces([shard(fingerprint="of the file that this machine sees")], 2)
     with pytest.raises(EmbgeoError, match=r"W\.npy on .*sees another file"):
-        analyze_remotely(embgeo.load("W.npy"), Cluster(client, pieces), sections=("cosine",))
+        Cluster(client, pieces).describe()
 
 
 def test_rows_of_the_second_pass_are_those_of_the_first(

@@ -19,7 +19,7 @@ from embgeo.distributed.reader import analyze_remotely, without_entries
 from embgeo.distributed.whole import SHOWN_NOTES, join_parts
 from embgeo.measure.analyze import analyze
 from embgeo.stats import AngleTo, Norms
-from tests.support.in_parts import EngineHere, check_analyses, even, in_parts
+from tests.support.in_parts import EngineHere, check_analyses, even, in_parts, through
 from tests.support.matrices import ASKED, NAMES, case, gaussian
 from tests.support.sampling import sample_cases
 
@@ -102,7 +102,7 @@ def test_damaged_rows_are_left_out_of_a_repeated_first_pass(options: dict[str, A
     W[90:100] *= 1e-12
     matrix, wanted = Matrix(W), {"options": Options(**options), "sections": ("spectrum", "tokens")}
     engine = EngineHere(matrix, [(0, 90), (90, 100), (100, 200)])
-    found = analyze_remotely(matrix, engine, **wanted)
+    found = through(engine, **wanted)
     check_analyses(found, analyze(matrix, **wanted))
     assert found.provenance["masked"] == {"damaged": 10}
     first, again, *_ = engine.tasks
@@ -114,7 +114,8 @@ def test_damaged_rows_are_left_out_of_a_repeated_first_pass(options: dict[str, A
 def test_rows_are_requested_once_and_entries_never_read_here() -> None:
     matrix = sample()
     engine = EngineHere(matrix, even(300, 4))
-    found = analyze_remotely(without_entries(matrix), engine, sections=("cosine", "tokens"))
+    absent = without_entries(matrix)
+    found = analyze_remotely(absent, engine.parts, engine.run, sections=("cosine", "tokens"))
     check_analyses(found, analyze(matrix, sections=("cosine", "tokens")))
     assert [len(task.needed) > 0 for task in engine.tasks[:3]] == [False, True, False]
 
@@ -126,7 +127,9 @@ def test_a_part_that_changed_between_the_passes() -> None:
     def change(_rows: int) -> None:
         matrix.data[150, 1] += 1e-9
 
-    remote = reader.RemoteReader(matrix, engine, progress=Progress(advance=change))
+    remote = reader.RemoteReader(
+        matrix, engine.parts, engine.run, progress=Progress(advance=change)
+    )
     remote.sift([Norms()])
     with pytest.raises(EmbgeoError, match="its rows 100 to 199 are not those of the pass before"):
         remote.fold([AngleTo("x", np.ones(6))])

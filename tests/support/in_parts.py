@@ -46,9 +46,14 @@ class EngineHere:
         return states[0]
 
 
+def through(engine: EngineHere, **wanted: Any) -> Analysis:
+    """The analysis of the matrix of an engine."""
+    return analyze_remotely(engine.matrix, engine.parts, engine.run, **wanted)
+
+
 def in_parts(matrix: Matrix, cuts: Cuts, **wanted: Any) -> Analysis:
     """The analysis of a matrix that is cut into parts."""
-    return analyze_remotely(matrix, EngineHere(matrix, cuts), **wanted)
+    return through(EngineHere(matrix, cuts), **wanted)
 
 
 #: Found by an optimizer that stops about here; and the rounding of σ_d, times σ₁/σ_d.
