@@ -70,20 +70,6 @@ def adapt_source(_app: Any, page: str, source: list[str]) -> None:
     source[0] = INCLUDED.sub(include, adapt_links(source[0], folder, folder))
 
 
-def write_commands(_app: Any) -> None:
-    """The page of all commands with their help."""
-    from typer.testing import CliRunner
-
-    from embgeo.cli.app import COMMANDS, app
-
-    parts = ["# Command line\n"]
-    for command in COMMANDS:
-        text = CliRunner().invoke(app, [command, "--help"], prog_name="embgeo").output
-        parts.append(f"## embgeo {command}\n\n```text\n{text.strip()}\n```\n")
-    (HERE / "cli.md").write_text("\n".join(parts), "utf-8")
-
-
 def setup(app: Any) -> None:
     """What Sphinx calls first."""
-    app.connect("builder-inited", write_commands)
     app.connect("source-read", adapt_source)

@@ -160,7 +160,7 @@ def repair(
         compared = compare_models(model, out, source, min_norm, progress) if diff else None
     except KeyboardInterrupt as stopped:
         cause = "interrupted while both models were compared; the repaired model is complete"
-        way_out = f"compare them with: embgeo diff {given} {out} --sections {COMPARED}"
+        way_out = f"compare them with: embgeo diff {given} {out}"
         raise EmbgeoError(cause, where=out, way_out=way_out) from stopped
     return Repair(record, out, compared, notes)
 

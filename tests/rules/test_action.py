@@ -143,8 +143,8 @@ def test_the_gate_step(work: Path, sources: str, code: int, result: str) -> None
             ["--rule=$(touch pwned)`touch pwned`'\"*", "--"],
         ),
         (
-            {"baseline": "b c", "config": "d", "arguments": "--counts=e f\n-q", "sources": "g"},
-            ["--config=d", "--baseline=b c", "--counts=e f", "-q", "--", "g"],
+            {"baseline": "b c", "config": "d", "arguments": "--junit=e f\n-q", "sources": "g"},
+            ["--config=d", "--baseline=b c", "--junit=e f", "-q", "--", "g"],
         ),
     ],
 )
