@@ -80,7 +80,8 @@ def list_precisions() -> list[tuple[Any, str, Any, Any]]:
 
     Since torch 2.9 the older attributes cannot be read once a program has set a newer one.
     """
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    matmul: Any = torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
     if not hasattr(matmul, "fp32_precision"):
         return [(place, "allow_tf32", False, True) for place in (matmul, cudnn)]
     return [(place, "fp32_precision", "ieee", "tf32") for place in (matmul, cudnn.conv, cudnn.rnn)]
