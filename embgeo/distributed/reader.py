@@ -18,8 +18,7 @@ from embgeo.core.values import Note
 from embgeo.core.version import VERSION
 from embgeo.distributed.passes import Part, PassState, PassTask, StoredRows
 from embgeo.measure.analyze import measure_rows
-from embgeo.measure.checks import check_width
-from embgeo.measure.passes import Passes
+from embgeo.measure.passes import Passes, check_width
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.result.analysis import Analysis
 from embgeo.stats.block import Block

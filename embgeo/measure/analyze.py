@@ -16,8 +16,7 @@ from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
 from embgeo.core.rows import NearestRows
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
-from embgeo.measure.checks import check_usable, check_width
-from embgeo.measure.passes import Passes, open_rows
+from embgeo.measure.passes import Passes, check_usable, check_width, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import NO_REFERENCE, NOTE, find_expected, measure_reference
 from embgeo.metrics import Facts

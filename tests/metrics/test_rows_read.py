@@ -1,6 +1,6 @@
-"""Families say beforehand which rows they look at one by one: parts of a matrix are asked for them.
+"""Families say beforehand which rows they look at one by one, so that all are fetched at once.
 
-A row that is read and was not said would be missing where a matrix is measured in parts.
+A row that was not said would be a pass of its own where the matrix lies elsewhere.
 """
 
 from __future__ import annotations
