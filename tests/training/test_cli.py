@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 pytest.importorskip("torch")
 pytest.importorskip("tomli_w")
@@ -20,10 +22,11 @@ pytest.importorskip("tomli_w")
 import numpy as np
 
 from embgeo.charts import training
-from embgeo.cli.app import run
+from embgeo.cli.app import app, run
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import RunMonitor
 from embgeo.result.analysis import load_analysis
+from embgeo.training.settings import PRESETS
 from embgeo.training.study.record import STUDY, load_study
 from embgeo.workflows import train_runs, train_study
 from embgeo.workflows.train import train
@@ -548,3 +551,10 @@ def test_methods_without_their_control_are_named() -> None:
         "no difference is shown for cosreg, frage: mle, the control, has no run here; "
         "--resume --compare mle adds one",
     )
+
+
+def test_the_help_names_every_preset() -> None:
+    shown = CliRunner().invoke(app, ["train", "--help"]).output
+    # Hyphens may end a line.
+    joined = re.sub(r"-\s+", "-", " ".join(shown.split()))
+    assert not [name for name in PRESETS if name not in joined]
