@@ -16,7 +16,6 @@ import numpy.typing as npt
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at, writing
 from embgeo.core.matrix import Matrix
-from embgeo.core.source import Source
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.saved import temporary_folder
@@ -123,22 +122,44 @@ def export(
     if to not in targets:
         raise refuse_name("format", to, targets, argument("to"))
     target = targets[to]
-    chosen = {
+    scalars = tuple(dict.fromkeys(as_texts(scalar, "scalar")))
+    given: dict[str, Any] = {
         "checkpoint": checkpoint,
         "at_most": at_most,
-        "bytes": bytes or None,
-        "scalar": as_texts(scalar, "scalar") or None,
         "name": name,
         "task": task,
     }
-    check_options(to, (*loading, *(key for key, value in chosen.items() if value is not None)))
+    given |= {"bytes": bytes or None, "scalar": scalars or None}
+    check_options(to, (*loading, *(key for key, value in given.items() if value is not None)))
     if not isinstance(source, Analysis | str | os.PathLike):
         raise refuse_type(source, "source", "an analysis, or the folder that holds one")
     item = source if isinstance(source, Analysis) else Path(source)
     path = as_path(out, "out") if out is not None else Path(f"{name_source(item)}{target.suffix}")
     check_free(target, path)
-    request = read_request(item, target, loading, chosen, command)
-    points = 0 if request.vectors is None else request.vectors.n
+    record = describe_export(to, item, command)
+    folder = saved_folder(item) if isinstance(item, Path) else Path()
+    if folder is None:
+        assert isinstance(item, Path)
+        analysis, vectors = None, read_checkpoint(item, target, checkpoint, at_most, loading)
+        record |= {"matrix": vectors.origin}
+    else:
+        for option in loading:
+            cause = "is about a checkpoint, and this is a saved analysis"
+            raise BadOption(cause, where=argument(option), way_out="leave it out")
+        analysis, vectors = load_analysis(folder) if isinstance(item, Path) else item, None
+        record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
+        if target.needs_vectors:
+            vectors = read_original(analysis, folder, checkpoint, at_most)
+    request = Request(
+        record,
+        analysis,
+        vectors,
+        scalars=scalars,
+        model=name or name_source(item),
+        task=task or "text-generation",
+        binary=bytes,
+    )
+    points = 0 if vectors is None else vectors.n
     written = write_export(target, request, path)
     return ExportedFiles(tuple(written), points, min(points, projector.SHOWN_POINTS))
 
@@ -169,54 +190,17 @@ def check_free(target: Target, path: Path) -> None:
         raise BadOption(cause, where=path, way_out=ELSEWHERE)
 
 
-def read_request(
-    source: Analysis | Path,
-    target: Target,
-    loading: Mapping[str, Any],
-    chosen: Mapping[str, Any],
-    command: str,
-) -> Request:
-    """Read the source."""
+def describe_export(to: str, source: Analysis | Path, command: str) -> dict[str, Any]:
+    """The record of an export."""
     shown = str(source) if isinstance(source, Path) else str(source.provenance.get("file") or "")
-    record: dict[str, Any] = {
+    return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "target": target.name,
+        "target": to,
         "source": printable(shown),
         "command": printable(command),
         "versions": {"embgeo": VERSION, "python": platform.python_version()},
     }
-    binary, at_most = bool(chosen["bytes"]), chosen["at_most"]
-    folder = saved_folder(source) if isinstance(source, Path) else Path()
-    if folder is None:
-        assert isinstance(source, Path)
-        if not target.needs_vectors:
-            raise UnreadableFile(
-                "no saved analysis" if source.exists() else "no such folder",
-                where=source,
-                way_out="make one with: embgeo analyze CHECKPOINT",
-            )
-        cause = "is about a saved analysis, and this is a checkpoint"
-        refuse_if(chosen["checkpoint"] is not None, argument("checkpoint"), cause, "leave it out")
-        opened, _, _ = read_settings({"output": "none", **loading}, path=source)
-        vectors = read_checkpoint(opened, at_most)
-        return Request(record | {"matrix": vectors.origin}, vectors=vectors, binary=binary)
-    for name in loading:
-        cause = "is about a checkpoint, and this is a saved analysis"
-        raise BadOption(cause, where=argument(name), way_out="leave it out")
-    analysis = load_analysis(folder) if isinstance(source, Path) else source
-    record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
-    return Request(
-        record,
-        analysis,
-        read_original(analysis, folder, chosen["checkpoint"], at_most)
-        if target.needs_vectors
-        else None,
-        scalars=tuple(dict.fromkeys(chosen["scalar"] or ())),
-        model=chosen["name"] or name_source(source),
-        task=chosen["task"] or "text-generation",
-        binary=binary,
-    )
 
 
 def write_export(target: Target, request: Request, path: Path) -> list[Path]:
@@ -255,9 +239,23 @@ def read_original(
     return take_rows(matrix, analysis.rows, columns, falling, at_most)
 
 
-def read_checkpoint(source: Source, at_most: int | None) -> Vectors:
+def read_checkpoint(
+    path: Path,
+    target: Target,
+    checkpoint: Path | str | None,
+    at_most: int | None,
+    loading: Mapping[str, Any],
+) -> Vectors:
     """The finite rows of a checkpoint without padding, labeled with tokens and counts."""
-    matrix = load_source(source)
+    if not target.needs_vectors:
+        raise UnreadableFile(
+            "no saved analysis" if path.exists() else "no such folder",
+            where=path,
+            way_out="make one with: embgeo analyze CHECKPOINT",
+        )
+    cause = "is about a saved analysis, and this is a checkpoint"
+    refuse_if(checkpoint is not None, argument("checkpoint"), cause, "leave it out")
+    matrix = load_source(read_settings({"output": "none", **loading}, path=path)[0])
     usable = np.ones(matrix.n, dtype=bool)
     for masked in matrix.masked.values():
         usable[masked] = False
@@ -266,7 +264,7 @@ def read_checkpoint(source: Source, at_most: int | None) -> Vectors:
     kept = np.flatnonzero(usable)
     if not len(kept):
         way_out = f"choose another {argument('tensor')}"
-        raise BadOption("no row is finite", where=source.path, way_out=way_out)
+        raise BadOption("no row is finite", where=path, way_out=way_out)
     columns: dict[str, Any] = {"row": kept}
     if matrix.tokens is not None:
         columns["token"] = [matrix.tokens[i] for i in kept]

@@ -181,12 +181,11 @@ def test_ranks_are_ranks_and_counts_are_counts() -> None:
 # --- projector -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("binary", [False, True])
-def test_embgeo_reads_its_own_projector_files(tmp_path: Path, binary: bool) -> None:
+def test_embgeo_reads_its_own_projector_files(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).standard_normal((len(HOSTILE), 5)).astype(np.float32)
-    request = Request(RECORD, vectors=array_vectors(rows, HOSTILE), binary=binary)
+    request = Request(RECORD, vectors=array_vectors(rows, HOSTILE))
     named("projector").write(request, tmp_path / "p")
-    back = embgeo.load(tmp_path / "p" / ("tensors.bytes" if binary else "tensors.tsv"))
+    back = embgeo.load(tmp_path / "p" / "tensors.tsv", tokens=tmp_path / "p" / "metadata.tsv")
     assert np.array_equal(np.asarray(back.data), rows)
     assert back.frequency is not None
     assert back.frequency.counts.tolist() == list(range(len(HOSTILE)))
