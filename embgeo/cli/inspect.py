@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from embgeo.cli import options as o
 from embgeo.cli.shared import guarded, print_json, print_lines
 
 if TYPE_CHECKING:
-    from embgeo.io import Checkpoint
     from embgeo.io.inspection import Inspection
 
 
@@ -20,10 +19,11 @@ def inspect(
     tensor: o.Tensor = None,
     output: o.Output = None,
     transpose: o.Transpose = None,
+    every: Annotated[bool, o.option("List all tensors.", "--all")] = False,
     json_: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
-    """List tensors, shapes, types and sizes, and the chosen one; reads headers only.
+    """Say which matrix would be analyzed and why; reads headers only.
 
     Example: embgeo inspect fixtures/baseline.pt
     """
@@ -37,20 +37,30 @@ def inspect(
         shown = {"file": as_written(path), "format": checkpoint.format, **asdict(found)}
         print_json(shown)
     else:
-        listing(checkpoint, found, str(checkpoint.path) if str(path) == "-" else as_written(path))
+        named = str(checkpoint.path) if str(path) == "-" else as_written(path)
+        listing(found, named, checkpoint.format, every)
 
 
-def listing(checkpoint: Checkpoint, found: Inspection, shown_path: str) -> None:
-    """The tensors as an aligned table, then the choice and the notes."""
+def listing(found: Inspection, shown_path: str, format_: str, every: bool) -> None:
+    """The candidates with their evidence, the choice and the notes; `every` lists all tensors."""
     from embgeo.io.model.candidates import shape_text
     from embgeo.report.text.columns import align
 
-    lines = [("tensor", "shape and type", "size", "")]
-    for shown, stored in zip(found.tensors, checkpoint.tensors, strict=True):
-        size = f"{shown.nbytes / 1e6:,.3f} MB" if shown.nbytes else ""
-        lines.append((shown.name, shape_text(stored), size, shown.role))
-    print_lines(f"{shown_path}: {checkpoint.format}")
-    print_lines(*(f"  {line}" for line in align(lines, left=frozenset({0, 1, 3}))))
+    shown = [one for one in found.tensors if every or one.is_candidate]
+    cells = [("tensor", "shape and type", "size", "")]
+    for one in shown:
+        size = f"{one.nbytes / 1e6:,.3f} MB" if one.nbytes else ""
+        cells.append((one.name, shape_text(one.shape, one.dtype), size, one.role))
+    heading, *lines = align(cells, left=frozenset({0, 1, 3}))
+    print_lines(f"{shown_path}: {format_}", f"  {heading}")
+    for one, line in zip(shown, lines, strict=True):
+        print_lines(f"  {line}")
+        for speaks_for, word in ((True, "for"), (False, "against")):
+            texts = [e.text for e in one.evidence if e.speaks_for is speaks_for]
+            if texts and one.role != "output projection":
+                print_lines(f"    {word}: {'; '.join(texts)}")
+    if more := len(found.tensors) - len(shown):
+        print_lines(f"  {more:,} other tensor{'s' * (more > 1)}: --all")
     print_lines(f"choice: {found.reason or found.problem}")
     if found.tokens:
         print_lines(f"tokens: {found.tokens:,}, {found.tokens_source}")

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from embgeo.core.errors import AmbiguousTensor
 from embgeo.core.matrix import tied_note
-from embgeo.io.checkpoint import Checkpoint
+from embgeo.io import parameter_names as names
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.candidates import (
+    Evidence,
+    collect_evidence,
+    group_matrices,
+    input_rank,
+    is_real,
+)
 from embgeo.io.model.choice import Choice, choose
 
 _LISTED = 8
@@ -19,11 +27,16 @@ class InspectedTensor:
     Attributes
     ----------
     name, shape, dtype
-        Name, shape and type in the file.
+        Name, shape and type: of a parameter after decoding, of its parts as they are stored.
     nbytes : int
         Size of the values in bytes; 0 for another name of the same storage.
     role : str
-        ``"embedding"``, ``"output projection"``, ``"same storage as NAME"`` or empty.
+        ``"embedding"``, ``"output projection"``, ``"same storage as NAME"``, ``"part of NAME"`` or
+        empty.
+    is_candidate : bool
+        Whether it could be the embedding or the output projection.
+    evidence : tuple of Evidence
+        What speaks for a candidate as the embedding, and what against it.
     """
 
     name: str
@@ -31,6 +44,8 @@ class InspectedTensor:
     dtype: str
     nbytes: int
     role: str
+    is_candidate: bool = False
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,7 @@ class Inspection:
     Attributes
     ----------
     tensors : tuple of InspectedTensor
+        Candidates first: the chosen ones, then the others.
     reason : str
         Why the embedding was chosen, or empty.
     problem : str
@@ -68,7 +84,7 @@ def inspect_checkpoint(
     output: str | None = None,
     transpose: bool = False,
 ) -> Inspection:
-    """List the tensors and mark the embedding and the output projection.
+    """List the tensors, candidates first, and mark the embedding and the output projection.
 
     If no tensor, or several, could be the embedding, `Inspection.problem` says so.
 
@@ -83,21 +99,10 @@ def inspect_checkpoint(
         choice = choose(checkpoint, tensor=tensor, output=output, transpose=transpose)
     except AmbiguousTensor as error:
         problem = error.command_line_text.removeprefix(f"{error.where}: ")
-    roles: dict[str, str] = {}
-    if choice is not None:
-        roles[choice.input.name] = "embedding"
-        if choice.output is not None:
-            roles[choice.output.name] = "output projection"
-    listed = []
-    for t in checkpoint.tensors:
-        shared = f"same storage as {t.alias_of}" if t.alias_of else ""
-        role = "; ".join(filter(None, (roles.get(t.name), shared)))
-        size = 0 if t.alias_of else t.nbytes
-        listed.append(InspectedTensor(t.name, t.shape, t.dtype, size, role))
     chosen = (*tied_note(choice.tied_by), *choice.notes) if choice else ()
     notes = (*checkpoint.notes, *chosen, *_vocabularies(checkpoint))
     return Inspection(
-        tensors=tuple(listed),
+        tensors=_list_tensors(checkpoint, choice),
         reason=choice.reason if choice else "",
         problem=problem,
         tokens=len(checkpoint.tokens or ()),
@@ -106,6 +111,56 @@ def inspect_checkpoint(
         counts_source="" if checkpoint.counts is None else checkpoint.counts_source,
         notes=notes,
     )
+
+
+def _list_tensors(checkpoint: Checkpoint, choice: Choice | None) -> tuple[InspectedTensor, ...]:
+    """The chosen matrices, other candidates, further parameters, and the parts of decoded ones."""
+    roles = {} if choice is None else {choice.input.name: "embedding"}
+    if choice is not None and choice.output is not None:
+        roles[choice.output.name] = "output projection"
+    candidates = {t.name for t in _find_candidates(checkpoint, choice)}
+    part_of = {part: t.name for t in checkpoint.tensors for part in t.parts}
+    known = {tensor.name for tensor in checkpoint.tensors}
+    stored = [t for t in checkpoint.stored if t.name in part_of and t.name not in known]
+    listed = []
+    for tensor in (*checkpoint.tensors, *stored):
+        name = tensor.name
+        shared = f"same storage as {tensor.alias_of}" if tensor.alias_of else ""
+        part = f"part of {part_of[name]}" if name in part_of and name not in known else ""
+        own = name in candidates or name in roles
+        listed.append(
+            InspectedTensor(
+                name,
+                tensor.shape,
+                tensor.dtype,
+                0 if tensor.alias_of else tensor.nbytes,
+                "; ".join(filter(None, (roles.get(name), shared, part))),
+                own,
+                collect_evidence(tensor, checkpoint.facts) if own else (),
+            )
+        )
+    order = {"embedding": 0, "output projection": 1}
+    listed.sort(key=lambda t: (order.get(roles.get(t.name, ""), 2), not t.is_candidate))
+    return tuple(listed)
+
+
+def _find_candidates(checkpoint: Checkpoint, choice: Choice | None) -> list[Tensor]:
+    """Matrices whose names are those of embeddings and outputs; without any, the largest."""
+    groups = group_matrices(checkpoint.tensors, None)
+    matrices = [tensor for group in groups for tensor in group.members]
+    named = [
+        tensor
+        for tensor in matrices
+        if not names.is_other_embedding(tensor.name)
+        and (
+            input_rank(tensor, checkpoint.facts) is not None or names.output_rank(tensor.name) == 0
+        )
+    ]
+    copies = [] if choice is None else list(choice.copies)
+    if named or choice is not None:
+        return [*named, *copies]
+    readable = [t for t in matrices if len(t.shape) == 2 and is_real(t.dtype)]
+    return sorted(readable, key=lambda t: -t.nbytes)[:_LISTED]
 
 
 def _vocabularies(checkpoint: Checkpoint) -> tuple[str, ...]:

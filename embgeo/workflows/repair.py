@@ -16,7 +16,7 @@ from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
-from embgeo.io.bounded.guard import refuse
+from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.loading import read_matrix
@@ -173,6 +173,13 @@ def open_target(source: Source) -> _Target:
         raise UnreadableFile("is the index of a model", where=model, way_out=way_out)
     matrix = read_matrix(checkpoint, source)
     chosen = next(t for t in checkpoint.tensors if t.name == matrix.origin.tensor)
+    refuse_if(
+        bool(chosen.form),
+        str(model),
+        f"{short(chosen.name)} is not stored as it is measured ({chosen.form}), and no new rows "
+        "are written in this form",
+        "repair the checkpoint that it was made of, and quantize or convert it again",
+    )
     return _Target(model, checkpoint, matrix, find_places(checkpoint, chosen))
 
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 import embgeo
@@ -483,3 +484,17 @@ def test_room_is_needed_for_copies_and_not_for_links(
     else:
         with pytest.raises(EmbgeoError, match=r"needs 0\.\d+ MB, and 0\.\d+ MB are free"):
             copy()
+
+
+def test_a_matrix_that_is_decoded_is_not_repaired(tmp_path: Path) -> None:
+    """Codes without their scales would be rows of other lengths."""
+    codes = np.ones((40, 8), np.int8)
+    codes[3] = 0
+    scale = np.linspace(1, 2, 40, dtype=np.float32)[:, None]
+    name, folder = "model.embed_tokens.weight", tmp_path / "model"
+    folder.mkdir()
+    save_file({name: codes, f"{name}_scale": scale}, folder / "model.safetensors")
+    with pytest.raises(EmbgeoError, match="is not stored as it is measured") as caught:
+        embgeo.repair(folder, tmp_path / "new")
+    assert "INT8, code · weight_scale of the row" in str(caught.value)
+    assert not (tmp_path / "new").exists()

@@ -171,7 +171,7 @@ def collect_evidence(tensor: Tensor, facts: Facts) -> tuple[Evidence, ...]:
     if tensor.problem:
         add("form", False, f"it {tensor.problem}")
     elif tensor.form:
-        add("form", True, tensor.form)
+        add("form", True, f"it is decoded: {tensor.form}")
     return tuple(found)
 
 
@@ -194,11 +194,12 @@ def _compare_sizes(
 def describe(tensor: Tensor) -> str:
     """Name, shape and type, and what the rows are if they are not tokens of text."""
     kind = names.kind_of(tensor.name)
-    return f"{short(tensor.name)} ({shape_text(tensor)}{f', {kind}' if kind else ''})"
+    shape = shape_text(tensor.shape, tensor.dtype)
+    return f"{short(tensor.name)} ({shape}{f', {kind}' if kind else ''})"
 
 
-def shape_text(tensor: Tensor) -> str:
+def shape_text(shape: tuple[int, ...], dtype: str) -> str:
     """Format shape and type: ``50,257×768 float32``."""
-    if not tensor.dtype:
+    if not dtype:
         return "unknown form"
-    return f"{'×'.join(f'{size:,}' for size in tensor.shape) or 'scalar'} {tensor.dtype}"
+    return f"{'×'.join(f'{size:,}' for size in shape) or 'scalar'} {dtype}"

@@ -101,7 +101,7 @@ def choose(
         which = f"tensor {short(chosen.name)!r}" if chosen.name else "the matrix"
         raise refuse(
             checkpoint.path,
-            f"{which} is empty ({shape_text(chosen)})",
+            f"{which} is empty ({shape_text(chosen.shape, chosen.dtype)})",
             f"name another one with {argument(role.argument)}"
             if len(checkpoint.tensors) > 1
             else "save it with at least one row and one column",
@@ -151,7 +151,8 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     elif found[0].problem:
         problem, way_out = found[0].problem, found[0].way_out
     elif len(found[0].shape) != 2 or not is_real(found[0].dtype):
-        problem = f"is not a matrix of real numbers ({shape_text(found[0])})"
+        shape = shape_text(found[0].shape, found[0].dtype)
+        problem = f"is not a matrix of real numbers ({shape})"
     else:
         return found[0]
     raise BadOption(

@@ -87,7 +87,7 @@ def _check_named(
         raise BadOption(cause, where=checkpoint.path, way_out=way_out)
     if n not in named.shape and not _is_over_fewer(named, chosen, n):
         raise BadOption(
-            f"{option} ({shape_text(named)}) has no dimension of {n:,} tokens",
+            f"{option} ({shape_text(named.shape, named.dtype)}) has no dimension of {n:,} tokens",
             where=checkpoint.path,
             way_out="name the output projection over the same tokens",
         )
