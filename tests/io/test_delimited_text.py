@@ -203,3 +203,79 @@ def test_a_million_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sepa
     line = "1.5" + f"{separator}1" * 5010
     with pytest.raises(UnreadableFile, match="more than 1,000,000 numbers"):
         open_checkpoint(written(tmp_path, f"{line}\n{line}\n"))
+
+
+def test_a_trailing_separator_takes_no_column(tmp_path: Path) -> None:
+    lines = "".join("\t".join(map(str, row)) + "\t\n" for row in W.tolist())
+    matrix = embgeo.load(written(tmp_path, lines))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens is None
+    below = "".join(f"w{k}," + ",".join(map(str, row)) + ",\n" for k, row in enumerate(W.tolist()))
+    matrix = embgeo.load(written(tmp_path, "word,a,b,c,d,e,\n" + below))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens is not None
+    assert matrix.tokens[:2] == ("w0", "w1")
+
+
+@pytest.mark.parametrize("names", HEADINGS)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["word", "count"], []),
+        (["word"], ["count"]),
+        (["count"], ["word"]),
+        ([], ["frequency", "token"]),
+    ],
+)
+def test_counting_columns_are_no_dimensions(
+    tmp_path: Path, names: str, before: list[str], after: list[str]
+) -> None:
+    columns = {"word": WORDS, "token": WORDS, "count": COUNTS, "frequency": COUNTS}
+    path = tmp_path / "vectors.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*before, *HEADINGS[names], *after])
+        for k, row in enumerate(W.tolist()):
+            writer.writerow(
+                [*(columns[n][k] for n in before), *row, *(columns[n][k] for n in after)]
+            )
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == WORDS
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == COUNTS
+
+
+@pytest.mark.parametrize("form", ["{}", "{}.0"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_column_of_row_numbers_orders_the_rows(tmp_path: Path, form: str, first: int) -> None:
+    order = np.random.default_rng(3).permutation(len(W)).tolist()
+    lines = ["word,id,count,a,b,c,d,e"]
+    for k in order:
+        cells = [f"w{k}", form.format(k + first), str(COUNTS[k]), *map(str, W[k].tolist())]
+        lines.append(",".join(cells))
+    matrix = embgeo.load(written(tmp_path, "\n".join(lines) + "\n"))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == tuple(f"w{k}" for k in range(len(W)))
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == COUNTS
+    assert "the rows are in the order of the row numbers in the file" in matrix.origin.notes
+
+
+def test_numbers_that_are_no_row_numbers_order_nothing(tmp_path: Path) -> None:
+    lines = [f"{7 * k % 90},{','.join(map(str, row))}" for k, row in enumerate(W.tolist())]
+    matrix = embgeo.load(written(tmp_path, "id,a,b,c,d,e\n" + "\n".join(lines) + "\n"))
+    np.testing.assert_array_equal(matrix.data, W)
+
+
+def test_a_column_of_classes_is_neither_a_dimension_nor_a_word(tmp_path: Path) -> None:
+    lines = [f"{','.join(map(str, row))},{k % 3}" for k, row in enumerate(W.tolist())]
+    matrix = embgeo.load(written(tmp_path, "a,b,c,d,e,label\n" + "\n".join(lines) + "\n"))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens is None
+
+
+def test_columns_that_headings_number_are_the_dimensions(tmp_path: Path) -> None:
+    lines = [f"w{k},{k / 7},{','.join(map(str, row))}" for k, row in enumerate(W.tolist())]
+    matrix = embgeo.load(written(tmp_path, "word,score,0,1,2,3,4\n" + "\n".join(lines) + "\n"))
+    np.testing.assert_array_equal(matrix.data, W)

@@ -449,3 +449,22 @@ def test_rows_without_names(tmp_path: Path) -> None:
     (tmp_path / "vectors.txt").write_text("3 2\na 1 2\nb 3 4\nc 5 6\n")
     assert embgeo.load(tmp_path / "vectors.txt").tokens == ("a", "b", "c")
     assert embgeo.load(tmp_path / "vectors.txt", tokens="none").tokens is None
+
+
+@pytest.mark.parametrize("headings", ["id\ttoken", "Index\tEmoji", "idx\tWord"])
+def test_a_column_of_row_numbers_orders_the_tokens(tmp_path: Path, headings: str) -> None:
+    order = np.random.default_rng(2).permutation(30).tolist()
+    path = tmp_path / "metadata.tsv"
+    path.write_text(headings + "\n" + "".join(f"{k}\tw{k}\n" for k in order))
+    found = read_labels(path)
+    assert found.tokens == tuple(f"w{k}" for k in range(30))
+    assert any("in the order of the row numbers" in note for note in found.notes)
+    swapped = "\t".join(reversed(headings.split("\t")))
+    path.write_text(swapped + "\n" + "".join(f"w{k}\t{k}\n" for k in order))
+    assert read_labels(path).tokens == found.tokens
+
+
+def test_a_first_token_called_index_is_a_token(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.tsv"
+    path.write_text("index\tnoun\nrow\tnoun\n")
+    assert read_labels(path).tokens == ("index", "row")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -156,14 +157,14 @@ def are_plain(lines: Sequence[bytes], spaces: int) -> bool:
 
 
 def numbers_in(
-    lines: Sequence[bytes], separator: bytes, before: int, columns: int, *, quoted: bool = False
+    lines: Sequence[bytes], separator: bytes, columns: Sequence[int], *, quoted: bool = False
 ) -> npt.NDArray[np.float32]:
-    """The numbers after the first `before` cells of each line; an empty separator is any blanks.
+    """The numbers in these columns of each line; an empty separator is any blanks.
 
     Raises ValueError for a cell that is not a number.
     """
     if not lines:
-        return np.empty((0, columns), dtype=np.float32)
+        return np.empty((0, len(columns)), dtype=np.float32)
     with np.errstate(over="ignore"):  # 1e300 becomes inf, a non-finite row
         block: npt.NDArray[np.float32] = np.loadtxt(
             [line.decode("latin-1") for line in lines],
@@ -172,6 +173,28 @@ def numbers_in(
             quotechar='"' if quoted else None,
             comments=None,
             ndmin=2,
-            usecols=range(before, before + columns),
+            usecols=columns,
         )
     return block
+
+
+def split_cells(line: bytes, separator: bytes) -> list[bytes]:
+    """The cells of a line without quotes; an empty separator is any blanks."""
+    if not separator:
+        return line.split()
+    if b'"' not in line:
+        return line.split(separator)
+    return [encode_cell(cell) for row in split_quoted_cells([line], separator) for cell in row]
+
+
+def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
+    """The cells of several lines; a quoted cell may span lines."""
+    texts = b"\n".join(lines).decode("utf-8", "surrogateescape").split("\n")
+    try:
+        return list(csv.reader(texts, delimiter=separator.decode()))
+    except csv.Error as error:
+        raise Damaged(f"a line is not a row of a table ({error})") from error
+
+
+def encode_cell(cell: str) -> bytes:
+    return cell.encode("utf-8", "surrogateescape")

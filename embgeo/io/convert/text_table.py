@@ -1,38 +1,41 @@
 """Tables of vectors as spreadsheets and pandas write them: cells between commas, with headings.
 
-Labels are in the first columns, the numbers of the vector in all others. A table without labels may
-separate its numbers by blanks, as ``numpy.savetxt`` does. The file is read twice and not held in
-memory.
+The numbers of a vector are in neighboring columns; words, counts and row numbers in the columns
+around them, which headings name. A table without labels may separate its numbers by blanks, as
+``numpy.savetxt`` does. The file is read twice and not held in memory.
 """
 
 from __future__ import annotations
 
-import csv
 import itertools
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged
 from embgeo.io.bounded.maps import map_file
-from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert.text_blocks import (
     BYTE_ORDER_MARK,
     MAX_COLUMNS,
     NUMBER,
     bad_number,
+    encode_cell,
     line_blocks,
     numbers_in,
+    split_cells,
+    split_quoted_cells,
     tensor_of_lines,
     too_wide,
 )
 from embgeo.io.labels.counts_file import whole_counts
-from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
+from embgeo.io.labels.side_tables import COUNT_HEADINGS, ID_HEADINGS, TOKEN_HEADINGS, order_of
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 _SEPARATORS = (b",", b";", b"\t")
@@ -41,13 +44,14 @@ _DECIMAL = re.compile(rb" *[+-]?(\d*\.\d+([eE][+-]?\d+)?|\d+\.?[eE][+-]?\d+) *")
 _WHOLE = re.compile(rb" *\d+ *")
 _SIGNED = re.compile(rb"[+-]?\d+")
 
-#: Largest number of columns before the numbers, least number of numbers.
-_MOST_BEFORE = 8
+#: Largest number of columns on either side of the numbers, least number of numbers.
+_MOST_BESIDE = 8
 _FEWEST = 2
 #: Cells that are examined in wide tables, beyond the first two lines.
 _MOST_CELLS = 200_000
-#: Headings of columns that number the rows; pandas leaves theirs empty.
-_ROW_HEADINGS = frozenset({"", "index", "id", "idx", "row", "rank", "unnamed: 0"})
+#: Headings of columns that number the rows, which may come in another order; pandas leaves its own
+#: heading empty.
+_ROW_HEADINGS = frozenset({"", "rank", "unnamed: 0"}) | ID_HEADINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,17 @@ class TableLayout:
 
     separator: bytes  # empty for any blanks
     has_headings: bool
-    before: int  # columns before the numbers
-    columns: int  # numbers in a vector
-    words: int | None = None  # column of the words, before the numbers
+    width: int  # cells of a line
+    numbers: tuple[int, ...]  # columns of the vector
+    words: int | None = None
     counts: int | None = None
+    order: int | None = None  # column of the row numbers
     notes: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> tuple[int, ...]:
+        """Columns of words, counts and row numbers."""
+        return tuple(k for k in (self.words, self.counts, self.order) if k is not None)
 
 
 def lines_of(head: bytes) -> list[bytes]:
@@ -88,28 +98,6 @@ def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
         return None
 
 
-def split_cells(line: bytes, separator: bytes) -> list[bytes]:
-    """The cells of a line without quotes; an empty separator is any blanks."""
-    if not separator:
-        return line.split()
-    if b'"' not in line:
-        return line.split(separator)
-    return [_encode(cell) for row in split_quoted_cells([line], separator) for cell in row]
-
-
-def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
-    """The cells of several lines; a quoted cell may span lines."""
-    texts = b"\n".join(lines).decode("utf-8", "surrogateescape").split("\n")
-    try:
-        return list(csv.reader(texts, delimiter=separator.decode()))
-    except csv.Error as error:
-        raise Damaged(f"a line is not a row of a table ({error})") from error
-
-
-def _encode(cell: str) -> bytes:
-    return cell.encode("utf-8", "surrogateescape")
-
-
 def is_number(cell: bytes) -> bool:
     """Whether a cell is a number, possibly between blanks."""
     return _NUMBER.fullmatch(cell) is not None
@@ -119,16 +107,17 @@ def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | N
     rows = _alike([split_cells(line, separator) for line in lines])
     if not rows:
         return None
-    headings, data = _headings(rows), rows
+    is_padded = len(rows[0]) > 1 and all(row[-1] == b"" for row in rows[1:] or rows)
+    shown = [row[:-1] for row in rows] if is_padded else rows
+    headings, data = _headings(shown), shown
     if headings is not None:
-        data = rows[1:] or rows
+        data = shown[1:] or shown
     elif separator == b"\t":
-        return _between_tabs(rows)
+        return _between_tabs(shown, len(rows[0]))
     is_text = [_is_text([row[k] for row in data]) for k in range(len(data[0]))]
-    if headings is not None and data is rows:
+    if headings is not None and data is shown:
         is_text = [k < len(is_text) - _count_numbered(headings) for k in range(len(is_text))]
-    before = max((k + 1 for k, text in enumerate(is_text) if text), default=0)
-    return _assign(separator, headings, data, before, is_text)
+    return _assign(separator, headings, data, is_text, len(rows[0]))
 
 
 def _alike(rows: list[list[bytes]]) -> list[list[bytes]]:
@@ -146,10 +135,10 @@ def _is_text(cells: list[bytes]) -> bool:
 def _headings(rows: list[list[bytes]]) -> list[str] | None:
     """The first row, if it is a row of headings."""
     names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]]
-    if _count_numbered(names) >= max(_FEWEST, len(names) - _MOST_BEFORE):
+    if _count_numbered(names) >= max(_FEWEST, len(names) - _MOST_BESIDE):
         return names
     followed = len(rows) > 1 and sum(map(is_number, rows[1])) >= _FEWEST
-    has_numbers = is_number(rows[0][-1]) or any(map(is_number, rows[0][_MOST_BEFORE:]))
+    has_numbers = is_number(rows[0][-1]) or any(map(is_number, rows[0][_MOST_BESIDE:]))
     return names if followed and not has_numbers else None
 
 
@@ -171,34 +160,66 @@ def _assign(
     separator: bytes,
     headings: list[str] | None,
     data: list[list[bytes]],
-    before: int,
     is_text: list[bool],
+    width: int,
 ) -> TableLayout | None:
-    """Assign the columns before the vectors to words, counts and row numbers."""
-    width = len(data[0])
-    if headings is not None:
-        special = _ROW_HEADINGS | TOKEN_HEADINGS | COUNT_HEADINGS
-        while before < width and headings[before] in special:
-            before += 1
-    elif before == 0 and _are_row_numbers(data):
-        before = 1
-    if before > _MOST_BEFORE or width - before < _FEWEST:
+    """Assign the columns to the vector, words, counts and row numbers."""
+    if headings is None:
+        before = max((k + 1 for k, text in enumerate(is_text) if text), default=0)
+        before = before or int(_are_row_numbers(data))
+        numbers = list(range(before, len(is_text)))
+    else:
+        numbers = _numbers_of(headings, is_text)
+    if len(numbers) < _FEWEST:
         return None
-    places = range(before)
-    words = next((k for k in places if is_text[k]), None)
-    counts = None
+    sides = [k for k in range(len(is_text)) if k not in set(numbers)]
+    if not all(k < _MOST_BESIDE or k >= len(is_text) - _MOST_BESIDE for k in sides):
+        return None
+    words = next((k for k in sides if is_text[k]), None)
+    counts = order = None
     notes = []
     if headings is not None:
-        words = next((k for k in places if headings[k] in TOKEN_HEADINGS), words)
-        counts = next((k for k in places if headings[k] in COUNT_HEADINGS), None)
+        named = [k for k in sides if headings[k] in TOKEN_HEADINGS]
+        # A column of numbers called "label" holds classes.
+        numeric = (k for k in named if not headings[k].startswith("label"))
+        texts = (k for k in named if is_text[k])
+        words = next(texts, next(numeric, None) if words is None else words)
+        counts = next((k for k in sides if headings[k] in COUNT_HEADINGS), None)
+        order = next((k for k in sides if headings[k] in ID_HEADINGS and not is_text[k]), None)
         notes.append("the first line is taken for headings")
-    unused = [k for k in places if k not in (words, counts)]
+    unused = [k for k in sides if k not in (words, counts, order)]
     if unused:
         listed = ", ".join(str(k + 1) for k in unused)
-        notes.append(f"columns before the vectors that are not used: {listed}")
+        notes.append(f"columns beside the vectors that are not used: {listed}")
     return TableLayout(
-        separator, headings is not None, before, width - before, words, counts, tuple(notes)
+        separator,
+        headings is not None,
+        width,
+        tuple(numbers),
+        words,
+        counts,
+        order,
+        tuple(notes),
     )
+
+
+def _numbers_of(headings: list[str], is_text: list[bool]) -> list[int]:
+    """The columns of the vector: those that headings number, else all that hold numbers.
+
+    Columns whose headings say that they hold words, counts or row numbers are no part of it.
+    """
+    special = _ROW_HEADINGS | TOKEN_HEADINGS | COUNT_HEADINGS
+    # Next to other letters, "n" names a dimension.
+    if sum(len(name) == 1 and name.isalpha() for name in headings) > 1:
+        special -= {"n"}
+    is_side = [text or name in special for name, text in zip(headings, is_text, strict=True)]
+    end = len(headings)
+    while end and is_side[end - 1]:
+        end -= 1
+    numbered = _count_numbered(headings[:end]) if end else 0
+    start = end - numbered if numbered >= _FEWEST else 0
+    texts = [k for k in range(start, end) if is_text[k]]
+    return [k for k in range(max(texts, default=start - 1) + 1, end) if not is_side[k]]
 
 
 def _are_row_numbers(data: list[list[bytes]]) -> bool:
@@ -211,14 +232,14 @@ def _are_row_numbers(data: list[list[bytes]]) -> bool:
     return counted and any(_DECIMAL.fullmatch(cell) for row in data for cell in row[1:])
 
 
-def _between_tabs(rows: list[list[bytes]]) -> TableLayout | None:
+def _between_tabs(rows: list[list[bytes]], width: int) -> TableLayout | None:
     """Numbers between tabs; whole numbers before measured ones are words of text vectors."""
     if len(rows[0]) < _FEWEST or not all(is_number(cell) for row in rows for cell in row):
         return None
     are_words = all(_SIGNED.fullmatch(row[0]) for row in rows) and not all(
         _SIGNED.fullmatch(cell) for row in rows for cell in row
     )
-    return None if are_words else TableLayout(b"\t", False, 0, len(rows[0]))
+    return None if are_words else TableLayout(b"\t", False, width, tuple(range(len(rows[0]))))
 
 
 def _bare(lines: Sequence[bytes]) -> TableLayout | None:
@@ -229,13 +250,13 @@ def _bare(lines: Sequence[bytes]) -> TableLayout | None:
     begin_with_decimals = all(_DECIMAL.fullmatch(row[0]) for row in rows)
     if not begin_with_decimals or not all(is_number(cell) for row in rows for cell in row):
         return None
-    return TableLayout(b"", False, 0, len(rows[0]))
+    return TableLayout(b"", False, len(rows[0]), tuple(range(len(rows[0]))))
 
 
 NAME = "text table"
 RECOGNIZED = (
-    "numbers between commas, semicolons, tabs or blanks; words, row numbers and counts in the "
-    "first columns"
+    "numbers between commas, semicolons, tabs or blanks; words, row numbers and counts in columns "
+    "beside them"
 )
 READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
@@ -257,10 +278,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     """The words, counts and numbers of a table of known layout."""
-    if layout.columns > MAX_COLUMNS:
+    if len(layout.numbers) > MAX_COLUMNS:
         raise too_wide()
     words = WordList(path)
     counts: list[int] | None = None if layout.counts is None else []
+    numbers: list[int] | None = None if layout.order is None else []
     n = 0
     for start, lines in line_blocks(path, headings=layout.has_headings):
         sides = _sides(start, lines, layout)
@@ -270,11 +292,19 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
                 words.add(row[layout.words])
         if counts is not None and layout.counts is not None:
             counts = _add_counts(counts, [row[layout.counts] for row in sides])
+        if numbers is not None and layout.order is not None:
+            numbers = _add_counts(numbers, [row[layout.order] for row in sides])
     if n == 0:
         raise Damaged("it holds no vectors", "write it again")
     tokens, notes = words.finish()
     parse = partial(_parse, layout)
-    tensor = tensor_of_lines(path, layout.has_headings, parse, (n, layout.columns))
+    tensor = tensor_of_lines(path, layout.has_headings, parse, (n, len(layout.numbers)))
+    order = None if numbers is None else order_of(numbers)
+    if order is not None:
+        tensor = replace(tensor, open=partial(_reordered, tensor, order))
+        tokens = tuple(tokens[place] for place in order) if layout.words is not None else tokens
+        counts = None if counts is None else [counts[place] for place in order]
+        notes = (*notes, "the rows are in the order of the row numbers in the file")
     return Checkpoint(
         path,
         NAME,
@@ -288,6 +318,12 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     )
 
 
+def _reordered(tensor: Tensor, order: IntArray) -> npt.NDArray[np.float32]:
+    array: npt.NDArray[np.float32] = tensor.open()[order]
+    array.flags.writeable = False
+    return array
+
+
 def _drop_empty(lines: list[bytes]) -> list[bytes]:
     """Drop carriage returns and empty lines."""
     if not lines or (all(lines) and not lines[-1].endswith(b"\r")):
@@ -297,18 +333,20 @@ def _drop_empty(lines: list[bytes]) -> list[bytes]:
 
 
 def _sides(start: int, lines: list[bytes], layout: TableLayout) -> list[list[bytes]]:
-    """The cells before the numbers of each line; checks the number of cells."""
-    filled, before, expected = _drop_empty(lines), layout.before, layout.before + layout.columns
+    """The first cells of each line, up to the last that is used; checks the number of cells."""
+    filled, expected, beside = _drop_empty(lines), layout.width, layout.beside
     if not layout.separator:
         if all(len(line.split()) == expected for line in filled):
             return [[]] * len(filled)
     elif not _is_quoted(filled):
         if {line.count(layout.separator) for line in filled} <= {expected - 1}:
-            return [line.split(layout.separator, before)[:before] for line in filled]
+            most = max(beside, default=-1) + 1
+            return [line.split(layout.separator, most)[:most] for line in filled]
     else:
         rows = split_quoted_cells(filled, layout.separator)
         if len(rows) == len(filled) and {len(row) for row in rows} == {expected}:
-            return [[_encode(cell) for cell in row[:before]] for row in rows]
+            most = max(beside, default=-1) + 1
+            return [[encode_cell(cell) for cell in row[:most]] for row in rows]
     raise _odd_line(start, lines, layout)
 
 
@@ -318,7 +356,7 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
     """The error for the first line with a wrong number of cells."""
-    expected = layout.before + layout.columns
+    expected = layout.width
     for number, line in enumerate(lines, start):
         line = line.removesuffix(b"\r")
         found = len(split_cells(line, layout.separator))
@@ -342,15 +380,19 @@ def _add_counts(counts: list[int], cells: list[bytes]) -> list[int] | None:
 def _parse(layout: TableLayout, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
     """The numbers of a block of lines."""
     filled = _drop_empty(lines)
-    place = (layout.separator, layout.before, layout.columns)
     try:
-        return numbers_in(filled, *place, quoted=_is_quoted(filled))
+        return numbers_in(filled, layout.separator, layout.numbers, quoted=_is_quoted(filled))
     except ValueError:
         bare = (line.removesuffix(b"\r") for line in lines)
         rows = (
-            (number, split_cells(line, layout.separator)[layout.before :])
+            (number, _numbers_in_cells(line, layout))
             for number, line in enumerate(bare, start)
             if line
         )
         way_out = "every cell after the words has to be one"
         raise bad_number(rows, is_number, way_out) from None
+
+
+def _numbers_in_cells(line: bytes, layout: TableLayout) -> list[bytes]:
+    cells = split_cells(line, layout.separator)
+    return [cells[place] for place in layout.numbers]

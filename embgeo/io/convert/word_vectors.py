@@ -194,12 +194,12 @@ def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float
     """The numbers of a block of lines."""
     if are_plain(lines, columns):
         try:
-            return numbers_in(lines, b" ", 1, columns)
+            return numbers_in(lines, b" ", range(1, columns + 1))
         except ValueError:
             pass  # read again below to name the line
     rows = _rows(start, lines, columns)
     try:
-        return numbers_in([numbers for _, _, numbers in rows], b" ", 0, columns)
+        return numbers_in([numbers for _, _, numbers in rows], b" ", range(columns))
     except ValueError:
         way_out = "every line has to be a token followed by numbers"
         cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)

@@ -113,8 +113,9 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
             continue
         cells = row if len(row) > 1 else row[0].rsplit(" ", 1)
         columns = None if raw or notes else side_tables.find_columns(cells)
-        if columns is not None:
-            token_column, count_column = columns[0], 1 if columns[1] is None else columns[1]
+        if columns is not None and columns.is_named:
+            token_column = columns.tokens
+            count_column = 1 if columns.counts is None else columns.counts
             notes = (side_tables.header_note(path),)
             continue
         if len(cells) <= max(token_column, count_column):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -105,29 +104,32 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
 
 
 def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
+    rows = list(side_tables.split_cells(lines))
+    if len(set(map(len, rows))) != 1:
+        rows = [[line] for line in lines]
     notes: tuple[str, ...] = ()
-    raw = lines
-    counts: list[str] = []
-    if len(set(map(len, side_tables.split_cells(lines)))) == 1:
-        rows = side_tables.split_cells(lines)
-        first = next(rows)
-        columns = side_tables.find_columns(first)
-        if columns is None:
-            rows = itertools.chain([first], rows)
-        else:
-            notes = (side_tables.header_note(path),)
-        column, count_column = columns or (0, None)
-        raw = []
-        for row in rows:
-            raw.append(row[column])
-            if count_column is not None:
-                counts.append(row[count_column])
+    columns = side_tables.find_columns(rows[0]) or side_tables.TokenColumns(0, None, None)
+    # A lone heading such as "index" is a token, unless it stands above numbers.
+    ids = _whole_column(rows[1:], columns.order)
+    if columns.is_named or ids is not None:
+        notes, rows = (side_tables.header_note(path),), rows[1:]
+    else:
+        columns = side_tables.TokenColumns(0, None, None)
+    counts = _whole_column(rows, columns.counts) or []
+    raw = [row[columns.tokens] for row in rows]
+    order = None if ids is None else side_tables.order_of(ids)
+    if order is not None:
+        raw = [raw[place] for place in order]
+        counts = [counts[place] for place in order] if counts else []
+        notes = (*notes, f"the tokens are in the order of the row numbers in {path.name}")
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no tokens", "write one token per line")
-    notes += escape_notes
-    numbers = tuple(whole_counts(counts) or ())
-    return TokenizerVocabulary(tuple(tokens), _source(path), notes, numbers)
+    return TokenizerVocabulary(tuple(tokens), _source(path), (*notes, *escape_notes), tuple(counts))
+
+
+def _whole_column(rows: list[list[str]], column: int | None) -> list[int] | None:
+    return None if column is None else whole_counts(row[column] for row in rows)
 
 
 def _source(path: Path) -> str:

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+
+from embgeo.core.arrays import IntArray
 
 #: A cell with or without quotation marks, which are doubled inside of them.
 _CELL = r'("(?:[^"\n]++|"")*+"|[^"\t\n]*+)'
@@ -27,6 +32,8 @@ TOKEN_HEADINGS = frozenset({"token", "tokens", "word", "words", "label", "labels
 COUNT_HEADINGS = frozenset(
     {"count", "counts", "freq", "frequency", "frequencies", "n", "occurrences"}
 )
+#: Headings of columns that number the rows, which may come in another order.
+ID_HEADINGS = frozenset({"index", "id", "ids", "idx", "row", "row_id", "token_id"})
 
 
 def split_cells(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -75,20 +82,46 @@ def header_note(path: Path) -> str:
     return f"the first line of {path.name} is taken for a header"
 
 
-def find_columns(cells: list[str]) -> tuple[int, int | None] | None:
-    """The columns of tokens and of counts that a header row names; None if it is not a header.
+@dataclass(frozen=True, slots=True)
+class TokenColumns:
+    """Columns of a table of tokens that a header row names."""
 
-    A row with a number in it is data: ``word<TAB>12`` counts the word "word". Where only counts are
-    named, tokens are in the first other column.
+    tokens: int
+    counts: int | None
+    order: int | None  # row numbers
+    is_named: bool = False  # whether a heading names tokens or counts
+
+
+def find_columns(cells: list[str]) -> TokenColumns | None:
+    """The columns that a header row names; None if it is not a header.
+
+    A row with a number in it is data: ``word<TAB>12`` counts the word "word". Where only counts or
+    row numbers are named, tokens are in the first other column.
     """
     names = [cell.strip().lower() for cell in cells]
-    if any(is_float(name) for name in names):
+    if len(cells) < 2 or any(is_float(name) for name in names):
         return None
     token = next((place for place, name in enumerate(names) if name in TOKEN_HEADINGS), None)
     count = next((place for place, name in enumerate(names) if name in COUNT_HEADINGS), None)
-    if len(cells) < 2 or (token is None and count is None):
+    order = next((place for place, name in enumerate(names) if name in ID_HEADINGS), None)
+    if token is None:
+        named = {count, order} - {None}
+        token = next((place for place in range(len(cells)) if place not in named), None)
+        if not named or token is None:
+            return None
+    is_named = count is not None or names[token] in TOKEN_HEADINGS
+    return TokenColumns(token, count, order, is_named)
+
+
+def order_of(numbers: Sequence[int]) -> IntArray | None:
+    """The places of the rows 0 to N−1, or 1 to N; None if the rows are in this order, or others."""
+    order = np.argsort(np.asarray(numbers, dtype=np.int64), kind="stable")
+    sorted_numbers = np.asarray(numbers, dtype=np.int64)[order]
+    if not len(order) or sorted_numbers[0] not in (0, 1):
         return None
-    return (int(count == 0) if token is None else token), count
+    if not np.array_equal(sorted_numbers, np.arange(len(order)) + sorted_numbers[0]):
+        return None
+    return None if np.array_equal(order, np.arange(len(order))) else order
 
 
 def is_float(text: str | bytes) -> bool:
