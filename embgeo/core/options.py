@@ -51,7 +51,7 @@ RESOURCES: dict[str, Any] = {"memory": str, "threads": int, "device": str}
 #: Further options of ``embgeo analyze``.
 OF_ANALYZE: dict[str, Any] = {
     "show_neighbors": tuple[str, ...],
-    "sections": str,
+    "sections": str | tuple[str, ...],
     "reference": bool,
     **RESOURCES,
 }
