@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,6 +103,7 @@ def train(
     of_studies: dict[str, Any] = {"compare": compare, "preset": preset, "config": config}
     of_studies |= {"tune": tune, "start": from_, "plugins": plugin}
     content: Any
+    lines: Iterable[str]
     if experiment is not None:
         way_out = f"leave it out; {argument('settings')} changes settings of the experiment"
         for name, value in of_studies.items():
@@ -140,7 +141,7 @@ def train(
         raise error
 
 
-def print_found(content: Any, lines: Any, json_: bool, quiet: bool) -> None:
+def print_found(content: Any, lines: Iterable[str], json_: bool, quiet: bool) -> None:
     """Print a result as JSON, or as lines unless `quiet`."""
     if json_:
         print_json(content)

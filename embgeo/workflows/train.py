@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -249,17 +248,32 @@ def train_study(
     from embgeo.workflows.train_study import write_study
 
     measure = geometry_measure(dataset.vocabulary.counts)
-    with ExitStack() as stack:
-        world = stack.enter_context(join_processes(settings.training.device))
+    with join_processes(settings.training.device) as world:
         if world.leads:
             check_runs_folder(folder, resume=resume)
             check_runs(settings, dataset, folder, read_rates(settings, folder))
             write_study_settings(settings, folder)
         else:
             monitor = RunMonitor()
-        given = {"measure": measure, "command": command, "monitor": monitor, "leads": world.leads}
-        rates = tune_rates(settings, dataset, folder, **given)
-        failed = train_runs(settings, dataset, folder, rates, **given)
+        rates = tune_rates(
+            settings,
+            dataset,
+            folder,
+            measure=measure,
+            command=command,
+            monitor=monitor,
+            leads=world.leads,
+        )
+        failed = train_runs(
+            settings,
+            dataset,
+            folder,
+            rates,
+            measure=measure,
+            command=command,
+            monitor=monitor,
+            leads=world.leads,
+        )
         if not world.leads:
             return None
         study, page = write_study(settings, folder, failed, command, monitor.progress)

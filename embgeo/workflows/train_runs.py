@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -107,8 +108,11 @@ def attempt_run(
         if torch.distributed.is_initialized():
             raise  # other processes wait for this one
         cause = f"out of memory: {' '.join(str(error).split()) or 'none is left'}"
-        way_out = "lower batch of [training] and raise accumulate, in another folder"
-        raise OutOfMemory(cause, where=home, way_out=way_out) from error
+    # Behind the handler: an error with a context would hold the tensors of the run.
+    gc.collect()
+    torch.cuda.empty_cache()
+    way_out = "lower batch of [training] and raise accumulate, in another folder"
+    raise OutOfMemory(cause, where=home, way_out=way_out)
 
 
 def analyze_embedding(folder: Path, device: str, command: str, progress: Progress) -> None:
@@ -284,7 +288,7 @@ def train_runs(
         except RunFailed as error:
             if total == len(failed) + 1:
                 raise
-            failed[method, seed] = error
+            failed[method, seed] = error.with_traceback(None)  # which holds the model
             monitor.say(f"{place}/{total}  {method}, seed {seed}: {error.cause}")
             continue
         monitor.done(place)

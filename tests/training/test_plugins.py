@@ -457,6 +457,8 @@ def test_a_run_that_lacks_memory_fails_alone(tmp_path: Path) -> None:
         "2/3  hungry, seed 0: out of memory: CUDA out of memory. Tried to allocate 80 GiB"
     )
     assert found.study.notes[0].startswith("hungry, seed 0: out of memory: ")
+    (kept,) = found.failed.values()
+    assert (kept.__traceback__, kept.__context__) == (None, None)  # else it holds the model
     error = found.error()
     assert error.cause.startswith("1 of 3 runs lacked memory (hungry with seed 0); the report is")
     assert error.way_out == "lower batch of [training] and raise accumulate, in another folder"
