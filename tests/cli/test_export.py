@@ -88,7 +88,7 @@ def test_the_projector_gets_the_kept_rows_of_the_analyzed_checkpoint(here: Path)
     record = json.loads((here / "p/provenance.json").read_text())
     assert record["analysis"]["file"] == "W.npy"
     assert record["columns"]["tokens.norm"]["meaning"]
-    again = embgeo.load("p/tensors.tsv")
+    again = embgeo.load("p/tensors.tsv", tokens="p/metadata.tsv")
     assert again.tokens == tuple(TOKENS[i] for i in kept)
 
 

@@ -203,9 +203,8 @@ def test_only_the_sections_of_the_rules_are_measured() -> None:
 
 
 def test_a_rule_about_a_retired_name_is_refused_with_what_replaces_it() -> None:
-    result = gate("round.npy", "-r", "spectrum.stable_rank >= 2")
-    assert result.exit_code == 2
-    assert "no longer measured: it is 1/spectrum.top_share" in " ".join(result.output.split())
+    said = refused("round.npy", "-r", "spectrum.stable_rank >= 2")
+    assert "no longer measured: it is 1/spectrum.top_share" in said
 
 
 @pytest.mark.slow
@@ -287,7 +286,7 @@ def test_a_baseline_is_updated_and_says_what_changed() -> None:
     assert "0 of them new or changed" in gate("round.npy", *update)
     assert Path("base.json").read_bytes() == first
     np.save("round.npy", np.load("cone.npy"))
-    assert "12 of them new or changed" in gate("round.npy", *update)
+    assert "9 of them new or changed" in gate("round.npy", *update)
     found = json.loads(Path("base.json").read_text())
     assert found["command"].startswith("embgeo")
     assert len(found["matrices"][0]["sha256"]) == 64
