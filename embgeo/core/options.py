@@ -6,12 +6,11 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
 from embgeo.core.arguments import as_texts, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.source import FREQUENCIES, Padding
+from embgeo.core.source import FREQUENCIES, Source
 
 #: Rows whose neighbors are searched.
 Queries: TypeAlias = Literal["sample", "all"]
@@ -19,42 +18,6 @@ Queries: TypeAlias = Literal["sample", "all"]
 Precision: TypeAlias = Literal["float64", "float32"]
 #: A token, and the tokens whose rank among its neighbors is reported.
 ListedToken: TypeAlias = tuple[str, tuple[str, ...]]
-
-#: Options of loading and their types, as commands and settings files give them.
-LOADING: dict[str, Any] = {
-    "tensor": str,
-    "output": str,
-    "rows": str,
-    "transpose": bool,
-    "tokens": Path,
-    "counts": Path,
-    "corpus": Path,
-    "rank_order": bool,
-    "padding": Padding,
-    "check_reachable": bool,
-    "hidden": Path,
-    "hidden_tensor": str,
-    "max_download": str,
-}
-#: Options of measuring, in the same way.
-MEASURING: dict[str, Any] = {
-    "seed": int,
-    "min_norm": float,
-    "pairs": int | str,
-    "popular_share": float,
-    "isotropy_rows": int,
-    "isotropy_runs": int,
-    "neighbors_of": Queries,
-    "precision": Precision,
-}
-RESOURCES: dict[str, Any] = {"memory": str, "threads": int, "device": str}
-#: Further options of ``embgeo analyze``.
-OF_ANALYZE: dict[str, Any] = {
-    "show_neighbors": tuple[str, ...],
-    "sections": str | tuple[str, ...],
-    "reference": bool,
-    **RESOURCES,
-}
 
 #: The smallest whole number that an option takes.
 _LEAST = {"seed": 0, "pairs": 0, "isotropy_rows": 1, "isotropy_runs": 1, "neighbors": 1}
@@ -202,6 +165,25 @@ def _parse_token(one: Any) -> ListedToken:
         case (str(token), [*others]) if all(isinstance(other, str) for other in others):
             return token, tuple(others)
     raise refuse_type(one, "show_neighbors", 'a text such as "token=a,b", or (token, tokens)')
+
+
+def _list_types(kind: type, without: Collection[str]) -> dict[str, Any]:
+    return {name: hint for name, hint in get_type_hints(kind).items() if name not in without}
+
+
+#: Options of loading and their types, as commands and settings files give them.
+LOADING = _list_types(Source, ("path", "hash_file"))
+#: Options of measuring, in the same way; the others are for Python only.
+MEASURING = _list_types(Options, ("random", "row_errors", "neighbors", "show_neighbors"))
+MEASURING["pairs"] = int | str
+RESOURCES: dict[str, Any] = {"memory": str, "threads": int, "device": str}
+#: Further options of ``embgeo analyze``.
+OF_ANALYZE: dict[str, Any] = {
+    "show_neighbors": tuple[str, ...],
+    "sections": str | tuple[str, ...],
+    "reference": bool,
+    **RESOURCES,
+}
 
 
 def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:

@@ -16,7 +16,7 @@ from typing import Any
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, put_over
-from embgeo.core.source import NO_TOKENS
+from embgeo.core.source import FILES, NO_TOKENS
 from embgeo.io.bounded.settings import (
     parse_document,
     parse_table,
@@ -149,9 +149,9 @@ def _parse_options(
     refuse_unknown(table, known, name, path)
     found = {}
     for key, value in table.items():
-        hint = known[key]
-        read = parse_value(value, str if hint is Path else hint, f"{key} of {name}", path)
-        is_file = hint is Path and not (key == "tokens" and read == NO_TOKENS)
+        hint = str if key in FILES else known[key]
+        read = parse_value(value, hint, f"{key} of {name}", path)
+        is_file = key in FILES and (key, read) != ("tokens", NO_TOKENS)
         found[key] = path.parent / read if is_file else read
     return found
 
