@@ -1,15 +1,7 @@
 """Both passes over a table of Arrow batches of another engine: Spark, Ray Data, dask.
 
 The engine gives a task the batches of a part (a partition, a block), and merges the states that the
-tasks return::
-
-    def run(task, merge):  # with Spark
-        states = table.mapInArrow(task, "state binary").rdd.map(lambda row: bytes(row.state))
-        return states.treeReduce(merge)
-
-
-    analysis = analyze_batches(run, "vector", token="word")
-
+tasks return; docs/scale.md shows how.
 A task reads the rows of its part into memory. States are pickled, as all data that these engines
 send between their own processes; they are never read from files.
 """
@@ -141,25 +133,19 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
     tokens: list[str] = []
     counts: list[Any] = []
     seen = 0
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        check_columns(batch.schema, columns)
-        begin = seen
-        vectors = batch.column(columns.vector)
-        for chunk in getattr(vectors, "chunks", [vectors]):
-            if not len(chunk):
-                continue
-            chunk = getattr(chunk, "storage", chunk)  # of the tensor type of Ray Data
-            width = blocks[0].shape[1] if blocks else len(chunk[0]) if chunk[0].is_valid else 0
-            blocks.append(list_values(chunk, width, seen))
-            seen += len(chunk)
+    for piece in (piece for batch in batches for piece in split_batch(batch) if piece.num_rows):
+        check_columns(piece.schema, columns)
+        chunk = piece.column(columns.vector)
+        chunk = getattr(chunk, "storage", chunk)  # of the tensor type of Ray Data
+        width = blocks[0].shape[1] if blocks else len(chunk[0]) if chunk[0].is_valid else 0
+        blocks.append(list_values(chunk, width, seen))
         if columns.row:
-            rows.append(numbers(batch.column(columns.row), begin))
+            rows.append(numbers(piece.column(columns.row), seen))
         if columns.token:
-            tokens += [text or "" for text in batch.column(columns.token).to_pylist()]
+            tokens += [text or "" for text in piece.column(columns.token).to_pylist()]
         if columns.count:
-            counts.append(read_counts(batch.column(columns.count), begin))
+            counts.append(read_counts(piece.column(columns.count), seen))
+        seen += len(chunk)
     if not blocks:
         return 0, None
     first = find_first(np.concatenate(rows)) if rows else UNKNOWN
@@ -168,6 +154,11 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
         frequency = Frequency("counts", np.concatenate(counts), f"the column {columns.count}")
     data = np.ascontiguousarray(np.concatenate(blocks))
     return first, Matrix(data, "table", tokens=tuple(tokens) or None, frequency=frequency)
+
+
+def split_batch(batch: Any) -> list[Any]:
+    """The record batches of a table, or the batch itself."""
+    return batch.to_batches() if hasattr(batch, "to_batches") else [batch]
 
 
 def read_counts(column: Any, row: int) -> FloatArray:
