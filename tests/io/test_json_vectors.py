@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import UnreadableFile
-from embgeo.io.convert import json_vectors, text_blocks
+from embgeo.core.errors import AmbiguousTensor, UnreadableFile
+from embgeo.io.convert import json_stream, json_vectors
 from embgeo.io.formats.format import open_with
 
 W = np.random.default_rng(0).standard_normal((7, 5)).astype("f4")
@@ -61,12 +62,74 @@ CASES: dict[str, tuple[str, list[str] | None]] = {
 def test_rows_and_labels(
     case: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_vectors, "_CHUNK", chunk)
+    monkeypatch.setattr(json_stream, "_CHUNK", chunk)
     text, words = CASES[case]
     (tmp_path / "vectors.json").write_text(text, encoding="utf-8")
     found = embgeo.load(tmp_path / "vectors.json")
     np.testing.assert_array_equal(found.data, W)
     assert (None if found.tokens is None else list(found.tokens)) == words
+
+
+def test_vectors_of_several_kinds_are_matrices_of_their_own(tmp_path: Path) -> None:
+    """As Cohere answers when several types are asked for."""
+    whole = [[round(x * 50) for x in row] for row in ROWS]
+    answer = {"id": "1", "embeddings": {"float": ROWS, "int8": whole}}
+    path = tmp_path / "vectors.json"
+    path.write_text(json.dumps(answer))
+    with pytest.raises(AmbiguousTensor, match=r"embeddings\.float \(7×5.*embeddings\.int8 \(7×5"):
+        embgeo.load(path)
+    np.testing.assert_array_equal(embgeo.load(path, tensor="embeddings.float").data, W)
+    np.testing.assert_array_equal(embgeo.load(path, tensor="embeddings.int8").data, whole)
+
+
+def test_vectors_with_names_in_each_record_are_apart(tmp_path: Path) -> None:
+    """As Qdrant writes the points of a collection with named vectors of two lengths."""
+    points = [
+        {"id": k, "payload": {}, "vector": {"text": row, "image": row[:3]}}
+        for k, row in enumerate(ROWS)
+    ]
+    path = tmp_path / "points.json"
+    path.write_text(json.dumps({"points": points}))
+    with pytest.raises(AmbiguousTensor):
+        embgeo.load(path)
+    np.testing.assert_array_equal(embgeo.load(path, tensor="text").data, W)
+    np.testing.assert_array_equal(embgeo.load(path, tensor="image").data, W[:, :3])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_index_of_records_orders_them(tmp_path: Path, packed: bool) -> None:
+    order = [3, 0, 6, 1, 5, 2, 4]
+    data = [
+        {"index": k, "embedding": base64.b64encode(W[k]).decode() if packed else ROWS[k]}
+        for k in order
+    ]
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"object": "list", "data": data}))
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert "the rows are in the order of the records' index" in matrix.origin.notes
+    for record in data:
+        record["index"] = 0
+    path.write_text(json.dumps({"object": "list", "data": data}))
+    np.testing.assert_array_equal(embgeo.load(path).data, W[order])
+
+
+def test_lists_of_vectors_in_base64(tmp_path: Path) -> None:
+    texts = [base64.b64encode(row).decode() for row in W]
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"embeddings": {"base64": texts}}))
+    np.testing.assert_array_equal(embgeo.load(path).data, W)
+    path.write_text(json.dumps({"embeddings": {"base64": [*texts, "x"]}}))
+    with pytest.raises(UnreadableFile, match="not a vector of float32 in base64"):
+        embgeo.load(path)
+
+
+def test_a_list_of_one_vector_under_each_word(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.json"
+    path.write_text(json.dumps({word: [row] for word, row in PAIRS}))
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == tuple(WORDS)
 
 
 GOOD = json.dumps(ROWS[0])
@@ -98,8 +161,8 @@ def test_what_is_wrong_is_said(text: str, cause: str, tmp_path: Path) -> None:
 
 
 def test_values_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_vectors, "_LONGEST", 1000)
-    monkeypatch.setattr(json_vectors, "_CHUNK", 100)
+    monkeypatch.setattr(json_stream, "_LONGEST", 1000)
+    monkeypatch.setattr(json_stream, "_CHUNK", 100)
     path = tmp_path / "vectors.json"
     path.write_text(f'[{GOOD}, "{"x" * 5000}"]')
     with pytest.raises(UnreadableFile, match="a value of more than"):
@@ -122,7 +185,7 @@ def test_other_json_is_not_taken_for_vectors(text: str) -> None:
 def test_vectors_of_a_million_numbers_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_blocks, "MAX_COLUMNS", 4)
+    monkeypatch.setattr(json_vectors, "MAX_COLUMNS", 4)
     (tmp_path / "vectors.json").write_text(f"[{GOOD}]")
     with pytest.raises(UnreadableFile, match="lines of more than"):
         embgeo.load(tmp_path / "vectors.json")

@@ -1,55 +1,203 @@
 """Vectors in JSON: lists of numbers, alone, under words or in records, in one value or JSON Lines.
 
-The file is read twice; values are decoded one by one, and the file is not held in memory.
+Vectors of several kinds (``{"embeddings": {"float": […], "int8": […]}}``, or several under names in
+each record) are matrices of their own. The file is read twice; values are decoded one by one, and
+the file is not held in memory.
 """
 
 from __future__ import annotations
 
+import base64
 import itertools
-import json
 import re
+from array import array
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, short
-from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.convert.text_blocks import LabeledVector, read_vectors
-from embgeo.io.labels.side_tables import TOKEN_HEADINGS
+from embgeo.io.bounded.scratch import fill_rows
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.convert.json_stream import CUT, ValueStream, keys_of
+from embgeo.io.convert.text_blocks import MAX_COLUMNS, too_wide
+from embgeo.io.labels.side_tables import TOKEN_HEADINGS, order_of
+from embgeo.io.labels.word_lists import WordList
 
 NAME = "JSON vectors"
 RECOGNIZED = (
-    "JSON or JSON Lines with a list of at least four decimal numbers in the first 4,096 bytes"
+    "JSON or JSON Lines with a list of at least four decimal numbers, or a vector in base64, in "
+    "the first 4,096 bytes"
 )
 READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
 
 _NUMBER = rb"-?\d+(\.\d+([eE][+-]?\d+)?|[eE][+-]?\d+)"
 _VECTOR = re.compile(rb"\[\s*(" + _NUMBER + rb"\s*,\s*){3}")
+_BASE64 = re.compile(rb'"(?:embedding|vector|base64)"\s*:\s*\[?\s*"[A-Za-z0-9+/]{22}')
 _START = re.compile(rb"(\xef\xbb\xbf)?\s*[\[{]")
-_BLANK = re.compile(r"[ \t\r\n]*")
-_INSIDE = re.compile(r"\[[ \t\r\n]*([^ \t\r\n])")
-_CHUNK = 2**20
-#: Longest single value, such as a record with its text.
-_LONGEST = 64 * 2**20
 #: Keys of the vector of a record with several lists of numbers, and of its label.
 _VECTORS = ("embedding", "vector", "values", "vec", "dense")
+#: Key of lists of vectors in base64.
+_PACKED = "base64"
+_SHORTEST_PACKED = 16
+#: Key of the place of a record among all, as in the answers of OpenAI and others.
+_INDEX = "index"
+#: Most vectors with names of their own in a record.
+_MOST_NAMED = 32
+_BLOCK_ROWS = 4096
 _LABELS = (*sorted(TOKEN_HEADINGS), "text", "name", "title", "id", "key")
-_CUT = "it may be cut off there; write or download it again"
+
+
+class Found(NamedTuple):
+    """A vector; `kind` is the path of the list that holds it, `index` its place by its record."""
+
+    kind: str
+    label: str | None
+    index: int | None
+    vector: list[float]
+
+
+@dataclass(slots=True)
+class _Listing:
+    """What the first pass keeps of each vector."""
+
+    kinds: dict[str, int]
+    kind: array[int]
+    width: array[int]
+    index: array[int]
+    labels: list[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The vectors of a matrix: their places in the file in the order of the rows, and labels."""
+
+    name: str
+    places: IntArray
+    labels: tuple[str, ...] | None
+    is_ordered: bool
 
 
 def sniff(head: bytes) -> bool:
-    return _START.match(head) is not None and _VECTOR.search(head) is not None
+    has_vector = _VECTOR.search(head) is not None or _BASE64.search(head) is not None
+    return has_vector and _START.match(head) is not None
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Labels and shape of the vectors; their numbers are read when the tensor is opened."""
-    source = "the labels of the vectors in the file"
-    return read_vectors(path, NAME, partial(_read_labeled, path), source)
+    """Labels and shapes of the vectors; their numbers are read when a tensor is opened."""
+    words = WordList(path)
+    listing = _Listing({}, array("l"), array("l"), array("q"), [])
+    for found in _read(path):
+        if len(found.vector) > MAX_COLUMNS:
+            raise too_wide()
+        if found.label is not None:
+            words.add_text(found.label)
+        # The same object as in the list of words, so that it takes no memory twice.
+        listing.labels.append(None if found.label is None else words.tokens[-1])
+        listing.kind.append(listing.kinds.setdefault(found.kind, len(listing.kinds)))
+        listing.width.append(len(found.vector))
+        listing.index.append(-1 if found.index is None else found.index)
+    groups = _groups(listing)
+    tensors = []
+    for group in groups:
+        shape = (len(group.places), _width_of(group, listing))
+        opened = partial(_fill, path, group.places, shape)
+        tensors.append(Tensor(group.name, shape, "float32", opened))
+    only = groups[0] if len(groups) == 1 else None
+    notes = words.finish()[1] if only and only.labels else ()
+    if any(group.is_ordered for group in groups):
+        notes = (*notes, f"the rows are in the order of the records' {_INDEX}")
+    labeled = [(group.name, group.labels) for group in groups if group.labels is not None]
+    return Checkpoint(
+        path,
+        NAME,
+        tuple(tensors),
+        (path,),
+        only.labels if only else None,
+        "the labels of the vectors in the file",
+        notes=notes,
+        vocabularies=() if only else tuple(labeled),
+    )
 
 
-def _read_labeled(path: Path) -> Iterator[LabeledVector]:
+def _groups(listing: _Listing) -> list[_Group]:
+    """The vectors by kind, or all together if each has a kind of its own, which names it."""
+    kind = np.asarray(listing.kind)
+    names = list(listing.kinds)
+    if len(names) == 1:
+        return _named_apart("vectors", np.arange(len(kind)), listing)
+    if len(names) == len(kind):
+        labels = tuple(name.rpartition(".")[2] for name in names)
+        return [_Group("vectors", np.arange(len(kind)), labels, False)]
+    return [
+        group
+        for number, name in enumerate(names)
+        for group in _named_apart(name, np.flatnonzero(kind == number), listing)
+    ]
+
+
+def _named_apart(name: str, places: IntArray, listing: _Listing) -> list[_Group]:
+    """The vectors of a kind; those that every record has under the same names are apart."""
+    labels = [listing.labels[place] for place in places.tolist()]
+    period = next((k for k, label in enumerate(labels) if k and label == labels[0]), len(labels))
+    is_labeled = all(label is not None for label in labels)
+    is_named = is_labeled and 1 < period <= min(_MOST_NAMED, len(labels) // 2)
+    if is_named and all(label == labels[k % period] for k, label in enumerate(labels)):
+        parts = [(str(labels[k]), places[k::period]) for k in range(period)]
+        return [_Group(part, chosen, None, False) for part, chosen in parts]
+    order = order_of(np.asarray(listing.index)[places].tolist())
+    if order is not None:
+        places, labels = places[order], [labels[k] for k in order.tolist()]
+    found = tuple(str(label) for label in labels) if is_labeled else None
+    return [_Group(name, places, found, order is not None)]
+
+
+def _width_of(group: _Group, listing: _Listing) -> int:
+    widths = np.asarray(listing.width)[group.places]
+    odd = np.flatnonzero(widths != widths[np.argmin(group.places)])
+    if not len(odd):
+        return int(widths[0])
+    first = odd[np.argmin(group.places[odd])]
+    raise Damaged(
+        f"vector {group.places[first] + 1:,} has {widths[first]:,} numbers where "
+        f"{widths[np.argmin(group.places)]:,} are expected",
+        "every vector needs the same number of them",
+    )
+
+
+def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    """The vectors at these places of the file, in their order."""
+    in_file = np.sort(places)
+    wanted = iter(in_file.tolist())
+
+    def chosen() -> Iterator[list[float]]:
+        place = next(wanted, None)
+        for number, found in enumerate(_read(path)):
+            if number == place:
+                yield found.vector
+                place = next(wanted, None)
+
+    def blocks() -> Iterator[npt.NDArray[np.float32]]:
+        vectors = chosen()
+        while block := list(itertools.islice(vectors, _BLOCK_ROWS)):
+            with np.errstate(over="ignore"):  # 1e300 becomes inf, a non-finite row
+                yield np.array(block, dtype=np.float32)
+
+    rows: npt.NDArray[np.float32] = fill_rows(blocks(), shape)
+    if np.array_equal(in_file, places):
+        return rows
+    rows = rows[np.searchsorted(in_file, places)]
+    rows.flags.writeable = False
+    return rows
+
+
+def _read(path: Path) -> Iterator[Found]:
     with path.open(encoding="utf-8-sig") as file:
         stream = ValueStream(file)
         try:
@@ -57,103 +205,35 @@ def _read_labeled(path: Path) -> Iterator[LabeledVector]:
                 if not stream.peek():
                     if number == 1:
                         cause = "it holds no list of numbers where vectors are expected"
-                        raise Damaged(cause, _CUT)
+                        raise Damaged(cause, CUT)
                     break
-                yield from _some(_entries(stream), f"value {number:,} of the file")
+                yield from _some(_entries(stream, ""), f"value {number:,} of the file")
         except UnicodeDecodeError:
             raise Damaged("its text is not UTF-8", "write it as UTF-8") from None
         except RecursionError:
             raise Damaged("its lists nest too deeply", RIGHT_FILE) from None
 
 
-def _whole(digits: str) -> int | float:
-    return int(digits) if len(digits) < 20 else float(digits)
-
-
-class ValueStream:
-    """Decodes signs and values of a JSON text one after the other."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file, self._text, self._at, self._passed = file, "", 0, 0
-        self._decoder = json.JSONDecoder(parse_int=_whole)
-
-    def peek(self) -> str:
-        """The next character that is not blank; empty at the end."""
-        while True:
-            self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more():
-                return ""
-
-    def opens_list(self) -> bool:
-        """Whether the next value is a list of lists or objects."""
-        if self.peek() != "[":
-            return False
-        while not (found := _INSIDE.match(self._text, self._at)) and self._more():
-            pass
-        return found is not None and found[1] in "[{"
-
-    def take(self, sign: str) -> bool:
-        """Skip the next character if it is this one."""
-        if self.peek() != sign:
-            return False
-        self._at += 1
-        return True
-
-    def expect(self, sign: str) -> None:
-        if not self.take(sign):
-            raise self._damaged()
-
-    def decode(self) -> Any:
-        self.peek()
-        while True:
-            try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
-            except ValueError:
-                if not self._more():
-                    raise self._damaged() from None
-                continue
-            # A number at the end of the chunk may be cut off.
-            if end < len(self._text) or self._text[end - 1] in '"]}' or not self._more():
-                self._at = end
-                return value
-
-    def _more(self) -> bool:
-        if len(self._text) - self._at > _LONGEST:
-            raise Damaged(f"it has a value of more than {_LONGEST // 2**20} MiB")
-        chunk = self._file.read(max(_CHUNK, len(self._text) - self._at))
-        self._passed += self._at
-        self._text, self._at = self._text[self._at :] + chunk, 0
-        return bool(chunk)
-
-    def _damaged(self) -> Damaged:
-        place = self._passed + self._at + 1
-        found = short(self._text[self._at : self._at + 20])
-        what = f"character {place:,}: {found}" if found else "its end"
-        return Damaged(f"it is not JSON at {what}", _CUT)
-
-
-def _entries(stream: ValueStream) -> Iterator[LabeledVector]:
+def _entries(stream: ValueStream, kind: str) -> Iterator[Found]:
     """The vectors of the next value."""
     if stream.peek() == "{":
-        yield from _object_entries(stream)
+        yield from _object_entries(stream, kind)
     elif stream.opens_list():
-        yield from _list_entries(stream)
-    elif _is_vector(value := stream.decode()):
-        yield None, value
+        yield from _list_entries(stream, kind)
+    elif (vector := _vector(stream.decode())) is not None:
+        yield Found(kind, None, None, vector)
 
 
-def _list_entries(stream: ValueStream) -> Iterator[LabeledVector]:
+def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
     stream.expect("[")
     for number in itertools.count(1):
-        yield from _some(_entries(stream), f"entry {number:,} of a list")
+        yield from _some(_entries(stream, kind), f"entry {number:,} of a list")
         if not stream.take(","):
             break
     stream.expect("]")
 
 
-def _some(entries: Iterator[LabeledVector], where: str) -> Iterator[LabeledVector]:
+def _some(entries: Iterator[Found], where: str) -> Iterator[Found]:
     """The entries; none at all is an error."""
     first = next(entries, None)
     if first is None:
@@ -162,62 +242,75 @@ def _some(entries: Iterator[LabeledVector], where: str) -> Iterator[LabeledVecto
     yield from entries
 
 
-def _object_entries(stream: ValueStream) -> Iterator[LabeledVector]:
+def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
     """Vectors of a record, under words, or in the fields of a response."""
     fields: dict[str, Any] = {}
     vectors: dict[str, list[float]] = {}
     under_words = False
-    for key in _keys(stream):
+    for key in keys_of(stream):
+        inner = f"{kind}.{key}" if kind else key
         if stream.peek() == "{" or stream.opens_list():
-            yield from _entries(stream)
+            yield from _entries(stream, inner)
             continue
         value = stream.decode()
-        if not _is_vector(value):
+        if key == _PACKED and isinstance(value, list):
+            yield from (Found(inner, None, None, _unpack(text)) for text in value)
+            continue
+        vector = _vector(value, is_named=key in _VECTORS)
+        if vector is None:
             fields[key] = value
         elif under_words:
-            yield key, value
+            yield Found(kind, key, None, vector)
         else:
-            vectors[key] = value
+            vectors[key] = vector
             under_words = len(vectors) > 1 and not fields and not vectors.keys() & set(_VECTORS)
             if under_words:
-                yield from vectors.items()
+                yield from (Found(kind, word, None, held) for word, held in vectors.items())
     if vectors and not under_words:
-        yield _read_record(fields, vectors)
+        yield _read_record(kind, fields, vectors)
 
 
-def _keys(stream: ValueStream) -> Iterator[str]:
-    """The keys of an object; the caller takes the value after each key."""
-    stream.expect("{")
-    if stream.take("}"):
-        return
-    while True:
-        key = stream.decode()
-        if not isinstance(key, str):
-            raise Damaged("it is not JSON: a key is not a text", _CUT)
-        stream.expect(":")
-        yield key
-        if not stream.take(","):
-            break
-    stream.expect("}")
-
-
-def _read_record(fields: dict[str, Any], vectors: dict[str, list[float]]) -> LabeledVector:
+def _read_record(kind: str, fields: dict[str, Any], vectors: dict[str, list[float]]) -> Found:
     """The label and vector of a record; the label of a lone word is the word."""
     if len(vectors) == 1 and not fields:
         ((name, vector),) = vectors.items()
-        return (None if name in _VECTORS else name), vector
+        return Found(kind, None if name in _VECTORS else name, None, vector)
     chosen = [name for name in _VECTORS if name in vectors] or list(vectors)
     if len(chosen) > 1 and chosen[0] not in _VECTORS:
         listed = ", ".join(map(short, chosen[:4]))
         raise Damaged(f"a record has several vectors: {listed}", "leave one of them")
     labels = (fields[label] for label in _LABELS if label in fields)
     label = next((label for label in labels if isinstance(label, (str, int))), None)
-    return (None if label is None else str(label)), vectors[chosen[0]]
-
-
-def _is_vector(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) > 1
-        and all(type(number) in (float, int) for number in value)
+    index = fields.get(_INDEX)
+    is_index = type(index) is int and 0 <= index < 2**62
+    return Found(
+        kind,
+        None if label is None else str(label),
+        index if is_index else None,
+        vectors[chosen[0]],
     )
+
+
+def _vector(value: object, *, is_named: bool = False) -> list[float] | None:
+    """A list of numbers, or under the name of a vector its float32 in base64."""
+    if isinstance(value, list):
+        is_vector = len(value) > 1 and all(type(number) in (float, int) for number in value)
+        return value if is_vector else None
+    if is_named and isinstance(value, str) and len(value) >= _SHORTEST_PACKED:
+        try:
+            return _unpack(value)
+        except Damaged:
+            return None
+    return None
+
+
+def _unpack(text: object) -> list[float]:
+    """The float32 of a text in base64."""
+    try:
+        raw = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except ValueError:
+        raw = b""
+    if len(raw) < 8 or len(raw) % 4:
+        raise Damaged("a text is not a vector of float32 in base64", "write vectors as lists")
+    numbers: list[float] = np.frombuffer(raw, dtype="<f4").tolist()
+    return numbers
