@@ -49,11 +49,19 @@ ELSEWHERE = f"choose another folder with {argument('out')}"
 
 def is_occupied(folder: Path) -> bool:
     """Whether a folder exists and is not empty; BadOption if the path cannot be a folder."""
+    return bool(list_names(folder))
+
+
+def list_names(folder: Path) -> list[str]:
+    """The names in a folder; none if there is no folder, BadOption if the path cannot be one."""
     refuse_stdout(folder, ELSEWHERE)
     with looking_at(folder, ELSEWHERE):
-        near = find_nearest(folder)
-        if near.is_dir():
-            return near == folder.absolute() and any(near.iterdir())
+        try:
+            return os.listdir(folder)
+        except FileNotFoundError:
+            return []
+        except NotADirectoryError:
+            near = find_nearest(folder)
     cause = "is not a folder" if near == folder.absolute() else f"{near} is not a folder"
     raise BadOption(cause, where=folder, way_out=ELSEWHERE)
 
@@ -71,10 +79,12 @@ def find_nearest(folder: Path) -> Path:
 def check_folder(folder: Path, name: str, what: str) -> None:
     """Refuse, before anything is computed, a folder that is not empty and lacks the file `name`."""
     refuse_stdout(folder, f"print the result with {argument('json')}, or choose a folder")
-    if is_occupied(folder) and not (folder / name).is_file():
+    names = list_names(folder)
+    if names and name not in names:
         cause = f"exists and holds something other than {what}"
         raise BadOption(cause, where=folder, way_out=ELSEWHERE)
-    with writing(folder, ELSEWHERE), temporary_folder(find_nearest(folder)):
+    home = folder if folder.is_dir() and not can_be_renamed(folder) else folder.parent
+    with writing(folder, ELSEWHERE), temporary_folder(find_nearest(home)):
         pass  # it can be written to
 
 
@@ -200,6 +210,7 @@ def write_whole(
 
 def can_be_renamed(folder: Path) -> bool:
     """Whether another folder can take the place; a shell would be left in one that is gone."""
+    folder = folder.resolve()
     return os.access(folder.parent, os.W_OK | os.X_OK) and folder != Path.cwd()
 
 

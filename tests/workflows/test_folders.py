@@ -26,6 +26,7 @@ from embgeo.workflows import folders
 from embgeo.workflows.folders import (
     ANALYSIS_FILES,
     OUTPUT_FOLDER,
+    check_analysis_folder,
     refuse_other,
     write_set,
     write_whole,
@@ -96,6 +97,7 @@ def read_result(folder: Path) -> tuple[set[str], set[str]]:
 def write_often(folder: Path, number: int, start: Any) -> None:
     start.wait()
     for _ in range(50):
+        check_analysis_folder(folder)
         save_result(folder, number)
 
 
