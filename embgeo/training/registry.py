@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, TypeVar
 
+from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
 
 T = TypeVar("T")
@@ -73,8 +74,7 @@ def find(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str])
 
 
 def require(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str]) -> T:
-    """Like `find`; `BadOption` if there is none."""
+    """Like `find`; `BadOption` with the nearest name if there is none."""
     if (found := find(kind, known, name, check)) is None:
-        way_out = f"choose from {', '.join(known)}; --plugin adds others"
-        raise BadOption(f"unknown {kind} {name!r}", way_out=way_out)
+        raise refuse_name(kind, name, known)
     return found
