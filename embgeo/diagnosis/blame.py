@@ -51,11 +51,13 @@ def blame_tokens(
 
 
 def show_token(token: Cell, row: Cell) -> str:
-    """A token inside a sentence, or its row number where the token is not known."""
+    """A token inside a sentence with its row number, or that alone where it is not known."""
+    number = f"row {row:,}" if isinstance(row, int) else f"row {row}"
     if not isinstance(token, str):
-        return f"row {row:,}" if isinstance(row, int) else f"row {row}"
+        return number
     shown = visible(token)
     if len(shown) > LONGEST:
         shown = shown[: LONGEST - 1] + "…"
     # A comma would read as the end of a token.
-    return f"“{shown}”" if "," in shown else shown
+    shown = f"“{shown}”" if "," in shown else shown
+    return shown if row is None else f"{shown} ({number})"

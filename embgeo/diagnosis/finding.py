@@ -191,6 +191,19 @@ def dimensions(analysis: Numbers) -> int:
     return max(1, int(analysis.provenance.get("d") or 1))
 
 
+def count_kept(analysis: Numbers) -> int:
+    """Number of rows that the numbers are about; 0 where it is not known."""
+    return int(analysis.provenance.get("kept") or 0)
+
+
+def explain_few_rows(analysis: Numbers) -> str:
+    """Why only what holds for any number of rows is judged; empty if there are enough."""
+    rows, d = count_kept(analysis), dimensions(analysis)
+    if not rows or rows >= max(limits.LEAST_ROWS, d / limits.DIMENSIONS_PER_ROW):
+        return ""
+    return f"too few rows ({rows:,} of {d:,} dimensions)"
+
+
 def mean_squared_cosine(analysis: Numbers) -> float | None:
     """mean² + std² of the cosine of two different rows."""
     mean, std = find_scalar(analysis, cosine.MEAN), find_scalar(analysis, cosine.STD)

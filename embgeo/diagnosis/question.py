@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from embgeo.diagnosis.finding import Finding, Numbers, Part, State, Undecided
+from embgeo.diagnosis.finding import (
+    Finding,
+    Numbers,
+    Part,
+    State,
+    Undecided,
+    explain_few_rows,
+)
 
 #: State, sentence, and the clause of the headline.
 Answer = tuple[State, Sequence[Part], str]
@@ -30,8 +37,9 @@ class Question:
     shown: Literal["always", "decided", "fault"] = "always"
     #: Whether a fault explains faults of other findings: the headline begins with it.
     is_cause: bool = False
-    #: Whether the question makes sense for rows with a single entry.
+    #: Whether the question makes sense for rows with a single entry, and for any number of rows.
     one_dimension: bool = False
+    any_size: bool = False
     #: What a fault costs, and what is known to help; docs/interpret.md says more.
     why: str = ""
     advice: str = ""
@@ -41,6 +49,8 @@ class Question:
         try:
             if not self.one_dimension and analysis.provenance.get("d") == 1:
                 raise Undecided("one dimension has only two directions")
+            if not self.any_size and (few := explain_few_rows(analysis)):
+                raise Undecided(few)
             state, parts, clause = self.answer(analysis)
         except Undecided as error:
             reason = str(error).rstrip(".")

@@ -90,26 +90,13 @@ PARTITION_MULTIPLE = Threshold(
     4.0,
     "few rows are uneven by chance alone: both tests must agree",
 )
-PROBE = Threshold(
-    "probe",
-    "AUC of a linear probe that tells rare from popular tokens",
-    0.7,
-    0.9,
-    "0.5 is chance; at 0.9 nine of ten pairs of a rare and a popular token are ranked right",
-)
 NEIGHBOR_GAP = Threshold(
     "neighbor gap",
     "share of rare tokens among the neighbors of rare tokens, less that of popular ones",
     0.2,
     0.5,
-    "0 if neighborhoods ignore frequency, 1 if rare and popular tokens never mix",
-)
-NORM_RANK = Threshold(
-    "norm rank",
-    "size of the rank correlation of norm and count",
-    0.3,
-    0.7,
-    "its square is the share of the ranks' variance that frequency explains: 9 % and 49 %",
+    "0 if neighborhoods ignore frequency, 1 if rare and popular tokens never mix; neighbors of "
+    "rare tokens must be rare more often than by chance, too",
 )
 ROGUE = Threshold(
     "rogue coordinate",
@@ -127,10 +114,10 @@ ROGUE_RATIO = Threshold(
 )
 ROGUE_VARIANCE = Threshold(
     "variance of a coordinate",
-    "largest share of the variance that one coordinate holds",
+    "share of the variance that the wide coordinates hold together",
     0.05,
     0.25,
-    "at a quarter, every squared distance is to a quarter a matter of one coordinate",
+    "at a quarter, every squared distance is to a quarter a matter of these coordinates",
 )
 ROGUE_SPREAD = Threshold(
     "spread of a coordinate",
@@ -157,6 +144,14 @@ DUPLICATES = Threshold(
     "apart by anything that reads them",
 )
 
+NEAR_DUPLICATES = Threshold(
+    "near-duplicates",
+    "share of rows with another one at a cosine above 0.999, beyond that of isotropic rows",
+    0.05,
+    0.25,
+    "rows that near cannot be told apart by cosine, as equal ones cannot",
+)
+
 THRESHOLDS: tuple[Threshold, ...] = (
     CONE,
     TOP_SHARE,
@@ -166,15 +161,14 @@ THRESHOLDS: tuple[Threshold, ...] = (
     LINE_ODDS,
     PARTITION,
     PARTITION_MULTIPLE,
-    PROBE,
     NEIGHBOR_GAP,
-    NORM_RANK,
     ROGUE,
     ROGUE_RATIO,
     ROGUE_VARIANCE,
     ROGUE_SPREAD,
     CLUSTERS,
     DUPLICATES,
+    NEAR_DUPLICATES,
 )
 
 #: A sampled number within this many standard errors of chance decides nothing.
@@ -194,3 +188,20 @@ FEW_LONG_ROWS = 0.05
 #: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
 #: that is not a fault is still mentioned: about 70 % of the pairs are positive there.
 FAINT_CONE = 0.5
+
+#: With fewer rows, or fewer than one for ten dimensions, only damage and duplicates are judged.
+LEAST_ROWS = 30
+DIMENSIONS_PER_ROW = 10
+
+#: Share of the tokens known to be unused in a clump, or chance that other tokens are more frequent
+#: than its own, from which it is one of under-trained tokens.
+UNUSED = 0.5
+RARER = 0.9
+
+#: AUC of the probe from which frequency can be read linearly, and rank correlation from which norms
+#: follow frequency: statements, not faults.
+READABLE = 0.7
+NORMS_FOLLOW = 0.3
+
+#: Least chance of the largest eigenvalue of rows that cannot be told from an initialization.
+INITIAL_P = 0.01

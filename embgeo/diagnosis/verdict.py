@@ -70,25 +70,45 @@ class Verdict:
 
 def judge(analysis: Numbers) -> Verdict:
     """All findings about one matrix, and the line that sums them up."""
-    asked = [(f.QUESTION, f.QUESTION.decide(analysis)) for f in FINDINGS]
-    shown = tuple(finding for question, finding in asked if question.is_shown(finding))
-    state: State = max((f.state for q, f in asked if q.geometry), key=RANK.__getitem__)
+    answers = [(f.QUESTION, f.QUESTION.decide(analysis)) for f in FINDINGS]
+    shown = tuple(finding for question, finding in answers if question.is_shown(finding))
+    faults = {f.key for q, f in answers if q.geometry and f.is_fault}
+    shown = tuple(f for f in shown if not is_refuted(f, faults))
+    state: State = max((f.state for q, f in answers if q.geometry), key=RANK.__getitem__)
     # Other healthy numbers must not hide that an essential question is open.
-    if state == "healthy" and any(f.state == "undecided" for q, f in asked if q.essential):
+    if state == "healthy" and any(f.state == "undecided" for q, f in answers if q.essential):
         state = "undecided"
-    headline = _headline(state, {q.key for q, _ in asked if q.is_cause}, shown)
+    headline = _headline(state, {q.key for q, _ in answers if q.is_cause}, shown)
     rows = next((f for f in shown if f.key == "rows"), None)
+    is_initial = headline == f"The rows {_INITIAL}"
     # If nothing else is known, rows that are merely idle decide nothing.
-    faults = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
-    if rows is not None and rows.state in faults:
+    telling = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
+    if rows is not None and rows.state in telling:
         frequency = next(f for f in shown if f.key == "frequency")
         verb = "show" if state == "healthy" and not frequency.is_fault else "are"
         # The numbers below the headline are those of all kept rows.
         with_faulty = has_short_rows(analysis) or names_all_rows(analysis)
         who = "All rows together" if with_faulty else "The other rows"
-        headline = f"{capital(rows.clause)}. {who} {verb} {headline[0].lower()}{headline[1:]}"
+        rest = f"{verb} {headline[0].lower()}{headline[1:]}"
+        if is_initial:
+            rest = _INITIAL
+        headline = f"{capital(rows.clause)}. {who} {rest}"
         state = max(state, rows.state, key=RANK.__getitem__)
     return Verdict(headline, state, shown, *blame_tokens(analysis, _causes(analysis, shown)))
+
+
+_INITIAL = "cannot be told from an initialization: they hold no structure."
+
+#: Faults beside which the healthy answer to another question reads as if they were none.
+_REFUTED = {
+    "isotropy": ("cone", "spectrum", "two-sided", "clusters", "coordinate"),
+    "initialization": ("clump", "cone", "spectrum", "two-sided", "clusters", "duplicates"),
+}
+
+
+def is_refuted(finding: Finding, faults: set[str]) -> bool:
+    """Whether other findings explain or contradict a healthy one."""
+    return finding.state == "healthy" and not faults.isdisjoint(_REFUTED.get(finding.key, ()))
 
 
 def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
@@ -109,7 +129,7 @@ _EVEN_IF_MILD = ("clusters", "duplicates", "cone", "coordinate", "clump")
 
 
 def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) -> list[Finding]:
-    """The faults in the headline: causes before their consequences, the worst before others."""
+    """The faults in the headline: what reached the state first, causes before consequences."""
     faults = [
         f
         for f in findings
@@ -117,7 +137,7 @@ def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) 
         and f.clause
         and (f.state == state or (f.state == "mild" and f.key in _EVEN_IF_MILD))
     ]
-    return sorted(faults, key=lambda f: (f.key not in causes, f.state != state))
+    return sorted(faults, key=lambda f: (f.state != state, f.key not in causes))
 
 
 def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> str:
@@ -140,10 +160,11 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
             known.append(frequency.clause)
         return f"Undecided: {'; '.join(filter(None, (open_question.open, _join(known))))}."
     if apart:
-        # Not the word for the state: norms alone can differ although no probe separates tokens.
         partly = "partly " if frequency.state == "mild" else ""
         lead = f"Not degenerate, but rare and popular tokens live {partly}apart"
         return f"{lead}: {_join(calm)}, yet {frequency.clause}."
+    if "initialization" in by_key:
+        return f"The rows {_INITIAL}"
     if frequency.clause:
         calm.append(frequency.clause)
     return f"No sign of degeneration: {_join(calm)}."

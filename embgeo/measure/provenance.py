@@ -57,9 +57,11 @@ def notes(
         said.append(Note("output", f"the verdict is about the input embedding; {way}"))
     said += [Note("loading", text) for text in origin.notes]
     longest = format_number(float(facts.small_norms.max(initial=0.0)), 3)
+    padding = sum(map(facts.is_padding, facts.zero.tolist()))
     left_out: list[tuple[NoteCode, int, str]] = [
         *(("masked", len(rows), f"left out: {reason}") for reason, rows in matrix.masked.items()),
-        ("zero", len(facts.zero), "left out: exactly zero"),
+        ("zero", len(facts.zero) - padding, "left out: exactly zero"),
+        ("zero", padding, "left out: exactly zero, as padding"),
         ("nonfinite", len(facts.nonfinite), "left out: non-finite"),
         ("damaged", len(facts.small), f"left out: damaged, their norms are at most {longest}"),
         (
@@ -133,6 +135,7 @@ def provenance(
         **({} if facts.listed is None else {"listed": len(facts.listed)}),
         "masked": count_left_out(matrix, facts),
         "damaged": describe_damage(measurement),
+        "nonnegative": facts.nonnegative,
         "frequency": frequency,
         "output": output,
         "hidden": hidden,
@@ -172,7 +175,7 @@ def describe_damage(measurement: Passes) -> dict[str, Any]:
     short = None if is_given else find_short_rows(measurement.shared.norms)
     padding = {row for row in facts.zero.tolist() if facts.is_padding(row)}
     named = [
-        {"token": one.token, "template": "template" in one.roles}
+        {"token": one.token, "row": one.row, "template": "template" in one.roles}
         for one in facts.special
         if one.row in damaged - padding
     ]

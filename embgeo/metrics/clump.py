@@ -32,14 +32,17 @@ from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
 from embgeo.numerics.clumps import (
+    AGREEMENT,
     LEAST,
     Clump,
     find_clump,
     find_critical_excess,
     find_critical_excess_of_group,
     find_dense_direction,
+    measure_agreement,
 )
-from embgeo.numerics.sampling import sample_rows
+from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.scores import auc, error_of, share_error
 from embgeo.stats import AngleTo
 from embgeo.stats.statistic import Statistic
 
@@ -57,11 +60,14 @@ SCRIPT_COLUMNS = (
 #: Sample in which a dense direction is searched: this many entries at most, within bounds.
 SAMPLE_ENTRIES = 2**22
 SAMPLE = (600, 2000)
+#: Samples of rows in each of which a dense direction is searched. Most have to find the same rows;
+#: they are drawn whatever the seed, so that no state of the verdict depends on it.
+SAMPLES = 3
 FEW_ROWS = f"fewer than {LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows lie together apart from the others"
 NO_DENSE = "no direction has many rows near it and few opposite to it"
-DENSE = "dense"
+DENSE = tuple(f"dense {number}" for number in range(SAMPLES))
 TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS, q.DENSE_EXCESS)
 OF_CLUMP = (
     q.CLUMP_ROWS,
@@ -73,20 +79,47 @@ OF_CLUMP = (
 )
 
 
-def rows_read(m: Measurement) -> IntArray:
+def draw_samples(m: Measurement) -> list[IntArray]:
+    """Samples of distinct rows; one of all rows where these are few."""
     rows = find_distinct_rows(m.facts, m.shared)
     if len(rows) < LEAST:
-        return NO_ROWS
+        return []
     size = int(np.clip(SAMPLE_ENTRIES // m.facts.d, *SAMPLE))
-    return sample_rows(rows, size, m.facts.generator("dense direction"))
+    samples = [sample_rows(rows, size, generator(0, purpose)) for purpose in DENSE]
+    return samples[:1] if len(rows) <= size else samples
+
+
+def rows_read(m: Measurement) -> IntArray:
+    return np.unique(np.concatenate([NO_ROWS, *draw_samples(m)]))
 
 
 def second(m: Measurement) -> list[Statistic]:
     if m.shared.mean_direction is None:
         return []
-    rows = rows_read(m)
-    dense = find_dense_direction(m.reader.take_unit(rows)) if len(rows) else None
-    return [*m.shared.request_mean_angles(), *([] if dense is None else [AngleTo(DENSE, dense)])]
+    found = [find_dense_direction(m.reader.take_unit(rows)) for rows in draw_samples(m)]
+    searched = [
+        AngleTo(name, dense) for name, dense in zip(DENSE, found, strict=False) if dense is not None
+    ]
+    return [*m.shared.request_mean_angles(), *searched]
+
+
+def choose_clump(m: Measurement, angles: FloatArray) -> tuple[Clump | None, str, str]:
+    """The clump that most samples find, the name of its direction, and why it is undecided."""
+    shared, samples = m.shared, max(1, len(draw_samples(m)))
+    directions = [name for name in DENSE if shared.get(AngleTo, name) is not None]
+    found = [
+        (find_clump(angles, shared.norms, shared.hashes, shared.find(AngleTo, name).values()), name)
+        for name in directions
+    ]
+    own = [(clump, name) for clump, name in found if clump is not None and clump.is_own]
+    if not own:
+        clump, name = next(iter(found), (find_clump(angles, shared.norms, shared.hashes, None), ""))
+        return clump, name, ""
+    first, name = own[0]
+    votes = sum(measure_agreement(first.rows, other.rows) >= AGREEMENT for other, _ in own)
+    if 2 * votes > samples:
+        return first, name, ""
+    return first, name, f"{votes} of {samples} samples of the rows show it"
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -94,9 +127,8 @@ def compute(m: Measurement) -> list[Value]:
     angles, lengths = shared.mean_angles, shared.norms
     if angles is None:
         return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
-    to_dense = shared.get(AngleTo, DENSE)
-    dense = None if to_dense is None else to_dense.values()
-    clump = find_clump(angles, lengths, shared.hashes, dense)
+    clump, name, undecided = choose_clump(m, angles)
+    dense = shared.find(AngleTo, name).values() if name else None
     groups = group_by_kind(find_kinds(facts, facts.kept))
     scripts = []
     if facts.tokens is not None:
@@ -104,11 +136,14 @@ def compute(m: Measurement) -> list[Value]:
         scripts.append(tabulate_scripts(facts, groups, lengths, angles, rows))
     if clump is None:
         return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
+    if undecided:
+        rest = [one.undefined(undecided) for one in OF_CLUMP]
+        return [*describe_modes(clump), *rest, *scripts]
     around = dense if clump.is_own and dense is not None else angles
     values: list[Value] = [
         *describe_modes(clump),
         *describe_clump(clump, around),
-        describe_tilt(clump, shared),
+        describe_tilt(clump, shared, name),
         *describe_scattered(clump, angles),
         *scripts,
     ]
@@ -144,7 +179,8 @@ def describe_modes(clump: Clump) -> list[Scalar]:
 def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
     """Size and width of the clump, and its mean cosine; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
-    counted = [q.CLUMP_ROWS.measured(count)]
+    spread = float(np.sqrt(count * (1.0 - count / len(rows))))
+    counted = [q.CLUMP_ROWS.measured(count, population_error=spread if count else None)]
     if not count:
         return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[1:3])]
     angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.limit)))
@@ -153,14 +189,14 @@ def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
     return [*counted, angle, bound_mean_cosine(q.CLUMP_MEAN_COSINE, angles[rows])]
 
 
-def describe_tilt(clump: Clump, shared: SharedStatistics) -> Scalar:
+def describe_tilt(clump: Clump, shared: SharedStatistics, name: str) -> Scalar:
     """Angle between the direction of the clump and the mean direction."""
     if not clump.rows.any():
         return q.CLUMP_TILT.undefined(NO_CLUMP)
     mean = shared.mean_direction
     if not clump.is_own or mean is None:
         return q.CLUMP_TILT.measured(0.0)
-    cosine = float(shared.find(AngleTo, DENSE).direction @ mean)
+    cosine = float(shared.find(AngleTo, name).direction @ mean)
     return q.CLUMP_TILT.measured(float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))))
 
 
@@ -177,18 +213,32 @@ def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
 
     The mean of unit rows is at least as long as its part along the direction.
     """
-    count = len(angles)
-    bound = (float(np.cos(angles).sum()) ** 2 - count) / (count * (count - 1.0))
-    return quantity.measured(bound, known="at_least")
+    along, count = np.cos(angles), len(angles)
+    total = float(along.sum())
+    bound = (total**2 - count) / (count * (count - 1.0))
+    error = None
+    if count > 2:  # the jackknife over rows
+        without = (np.square(total - along) - count + 1.0) / ((count - 1.0) * (count - 2.0))
+        error = float(np.sqrt((count - 1.0) * without.var()))
+    return quantity.measured(bound, known="at_least", population_error=error)
 
 
 def count_unused(facts: Facts, clump: Clump) -> list[Scalar]:
-    """The share of tokens known to be unused that lie in the clump; empty if none are known."""
+    """Whether unused and rare tokens lie in the clump; empty if none are known."""
+    found: list[Scalar] = []
     unused, said = find_unused_rows(facts)
-    if not len(unused):
-        return []
-    inside = np.isin(unused, facts.kept[clump.rows])
-    return [q.CLUMP_UNUSED_SHARE.measured(float(inside.mean()), convention=said)]
+    if len(unused):
+        share = float(np.isin(unused, facts.kept[clump.rows]).mean())
+        error = share_error(share, len(unused))
+        found.append(q.CLUMP_UNUSED_SHARE.measured(share, population_error=error, convention=said))
+    if facts.frequency is not None and min(clump.rows.sum(), (~clump.rows).sum()) > 1:
+        area, parts = auc(facts.frequency.counts[facts.kept], ~clump.rows)
+        found.append(
+            q.CLUMP_RARITY.measured(
+                area, population_error=error_of(parts), convention=facts.frequency.source
+            )
+        )
+    return found
 
 
 def group_by_kind(kinds: list[str]) -> dict[str, IntArray]:

@@ -35,8 +35,9 @@ from embgeo.numerics.clusters import (
     measure_distances,
     silhouettes,
 )
-from embgeo.numerics.sampling import sample_rows
+from embgeo.numerics.sampling import generator, sample_rows
 
+#: Rows and starts are drawn whatever the seed: no state of the verdict depends on it.
 #: At most this many rows are clustered, and no fewer than `LEAST`.
 SAMPLE = 600
 LEAST = 20
@@ -53,7 +54,7 @@ ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_BETWEEN_CLUSTERS)
 def rows_read(m: Measurement) -> IntArray:
     if m.facts.m < LEAST or m.facts.d < 2:
         return NO_ROWS
-    return sample_rows(m.facts.kept, SAMPLE, m.facts.generator("clusters"))
+    return sample_rows(m.facts.kept, SAMPLE, generator(0, "clusters"))
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -62,7 +63,7 @@ def compute(m: Measurement) -> list[Value]:
         reason = f"fewer than {LEAST} rows" if facts.d > 1 else "d = 1: rows have two directions"
         return [quantity.undefined(reason) for quantity in ALL]
     unit = m.reader.take_unit(rows)
-    labels, scores = choose_clusters(unit, facts.generator("centers"))
+    labels, scores = choose_clusters(unit, generator(0, "centers"))
     large = np.flatnonzero(np.bincount(labels) >= LEAST_SHARE * len(rows))
     starts = f"{STARTS} random starts"
     sample = f"{len(rows):,} of {facts.m:,} rows, {starts}" if len(rows) < facts.m else starts

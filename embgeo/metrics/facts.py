@@ -51,6 +51,8 @@ class Facts:
     small: IntArray = field(default_factory=lambda: NO_ROWS)
     small_norms: FloatArray = field(default_factory=lambda: np.zeros(0))
     flat: IntArray = field(default_factory=lambda: NO_ROWS)
+    #: Whether no entry is negative.
+    nonnegative: bool = False
     kept: IntArray = field(default_factory=lambda: NO_ROWS)
 
     @classmethod
@@ -87,6 +89,7 @@ class Facts:
             small=census.small,
             small_norms=census.small_norms,
             flat=census.flat,
+            nonnegative=census.lowest >= 0.0,
         )
 
     def generator(self, purpose: str) -> np.random.Generator:
@@ -120,10 +123,19 @@ class Facts:
 
     @cached_property
     def _padding(self) -> frozenset[int | None]:
-        return frozenset(one.row for one in self.special if "pad" in one.roles)
+        named = {one.row for one in self.special if "pad" in one.roles}
+        if self.tokens is not None:
+            return frozenset(named)
+        # Row 0 (`padding_idx=0`) and the tail, where they are zero and no token is known to be
+        # there.
+        last = np.arange(self.n - len(self.zero), self.n)
+        tail = self.zero[np.flatnonzero(np.cumprod((self.zero == last)[::-1])[::-1])]
+        counted = self.counts if self.counts is not None else np.zeros(self.n)
+        idle = {row for row in {0, *tail.tolist()} & {*self.zero.tolist()} if not counted[row]}
+        return frozenset(named | idle)
 
     def is_padding(self, row: int) -> bool:
-        """Whether a row belongs to a padding token, by its role or its spelling."""
+        """Whether a zero row is padding: by its role or spelling, or its place without tokens."""
         if row in self._padding:
             return True
         return self.tokens is not None and is_padding(self.tokens[row])

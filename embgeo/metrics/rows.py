@@ -39,7 +39,7 @@ NEARER = 0.1
 #: Rows read at once.
 STEP = 1024
 ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
-NORMS = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS)
+NORMS = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_VARIATION)
 #: Chance that the longest of lognormal rows counts as long.
 CHANCE = 1e-3
 FEW_ROWS = "fewer than 20 rows: 5 % of them is less than one row"
@@ -267,8 +267,15 @@ def describe_norms(side: Side) -> list[Scalar]:
         q.NORM_MEDIAN.measured(float(np.median(known))),
         q.NORM_MAX.measured(float(known.max())),
         q.NORM_RMS.measured(root_mean_square(healthy)),
+        q.NORM_VARIATION.measured(measure_variation(healthy)),
         widest,
     ]
+
+
+def measure_variation(norms: FloatArray) -> float:
+    """Standard deviation over mean."""
+    relative = norms / norms.max()
+    return float(relative.std() / relative.mean())
 
 
 def measure_long_rows(norms: FloatArray, d: int) -> list[Scalar]:

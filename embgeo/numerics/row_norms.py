@@ -18,6 +18,9 @@ ONE_OF = 20
 HALF = 2
 #: Least width of a gap between damaged and other rows, in decades.
 WIDE = 1.0
+#: Least width of a gap below which rows are damaged whatever their share, in decades, and the least
+#: share and number of rows above it: fewer are long rows, not the only ones alive.
+WIDEST, ALIVE, LEAST_ALIVE = 2.0, 0.01, 5
 
 
 class NormGap(NamedTuple):
@@ -68,12 +71,32 @@ def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
     norms : float64 array, shape (M,)
         Zero and non-finite norms are ignored.
     given : float, optional
-        The limit itself. By default the upper end of the gap, if that is at least one decade wide.
+        The limit itself. By default the upper end of the highest gap of two decades or more, if
+        there is one, else of the gap above at most 5 % of the rows, if that is one decade wide.
     """
     if given is not None:
         return given
-    gap = find_norm_gap(norms[np.isfinite(norms) & (norms > 0)])
+    usable = norms[np.isfinite(norms) & (norms > 0)]
+    gap = find_dead_gap(usable) or find_norm_gap(usable)
     return gap.above if gap is not None and gap.decades >= WIDE else 0.0
+
+
+def find_dead_gap(norms: FloatArray) -> NormGap | None:
+    """The highest gap of two decades or more, whatever the share of the rows below it.
+
+    It is looked for from the top, so that more dead rows are never judged more mildly. At least 1 %
+    of the rows, and five of them, lie above it.
+    """
+    if len(norms) < ONE_OF or norms.max() < 10.0**WIDEST * norms.min():
+        return None
+    ordered = np.sort(norms)
+    alive = max(LEAST_ALIVE, int(np.ceil(ALIVE * len(ordered))))
+    gaps = np.diff(np.log10(ordered[: len(ordered) - alive + 1]))
+    wide = np.flatnonzero(gaps >= WIDEST)
+    if not len(wide):
+        return None
+    at = int(wide[-1])
+    return NormGap(float(ordered[at]), float(ordered[at + 1]), float(gaps[at]))
 
 
 def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:

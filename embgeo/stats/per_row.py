@@ -264,12 +264,14 @@ class Census(Statistic):
     ----------
     largest : float
         Largest magnitude of an entry in the rows that take part; 0 if there is none.
+    lowest : float
+        Smallest entry in these rows; infinite if there is none.
     """
 
-    STATE = ("largest", "_zero", "_nonfinite", "_flat", "_small", "_small_norms")
+    STATE = ("largest", "lowest", "_zero", "_nonfinite", "_flat", "_small", "_small_norms")
 
     def clear(self) -> None:
-        self.largest = 0.0
+        self.largest, self.lowest = 0.0, float("inf")
         self._zero: list[IntArray] = []
         self._nonfinite: list[IntArray] = []
         self._flat: list[IntArray] = []
@@ -306,6 +308,7 @@ class Census(Statistic):
         if flat.any():
             self._flat.append(index[flat])
         self.largest = max(self.largest, float(largest[good].max(initial=0.0)))
+        self.lowest = min(self.lowest, float(low[good].min(initial=np.inf)))
         takes_part[index] = good
         return good
 
@@ -315,9 +318,9 @@ class Census(Statistic):
         self._small_norms.append(norms)
 
     def merge(self, other: Self) -> None:
-        largest = max(self.largest, other.largest)
+        extremes = max(self.largest, other.largest), min(self.lowest, other.lowest)
         super().merge(other)
-        self.largest = largest
+        self.largest, self.lowest = extremes
 
     def renumber(self, by: int) -> Census:
         """The same rows with larger row numbers."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import embgeo
 from embgeo.core.matrix import Matrix
-from embgeo.diagnosis.verdict import Verdict
+from embgeo.core.quantities import clump
+from embgeo.diagnosis.findings import clump as clump_question
+from embgeo.diagnosis.verdict import Verdict, judge
+from embgeo.result.analysis import Analysis
 
 N, CLUMP, D = 3000, 150, 24
 SECTIONS = ("cosine", "spectrum", "isotropy", "tokens")
@@ -35,10 +39,46 @@ def test_a_clump_alone_is_mild_and_named():
     assert {name.startswith("[unused") for name in verdict.blame} == {True, False}
 
 
-def test_without_unused_tokens_nothing_is_said_of_training():
+def test_without_unused_tokens_it_is_a_group_of_similar_tokens():
     verdict = judged(unused=0)
-    assert verdict.headline.startswith("Healthy but for a clump of 150 rows: no cone")
-    assert "training" not in verdict.finding("clump").sentence
+    assert verdict.state == "healthy"
+    finding = verdict.finding("clump")
+    assert finding.state == "healthy"
+    assert finding.sentence.startswith("150 rows (5\u00a0%) lie together within ")
+    assert "nothing says that training missed them" in finding.sentence
+
+
+@pytest.mark.parametrize(("rarity", "state"), [(0.899, "healthy"), (0.9, "mild")])
+def test_counts_say_whether_training_missed_them(rarity, state):
+    assert judge_clump(clump.CLUMP_RARITY.measured(rarity)) == state
+
+
+@pytest.mark.parametrize(("share", "state"), [(0.499, "healthy"), (0.5, "mild")])
+def test_unused_tokens_say_whether_training_missed_them(share, state):
+    assert judge_clump(clump.CLUMP_UNUSED_SHARE.measured(share)) == state
+
+
+def judge_clump(scalar):
+    """The state of a hand-made clump with one more number."""
+    known = (
+        clump.CLUMP_ROWS.measured(50),
+        clump.CLUMP_ANGLE.measured(20.0),
+        clump.ANGLE_EXCESS.measured(0.2, reference=0.01),
+        clump.NORM_EXCESS.measured(0.2, reference=0.01),
+        scalar,
+    )
+    provenance = {"kept": 1000, "d": 32}
+    return judge(Analysis(provenance=provenance, scalars=known)).finding("clump").state
+
+
+def test_a_clump_that_one_sample_shows_is_undecided():
+    """With states that no seed changes."""
+    undecided = clump.CLUMP_ROWS.undefined("1 of 3 samples of the rows show it")
+    verdict = judge(Analysis(provenance={"kept": 1000, "d": 32}, scalars=(undecided,)))
+    assert verdict.finding("clump") is None
+    assert clump_question.QUESTION.decide(
+        Analysis(provenance={"kept": 1000, "d": 32}, scalars=(undecided,))
+    ).state == ("undecided")
 
 
 def kill(W: np.ndarray) -> None:

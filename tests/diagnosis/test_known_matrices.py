@@ -248,4 +248,4 @@ def test_rows_that_are_all_constant_leave_no_others():
     W = np.random.default_rng(0).standard_normal((200, 8))
     W[3] = 1.0
     headline = verdict(W).headline
-    assert headline.startswith("1 row is constant. The other rows show no sign")
+    assert headline.startswith("1 row is constant. The other rows cannot be told from an init")

@@ -34,14 +34,17 @@ def test_dead_rows_are_named(chat: embgeo.Analysis) -> None:
     verdict = chat.verdict
     assert verdict.state == "degenerate"
     assert verdict.headline.startswith(
-        "79 rows are damaged, among them <|im_start|>, which the chat template uses. "
-        "The other rows show no sign of degeneration: "
+        "79 rows are damaged, among them <|im_start|> (row 2,950), which the chat template uses. "
+        "The other rows cannot be told from an initialization"
     )
     first = verdict.findings[0]
     assert (first.key, first.title, first.state) == ("rows", "Are rows damaged?", "degenerate")
     assert "the norms of 79 lie below all others by 16" in first.sentence
     assert first.quoted == ("tokens.damaged_gap", "tokens.norm_median")
-    assert verdict.blame_sentence == "Damaged: <|im_start|>, w2900, w2901, w2902, w2903"
+    assert verdict.blame_sentence == (
+        "Damaged: <|im_start|> (row 2,950), w2900 (row 2,900), w2901 (row 2,901), "
+        "w2902 (row 2,902), w2903 (row 2,903)"
+    )
     assert verdict.to_dict()["findings"][0]["key"] == "rows"
 
 
@@ -63,7 +66,7 @@ def test_a_healthy_model_says_so(tmp_path: Path) -> None:
     first = verdict.findings[0]
     assert (first.key, first.state, first.clause) == ("rows", "healthy", "no row is damaged")
     assert first.sentence.startswith("No row is damaged: the widest gap among the smallest norms")
-    assert verdict.headline.startswith("No sign of degeneration: ")
+    assert verdict.headline.startswith("The rows cannot be told from an initialization")
 
 
 def test_without_the_section_of_tokens() -> None:
@@ -73,7 +76,7 @@ def test_without_the_section_of_tokens() -> None:
     verdict = judged(Matrix(W, special=(SpecialToken("<s>", 7, ("bos",)),)))
     assert verdict.state == "degenerate"
     assert verdict.headline.startswith(
-        "1 row is damaged, among them <s>. The other rows show no sign"
+        "1 row is damaged, among them <s> (row 7). The other rows show no sign"
     )
 
 
@@ -105,7 +108,8 @@ def test_rows_as_they_were_initialized_are_mild() -> None:
     verdict = judged(W, (*FEW, "tokens"))
     assert verdict.findings[0].state == "mild"
     assert verdict.headline.startswith(
-        "1 row is constant and 1 row equals the mean row. The other rows show no sign"
+        "1 row is constant and 1 row equals the mean row. The other rows cannot be told from an "
+        "initialization"
     )
 
 
@@ -124,7 +128,7 @@ def test_clauses_of_both_sides_stay_apart() -> None:
     matrix = Matrix(W, special=special, output=Matrix(U, origin=Origin(tensor="head")))
     found = embgeo.analyze(matrix, sections=[*FEW, "tokens"], reference=False)
     assert found.verdict.findings[0].clause == (
-        "1 row is damaged, among them <s>, which the chat template uses, and "
+        "1 row is damaged, among them <s> (row 7), which the chat template uses, and "
         "5 rows of the output matrix are damaged"
     )
     assert [note.text for note in found.notes if note.code == "output"] == [
@@ -249,13 +253,13 @@ def test_rows_that_no_gap_makes_damaged_are_named_by_kind(entries: list[float], 
 
 
 def test_short_rows_that_are_too_many_are_named_and_kept() -> None:
-    W = gaussian(5, 200, 8)
-    W[100:130] *= 1e-12
+    """More than 5 %, and not two decades below the others."""
+    W = gaussian(5, 200, 64)
+    W[100:130] *= 0.03
     found = embgeo.analyze(W, sections=[*FEW, "tokens"], reference=False)
     assert found["tokens.damaged_rows"].value == 0
     assert found.verdict.state == "mild"
-    headline = "30 rows are shorter than all others by 11.4 decades. All rows together "
-    assert found.verdict.headline.startswith(headline)
+    assert found.verdict.headline.startswith("30 rows are shorter than all others by 1.")
     limit = found.verdict.findings[0].sentence.split("--min-norm ")[1].split()[0]
     assert "widest gap" not in found.verdict.findings[0].sentence
     assert found.verdict.blame_lead == "Shortest"

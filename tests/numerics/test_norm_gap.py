@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embgeo.numerics.row_norms import find_norm_gap, find_short_rows
+from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit, find_short_rows
 
 
 def naive_gap(norms):
@@ -63,3 +63,21 @@ def test_short_rows_are_up_to_half(small, found):
 def test_no_rows_are_short_of_few_or_without_a_gap():
     assert find_short_rows(np.r_[0.01, np.full(18, 1.0)]) is None
     assert find_short_rows(np.r_[np.full(10, 0.11), np.full(90, 1.0)]) is None
+
+
+@pytest.mark.parametrize("dead", [1, 49, 51, 451, 520, 951, 990])
+def test_rows_two_decades_below_are_damaged_whatever_their_share(dead):
+    norms = np.r_[np.full(dead, 0.0049), np.linspace(0.5, 2.0, 1000 - dead)]
+    assert find_norm_limit(norms) == 0.5
+
+
+@pytest.mark.parametrize(("dead", "limit"), [(50, 0.5), (51, 0.0)])
+def test_a_gap_of_less_than_two_decades_damages_five_percent(dead, limit):
+    norms = np.r_[np.full(dead, 0.0051), np.linspace(0.5, 2.0, 1000 - dead)]
+    assert find_norm_limit(norms) == limit
+
+
+@pytest.mark.parametrize(("alive", "limit"), [(9, 0.0), (10, 0.5)])
+def test_fewer_than_one_row_in_a_hundred_are_long_rows(alive, limit):
+    norms = np.r_[np.full(1000 - alive, 1e-3), np.linspace(0.5, 2.0, alive)]
+    assert find_norm_limit(norms) == limit

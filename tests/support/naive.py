@@ -400,7 +400,7 @@ def widest_gap(lengths):
 
 
 def damaged(rows):
-    """By row: zero, not finite, or below a gap of a decade."""
+    """By row: zero, not finite, below a gap of two decades, or of one with few rows below it."""
     lengths = np.array([math.sqrt(sum(float(x) ** 2 for x in row)) for row in rows])
     usable = np.isfinite(lengths) & (lengths > 0)
     out = ~usable
@@ -410,6 +410,11 @@ def damaged(rows):
         gap = math.log10(ordered[i + 1] / ordered[i])
         if (i + 1) * 20 <= len(ordered) and gap >= best:
             best, limit = gap, ordered[i + 1]
+    for i in range(len(ordered) - 1):
+        above = len(ordered) - i - 1
+        wide = math.log10(ordered[i + 1] / ordered[i]) >= 2
+        if wide and len(ordered) >= 20 and above >= max(5, len(ordered) / 100):
+            limit = ordered[i + 1]
     return out | (usable & (lengths < limit))
 
 

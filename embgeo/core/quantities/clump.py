@@ -89,6 +89,15 @@ CLUMP_UNUSED_SHARE = Quantity(
     "#{unused tokens in the clump} / #{unused tokens}",
     why="verdict: clump, whether its tokens are under-trained",
 )
+CLUMP_RARITY = Quantity(
+    "tokens.clump_rarity",
+    "Rarity of the clump",
+    "How often a token outside the clump is more frequent than one in it: 0.5 if counts say "
+    "nothing, near 1 if training hardly ever saw the tokens of the clump.",
+    "P(count_j > count_i) + ½ P(count_j = count_i) over i in the clump, j outside",
+    "Gao et al. 2019, §4 (rows of tokens that hardly occur move together)",
+    why="verdict: clump, whether its tokens are under-trained",
+)
 SCATTERED_ROWS = Quantity(
     "tokens.scattered_rows",
     "Scattered rows",

@@ -23,6 +23,22 @@ VARIANCE_RATIO = Quantity(
     _ROGUE,
     why="verdict: rogue coordinates",
 )
+ROGUE_COORDINATES = Quantity(
+    "coordinates.rogue_coordinates",
+    "Wide coordinates",
+    "Coordinates with at least 25 times the variance of the median one: five times its spread.",
+    "#{k : Var(w_k) ≥ 25·median_j Var(w_j)}",
+    _ROGUE,
+    why="verdict: rogue coordinates",
+)
+ROGUE_SHARE = Quantity(
+    "coordinates.rogue_share",
+    "Variance share of wide coordinates",
+    "How much of the total variance the wide coordinates hold together.",
+    "Σ Var(w_k) over wide coordinates / Σ_j Var(w_j)",
+    _ROGUE,
+    why="verdict: rogue coordinates",
+)
 MEAN_COSINE_WITHOUT_1 = Quantity(
     "coordinates.mean_cosine_without_1",
     "Mean cosine without the top coordinate",

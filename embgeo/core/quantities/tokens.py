@@ -21,9 +21,10 @@ NONFINITE_ROWS = Quantity(
 DAMAGED_ROWS = Quantity(
     "tokens.damaged_rows",
     "Damaged rows",
-    "Rows of the vocabulary that are zero, non-finite, or far shorter than all others: below the "
-    "widest gap between norms, if that is a factor of 10 or more with at most 5 % of the rows "
-    "below it, or below --min-norm. They are left out of every other statistic.",
+    "Rows of the vocabulary that are zero, non-finite, or far shorter than all others: below a "
+    "gap between norms of a factor of 100 or more, whatever their share, or of 10 or more with at "
+    "most 5 % of the rows below it, or below --min-norm. They are left out of every other "
+    "statistic.",
     "#{i : w_i = 0, w_i not finite, or ‖w_i‖ below the gap}",
     better="lower",
     why="verdict: rows; gate preset finetune-ready",
@@ -82,6 +83,14 @@ NORM_RMS = Quantity(
     "Root mean square of the norms of the rows that are not damaged.",
     "√(Σ‖w_i‖² / M)",
     why="verdict: collapsed spectrum; embgeo repair",
+)
+NORM_VARIATION = Quantity(
+    "tokens.norm_variation",
+    "Variation of norms",
+    "How much norms vary, relative to their mean; of independent normal entries about 1/√(2d), of "
+    "uniform ones less.",
+    "standard deviation of ‖w_i‖ / mean ‖w_i‖",
+    why="verdict: rows like those of an initialization",
 )
 LONG_ROWS = Quantity(
     "tokens.long_rows",
@@ -152,6 +161,13 @@ DUPLICATE_ROWS = Quantity(
     "Duplicate rows",
     "Rows that equal an earlier row exactly; they are kept.",
     "#{i : w_i = w_j for some j < i}",
+    why="verdict: duplicates",
+)
+NEAR_DUPLICATE_SHARE = Quantity(
+    "tokens.near_duplicate_share",
+    "Near-duplicates",
+    "Share of the rows whose nearest other row has a cosine above 0.999.",
+    "#{i : max_(j≠i) cos_ij > 0.999} / M",
     why="verdict: duplicates",
 )
 MEAN_COSINE_DISTINCT = Quantity(

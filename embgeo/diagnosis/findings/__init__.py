@@ -12,6 +12,7 @@ from embgeo.diagnosis.findings import (
     coordinate,
     duplicates,
     frequency,
+    initialization,
     isotropy,
     rows,
     spectrum,
@@ -21,6 +22,7 @@ from embgeo.diagnosis.findings import (
 #: Each has a `QUESTION`.
 FINDINGS: tuple[ModuleType, ...] = (
     rows,
+    initialization,
     clump,
     cone,
     spectrum,

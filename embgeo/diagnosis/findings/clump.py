@@ -9,6 +9,7 @@ from embgeo.diagnosis.finding import (
     Numbers,
     Part,
     Undecided,
+    count_kept,
     find_scalar,
     find_table,
     format_percent,
@@ -22,36 +23,52 @@ from embgeo.diagnosis.question import Answer, Question
 
 #: Kinds of token that the sentence names, at most.
 NAMED = 4
-#: Share of the tokens known to be unused from which the clump is one of under-trained tokens.
-MOST = 0.5
 
 
 def answer(a: Numbers) -> Answer:
     found = need(a, clump.CLUMP_ROWS)
     rows = int(found)
     if not rows:
-        return "healthy", ["No rows lie together apart from the others."], ""
+        raise Undecided("no rows lie together apart from the others")
     if _is_one_of_clusters(a):
         raise Undecided("the rows form clusters, of which these rows are one")
     parts: list[Part] = [
         quote(found, _count(rows, "row")),
         " (",
-        format_percent(rows / max(rows, int(a.provenance.get("kept") or 0))),
+        format_percent(rows / max(rows, count_kept(a))),
         f") {'lies' if rows == 1 else 'lie together'} within ",
         quote_short(need(a, clump.CLUMP_ANGLE), "°"),
         *_quote_place(a),
     ]
     kinds = _list_kinds(a)
     parts.append(f": {kinds}." if kinds else ".")
+    why = _quote_training(a)
+    if why:
+        return "mild", [*parts, *why], _count(rows, "under-trained token")
+    parts.append(" They are a group of similar tokens: nothing says that training missed them.")
+    return "healthy", parts, ""
+
+
+def _quote_training(a: Numbers) -> list[Part]:
+    """What says that training hardly touched the rows: unused tokens or counts; empty if nothing.
+
+    Rows that lie together are as well those of a script or of numbers.
+    """
     unused = find_scalar(a, clump.CLUMP_UNUSED_SHARE)
-    if unused is None or unused < MOST:
-        return "mild", parts, f"a clump of {_count(rows, 'row')}"
-    parts += [
-        " ",
-        quote_percent(unused),
-        " of the tokens known to be unused are among them: training hardly touched these rows.",
-    ]
-    return "mild", parts, _count(rows, "under-trained token")
+    if unused is not None and unused >= limits.UNUSED:
+        return [
+            " ",
+            quote_percent(unused),
+            " of the tokens known to be unused are among them: training hardly touched these rows.",
+        ]
+    rarity = find_scalar(a, clump.CLUMP_RARITY)
+    if rarity is not None and rarity >= limits.RARER:
+        return [
+            " Other tokens are more frequent with a chance of ",
+            quote_percent(rarity),
+            ": training hardly touched these rows.",
+        ]
+    return []
 
 
 def _quote_place(a: Numbers) -> list[Part]:
@@ -100,7 +117,7 @@ QUESTION = Question(
     "Do some rows lie together, apart from the others?",
     answer,
     geometry=True,
-    shown="fault",
+    shown="decided",
     why="Tokens that training hardly ever produced are pushed the same way, together (Gao et al. "
     "2019); prompts with such tokens mislead a model (Land and Bartolo 2024).",
     advice="See in the table and on the map which tokens they are. Unused ones can stay; any that "

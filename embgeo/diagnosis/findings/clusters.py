@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from embgeo.core.quantities import cosine
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import Numbers, Part, Undecided, find_scalar, need, quote, quote_short
+from embgeo.diagnosis.finding import (
+    Numbers,
+    Part,
+    Undecided,
+    find_scalar,
+    milder,
+    need,
+    quote,
+    quote_short,
+)
 from embgeo.diagnosis.question import Answer, Question
 
 
@@ -22,10 +31,27 @@ def answer(a: Numbers) -> Answer:
         ")",
     ]
     between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    inside = is_inside_cone(a)
     if between is not None:
         parts += ["; two rows of different clusters have a mean cosine of ", quote(between)]
+        parts.append(": they lie inside one cone." if inside else ".")
+    if count == 2:
+        parts.append(
+            " Two groups often are two modalities, or the input and output vectors of a model in "
+            "one matrix, which is usual for such models."
+        )
     tight = "tight " if state == "degenerate" else ""
-    return state, [*parts, "."], f"{count:,} {tight}clusters"
+    return (
+        (milder(state, "mild"), parts, "")
+        if inside
+        else (state, parts, f"{count:,} {tight}clusters")
+    )
+
+
+def is_inside_cone(a: Numbers) -> bool:
+    """Whether pairs of rows of different clusters have the mean cosine of a cone."""
+    between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    return between is not None and limits.CONE.state(float(between)) != "healthy"
 
 
 QUESTION = Question(
@@ -38,6 +64,6 @@ QUESTION = Question(
     why="Clusters raise the mean cosine and lower isotropy without a cone. They are not a fault "
     "by themselves: a linear classifier needs them (Mickus et al. 2024).",
     advice="See on the map what the clusters are (languages, scripts, added tokens, two matrices "
-    "in one file), and read the numbers with the cluster means subtracted. For "
+    "in one file), and measure each of them alone. For "
     "similarities, center every cluster by itself (Rajaee and Pilehvar 2021).",
 )

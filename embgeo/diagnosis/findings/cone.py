@@ -18,6 +18,7 @@ from embgeo.diagnosis.finding import (
     quote_percent,
     quote_short,
 )
+from embgeo.diagnosis.findings.clusters import is_inside_cone
 from embgeo.diagnosis.question import Answer, Question
 
 #: How the sentence begins, and what the headline calls the shape.
@@ -74,7 +75,27 @@ def answer(a: Numbers) -> Answer:
     cause = _find_cause(a, state)
     if cause:
         clause = f"a mean cosine of {format_short(value)} without a cone"
+    elif state != "healthy":
+        cause, more = _describe_cone(a)
+        clause += more
     return state, [*parts, *cause], clause
+
+
+def _describe_cone(a: Numbers) -> tuple[list[Part], str]:
+    """Clusters inside the cone, and entries of one sign: parts of the sentence and the clause."""
+    if a.provenance.get("nonnegative"):
+        said = (
+            " No entry is negative, which alone makes every cosine positive, as after a ReLU, in "
+            "counts, binary rows and non-negative factorizations: it is usual for such models."
+        )
+        return [said], " of rows without negative entries"
+    clusters = find_scalar(a, cosine.CLUSTERS)
+    if clusters is None or clusters < 2 or not is_inside_cone(a):
+        return [], ""
+    count = f"{int(clusters):,}"
+    between = need(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    said = [" ", quote(clusters, count), " clusters lie in it: two rows of different ones have a "]
+    return [*said, "mean cosine of ", quote(between), "."], f", with {count} clusters in it"
 
 
 def _find_cause(a: Numbers, state: State) -> list[Part]:

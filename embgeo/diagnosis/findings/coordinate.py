@@ -1,4 +1,4 @@
-"""Is a single coordinate to blame? By its share of the variance and of the mean cosine."""
+"""Are a few coordinates to blame? By their share of the variance and of the mean cosine."""
 
 from __future__ import annotations
 
@@ -41,21 +41,26 @@ def answer(a: Numbers) -> Answer:
 def _by_variance(a: Numbers) -> Answer | None:
     if share_of_long_rows(a) is not None:
         return None  # a coordinate holds much because these rows are long
-    share = find_scalar(a, coordinates.VARIANCE_SHARE)
     ratio = find_scalar(a, coordinates.VARIANCE_RATIO)
-    if share is None or ratio is None:
+    wide = find_scalar(a, coordinates.ROGUE_COORDINATES)
+    share = find_scalar(a, coordinates.ROGUE_SHARE if wide else coordinates.VARIANCE_SHARE)
+    if share is None or ratio is None or wide is None:
         return None
     state = milder(
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
+    count = int(wide)
+    lead = "The widest coordinate holds " if count < 2 else f"{count:,} coordinates hold "
+    which = "" if count < 2 else " the widest of them"
     parts: list[Part] = [
-        "The widest coordinate holds ",
+        lead,
         quote_percent(share),
-        " of the variance, ",
+        f" of the variance,{which} ",
         quote_short(ratio),
         " times that of an ordinary one.",
     ]
-    return state, parts, f"one coordinate holds {format_percent(float(share))} of the variance"
+    who = "one coordinate holds" if count < 2 else f"{count:,} coordinates hold"
+    return state, parts, f"{who} {format_percent(float(share))} of the variance"
 
 
 def _by_mean_cosine(a: Numbers) -> Answer | None:
@@ -83,7 +88,7 @@ def _by_mean_cosine(a: Numbers) -> Answer | None:
 
 QUESTION = Question(
     "coordinate",
-    "Is a single coordinate to blame?",
+    "Are a few coordinates to blame?",
     answer,
     geometry=True,
     is_cause=True,

@@ -72,7 +72,7 @@ def _input_clause(damage: Mapping[str, Any]) -> str:
         word = f"damaged or {'was' if rows == 1 else 'were'} never trained"
     text = f"{_rows_are(rows)} {word}"
     used = [one for one in damage["named"] if one["template"]]
-    named = [show_token(one["token"], None) for one in (used or damage["named"])[:NAMED]]
+    named = [show_token(one["token"], one.get("row")) for one in (used or damage["named"])[:NAMED]]
     if not named:
         return text
     which = ", which the chat template uses" if used else ""
@@ -153,6 +153,7 @@ QUESTION = Question(
     answer,
     shown="decided",
     one_dimension=True,
+    any_size=True,
     why="A token whose row is damaged reaches the model as nothing, or as rounding noise that a "
     "normalization layer scales up; prompts with such tokens mislead it (Land and Bartolo 2024).",
     advice="Before fine-tuning, train these rows, or give them values of ordinary length: embgeo "

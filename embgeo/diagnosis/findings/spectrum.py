@@ -11,6 +11,7 @@ from embgeo.diagnosis.finding import (
     Part,
     Quote,
     State,
+    count_kept,
     dimensions,
     find_scalar,
     format_percent,
@@ -95,6 +96,9 @@ def share_of_long_rows(a: Numbers) -> float | None:
     if made:
         return top.value
     rms, median = find_scalar(a, tokens.NORM_RMS), find_scalar(a, tokens.NORM_MEDIAN)
+    damaged = find_scalar(a, tokens.DAMAGED_ROWS)
+    if damaged and damaged > limits.FEW_LONG_ROWS * count_kept(a):
+        return None  # the median is that of damaged rows, too
     if not rms or not median or not is_spread or rms < limits.LONG_ROWS * float(median):
         return None
     return 1.0 - (float(median) / float(rms)) ** 2

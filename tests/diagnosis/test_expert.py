@@ -1,0 +1,276 @@
+"""Matrices that an expert was shown, with what the expert said of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import embgeo
+from embgeo.core.quantities import coordinates, cosine, spectrum, tokens
+from embgeo.core.values import Scalar
+from embgeo.diagnosis.verdict import Verdict, judge
+from embgeo.result.analysis import Analysis
+
+Rows = npt.NDArray[np.float64]
+N, D = 1000, 32
+
+
+def look(rows: Rows, **more: Any) -> Verdict:
+    return embgeo.analyze(rows, pairs=500, **more).verdict
+
+
+def normal(seed: int, n: int = N, d: int = D) -> Rows:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def trained(seed: int = 1, n: int = N, d: int = D) -> Rows:
+    """A spectrum that falls, as after training."""
+    rotation = np.linalg.qr(normal(99, d, d))[0]
+    return normal(seed, n, d) * np.arange(1, d + 1) ** -0.4 @ rotation
+
+
+def judged(*scalars: Scalar, kept: int = N, d: int = D, **provenance: Any) -> Verdict:
+    """Of hand-made numbers."""
+    return judge(Analysis(provenance={"kept": kept, "d": d, **provenance}, scalars=scalars))
+
+
+# Cone or clusters -------------------------------------------------------------------------------
+
+
+def groups(degrees: float, sizes: tuple[int, ...], noise: float = 0.01) -> Rows:
+    """Groups of directions with this angle between any two, turned away from the axes."""
+    near, k = np.cos(np.radians(degrees)), len(sizes)
+    gram = np.full((k, k), near) + (1 - near) * np.eye(k)
+    frame = np.linalg.qr(normal(98, D, D))[0][: len(sizes)]
+    centers = np.linalg.cholesky(gram + 1e-9 * np.eye(len(sizes))) @ frame
+    return np.repeat(centers, sizes, axis=0) + noise * normal(2, sum(sizes))
+
+
+@pytest.mark.parametrize("degrees", [10, 25, 45])
+@pytest.mark.parametrize("count", [2, 4])
+def test_groups_inside_one_cone_are_a_cone_with_clusters_in_it(degrees: int, count: int) -> None:
+    verdict = look(groups(degrees, (N // count,) * count, noise=0.003))
+    assert verdict.state == "degenerate"
+    assert "a narrow cone" in verdict.headline
+    assert f"with {count} clusters in it" in verdict.headline
+    assert "without a cone" not in verdict.headline
+
+
+def test_groups_at_right_angles_are_clusters_without_a_cone() -> None:
+    verdict = look(groups(90, (500, 500)))
+    assert verdict.headline.startswith("Degenerate: 2 tight clusters")
+    assert "without a cone" in verdict.headline
+    finding = verdict.finding("clusters")
+    assert finding is not None
+    assert "two modalities" in finding.sentence
+
+
+def test_a_cluster_of_five_rows_makes_nothing() -> None:
+    verdict = look(groups(180, (595, 5)))
+    assert "a narrow cone" in verdict.headline
+    assert "cluster" not in verdict.headline
+
+
+def test_one_quadrant_of_a_plane_is_a_cone() -> None:
+    angle = np.random.default_rng(3).uniform(0, np.pi / 2, N) + 0.1
+    verdict = look(np.c_[np.cos(angle), np.sin(angle)])
+    assert "a narrow cone" in verdict.headline
+
+
+@pytest.mark.parametrize(("between", "is_cone"), [(0.099, False), (0.1, True)])
+def test_pairs_between_clusters_decide(between: float, is_cone: bool) -> None:
+    verdict = judged(
+        cosine.MEAN.measured(0.5),
+        cosine.CLUSTERS.measured(2),
+        cosine.SILHOUETTE.measured(0.9),
+        cosine.MEAN_BETWEEN_CLUSTERS.measured(between),
+    )
+    assert ("with 2 clusters in it" in verdict.headline) is is_cone
+    assert ("without a cone" in verdict.headline) is not is_cone
+
+
+# Dead rows and padding --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dead", [49, 51, 450, 520, 900])
+def test_more_dead_rows_are_never_milder(dead: int) -> None:
+    rows = trained()
+    rows[np.random.default_rng(4).permutation(N)[:dead]] *= 1e-6
+    verdict = look(rows)
+    assert verdict.state == "degenerate"
+    assert verdict.headline.startswith(f"{dead} rows are damaged. The other rows show no sign")
+
+
+def test_a_zero_row_0_and_a_zero_tail_are_padding_where_no_token_is_known() -> None:
+    rows = trained()
+    rows[0], rows[-40:] = 0.0, 0.0
+    found = embgeo.analyze(rows, pairs=500)
+    assert found.verdict.state == "healthy"
+    assert "41 rows are left out: exactly zero, as padding" in [str(note) for note in found.notes]
+    labeled = embgeo.analyze(rows, tokens=[f"w{i}" for i in range(N)], pairs=500)
+    assert labeled.verdict.state == "degenerate"
+    rows[500] = 0.0
+    assert look(rows).headline.startswith("1 row is damaged. ")
+
+
+def test_the_row_number_is_beside_every_token() -> None:
+    rows = trained()
+    rows[7] = 0.0
+    verdict = embgeo.analyze(rows, tokens=[""] * N, pairs=500).verdict
+    assert verdict.blame == ("‹empty› (row 7)",)
+
+
+# Initializations --------------------------------------------------------------------------------
+
+G = np.random.default_rng(5)
+INITIAL = {
+    "normal": 0.02 * G.standard_normal((2000, 64)),
+    "normal, float16": (0.02 * G.standard_normal((2000, 64))).astype(np.float16),
+    "uniform": G.uniform(-0.1, 0.1, (2000, 64)),
+    "Xavier": np.sqrt(6 / 2100) * G.uniform(-1, 1, (2000, 100)),
+    "word2vec": (G.random((2000, 100)) - 0.5) / 100,
+    "fastText": G.uniform(-1, 1, (2000, 50)) / 50,
+    "orthogonal": np.linalg.qr(G.standard_normal((1000, 64)))[0],
+}
+
+
+@pytest.mark.parametrize("name", INITIAL)
+def test_rows_of_an_initialization_hold_no_structure(name: str) -> None:
+    headline = look(INITIAL[name]).headline
+    assert headline == "The rows cannot be told from an initialization: they hold no structure."
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        trained(),
+        normal(6) + 0.05,
+        normal(7) * np.exp(0.3 * normal(8, N, 1)),
+        np.repeat(normal(9, N // 2), 2, axis=0),
+    ],
+    ids=["spectrum", "offset", "norms", "equal rows"],
+)
+def test_rows_with_any_structure_are_not_like_an_initialization(rows: Rows) -> None:
+    assert "initialization" not in look(rows).headline
+
+
+@pytest.mark.parametrize(
+    ("mean", "p", "variation", "found"),
+    [
+        (0.0, 0.5, 0.1, True),
+        (0.0, 0.0099, 0.1, False),
+        (0.0, 0.01, 0.1, True),
+        (0.0, 0.5, 0.16, False),
+        (0.002, 0.5, 0.1, False),
+    ],
+)
+def test_limits_of_an_initialization(mean: float, p: float, variation: float, found: bool) -> None:
+    verdict = judged(
+        cosine.MEAN.measured(mean),
+        spectrum.LARGEST_P.measured(p),
+        tokens.NORM_VARIATION.measured(variation),
+    )
+    assert (verdict.finding("initialization") is not None) is found
+
+
+# Headline, coordinates, duplicates, few rows, orthant ---------------------------------------------
+
+
+def test_the_headline_names_what_reached_the_state_first() -> None:
+    """One coordinate with 6 % of the variance is mild; the cone is what is degenerate."""
+    rows = normal(10, 2000, 64) + 1.0
+    rows[:, 0] += 3.0 * normal(11, 2000, 1)[:, 0] * 2.0
+    headline = look(rows).headline
+    assert headline.startswith("Degenerate: a narrow cone")
+
+
+def test_three_rogue_coordinates_are_named_together() -> None:
+    rows = trained()
+    rows[:, [3, 7, 9]] *= 15.0
+    assert "3 coordinates hold 9" in look(rows).headline
+
+
+@pytest.mark.parametrize(
+    ("share", "ratio", "state"),
+    [(0.249, 100.0, "mild"), (0.25, 100.0, "degenerate"), (0.3, 99.0, "mild"), (0.049, 30.0, "")],
+)
+def test_limits_of_wide_coordinates(share: float, ratio: float, state: str) -> None:
+    finding = judged(
+        coordinates.VARIANCE_SHARE.measured(0.04),
+        coordinates.VARIANCE_RATIO.measured(ratio),
+        coordinates.ROGUE_COORDINATES.measured(3),
+        coordinates.ROGUE_SHARE.measured(share),
+    ).finding("coordinate")
+    assert (finding.state if finding else "") == state
+
+
+def test_rows_with_a_twin_are_near_duplicates() -> None:
+    rows = np.repeat(trained(n=500), 2, axis=0) + 1e-5 * normal(12)
+    verdict = look(rows)
+    assert verdict.headline == "Degenerate: 100\u00a0% near-duplicate rows."
+
+
+@pytest.mark.parametrize(
+    ("share", "chance", "state"),
+    [(0.049, 0.0, ""), (0.051, 0.0, "mild"), (0.251, 0.0, "degenerate"), (0.9, 0.9, "")],
+)
+def test_limits_of_near_duplicates(share: float, chance: float, state: str) -> None:
+    """In few dimensions isotropic rows have near ones by chance."""
+    finding = judged(
+        cosine.MEAN.measured(0.0),
+        cosine.STD.measured(0.1),
+        tokens.DUPLICATE_ROWS.measured(0),
+        tokens.NEAR_DUPLICATE_SHARE.measured(share, reference=chance),
+    ).finding("duplicates")
+    assert (finding.state if finding else "") == state
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "enough"), [(29, 8, False), (30, 8, True), (63, 640, False), (64, 640, True)]
+)
+def test_too_few_rows_are_not_judged(n: int, d: int, enough: bool) -> None:
+    verdict = look(normal(13, n, d))
+    assert ("too few rows" in verdict.headline) is not enough
+    assert (verdict.state == "undecided") is not enough
+
+
+def test_of_few_rows_damage_and_duplicates_are_judged() -> None:
+    rows = normal(14, 5, 64)
+    rows[2:] = rows[0]
+    assert look(rows).state == "degenerate"
+
+
+@pytest.mark.parametrize("kind", ["ReLU", "binary", "counts"])
+def test_rows_without_negative_entries_are_named_so(kind: str) -> None:
+    g = np.random.default_rng(15)
+    rows = {
+        "ReLU": np.maximum(g.standard_normal((N, D)), 0.0),
+        "binary": (g.random((N, D)) < 0.3) * 1.0,
+        "counts": g.poisson(1.0, (N, D)) * 1.0,
+    }[kind]
+    verdict = look(rows)
+    assert "of rows without negative entries" in verdict.headline
+    finding = verdict.finding("cone")
+    assert finding is not None
+    assert "usual for such models" in finding.sentence
+
+
+# Findings together ------------------------------------------------------------------------------
+
+
+def test_no_healthy_finding_contradicts_another() -> None:
+    """ "Directions are nearly alike" stood below "one direction holds 99.7 %"."""
+    side = np.where(np.arange(N) % 2, 1.0, -1.0)[:, None]
+    verdict = look(5.0 * side * np.eye(D)[0] + 0.2 * normal(16))
+    assert verdict.state == "degenerate"
+    isotropy = verdict.finding("isotropy")
+    assert isotropy is None or isotropy.state != "healthy"
+
+
+@pytest.mark.parametrize("rows", [trained(), normal(17) + 0.6, groups(90, (500, 500))])
+def test_no_state_depends_on_the_seed(rows: Rows) -> None:
+    found = [embgeo.analyze(rows, pairs=500, seed=seed).verdict for seed in range(3)]
+    assert len({(one.state, tuple(f.state for f in one.findings)) for one in found}) == 1
