@@ -25,7 +25,7 @@ from embgeo.core.values import Scalar, Table, Value
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, row_moments, unit_moments
 from embgeo.numerics.spectra import average_cosine
-from embgeo.stats import Moments, ReducedSums
+from embgeo.stats import Moments, SumWithout
 from embgeo.stats.statistic import Statistic
 
 #: Rows of the table.
@@ -39,7 +39,7 @@ CONVENTION = "coordinates ranked by energy"
 def second(m: Measurement) -> list[Statistic]:
     if m.facts.d < 2:
         return []
-    return [ReducedSums(rank_by_energy(m.shared.moments)[:1], (1,), m.facts.d)]
+    return [SumWithout(int(rank_by_energy(m.shared.moments)[0]), m.facts.d)]
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -83,12 +83,11 @@ def measure_mean_cosine(m: Measurement) -> Scalar:
     """(‖Σŵ‖² − M)/(M(M−1)) of the rows without the largest coordinate."""
     if m.facts.d < 2:
         return q.MEAN_COSINE_WITHOUT_1.undefined("there is only 1 coordinate")
-    reduced = m.shared.find(ReducedSums)
-    rows = int(reduced.n[0])
-    if rows < 2:
+    reduced = m.shared.find(SumWithout)
+    if reduced.n < 2:
         return q.MEAN_COSINE_WITHOUT_1.undefined("fewer than two rows have anything left")
     return q.MEAN_COSINE_WITHOUT_1.measured(
-        average_cosine(reduced.sums[0], rows), convention=CONVENTION
+        average_cosine(reduced.total, reduced.n), convention=CONVENTION
     )
 
 

@@ -135,7 +135,7 @@ def second(m: Measurement) -> list[Statistic]:
     weighted: list[Statistic] = []
     if weights is not None:
         weighted.append(Moments(facts.d, single=single, weights=weights))
-        weighted.append(WeightedSum(COUNTS, weights, facts.d, of="unit"))
+        weighted.append(WeightedSum(COUNTS, weights, facts.d))
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
         GroupMoments("bin", known.bins(facts), BINS, facts.d, of="unit"),

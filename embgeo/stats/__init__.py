@@ -14,7 +14,7 @@ from embgeo.stats.per_row import (
     Projection2,
     RowHashes,
 )
-from embgeo.stats.sums import GroupMoments, PairedSums, ReducedSums, WeightedSum
+from embgeo.stats.sums import GroupMoments, PairedSums, SumWithout, WeightedSum
 
 #: Every statistic; the tests of the monoid law run over this tuple.
 STATISTICS = (
@@ -32,7 +32,7 @@ STATISTICS = (
     PairSample,
     PairedSums,
     Projection2,
-    ReducedSums,
+    SumWithout,
     RowHashes,
     StackedQR,
     TopNeighbors,
@@ -57,9 +57,9 @@ __all__ = [
     "PairSample",
     "PairedSums",
     "Projection2",
-    "ReducedSums",
     "RowHashes",
     "StackedQR",
+    "SumWithout",
     "TopNeighbors",
     "WeightedSum",
 ]

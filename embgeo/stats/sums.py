@@ -14,7 +14,7 @@ from embgeo.stats.statistic import Statistic
 
 @dataclass(eq=False)
 class WeightedSum(Statistic):
-    """Σ a_i w_i or Σ a_i ŵ_i over the rows.
+    """Σ a_i w_i/‖w_i‖ over the rows.
 
     Parameters
     ----------
@@ -22,8 +22,6 @@ class WeightedSum(Statistic):
     weights : float64 array, shape (N,)
         One weight for every row of the matrix.
     d : int
-    of : {"rows", "unit"}
-        The rows, or the rows divided by their norms.
 
     Attributes
     ----------
@@ -35,19 +33,50 @@ class WeightedSum(Statistic):
     name: str
     weights: FloatArray
     d: int
-    of: Literal["rows", "unit"]
 
     def clear(self) -> None:
         self.total: FloatArray = np.zeros(self.d)
 
     def update(self, block: Block) -> None:
         if len(block.index):
-            rows, weights = block.rows, block.wide.put(self.weights[block.index])
-            if self.of == "unit" and block.is_divisible:
-                weights = weights / block.norms
-            elif self.of == "unit":
-                rows = block.unit
-            self.total = self.total + block.wide.to_host(weights @ rows)
+            weights = block.wide.put(self.weights[block.index])
+            if block.is_divisible:
+                total = (weights / block.norms) @ block.rows
+            else:
+                total = weights @ block.unit
+            self.total = self.total + block.wide.to_host(total)
+
+
+@dataclass(eq=False)
+class SumWithout(Statistic):
+    """Σ of the unit rows once a coordinate is zeroed, and the number of rows that are not 0 then.
+
+    Attributes
+    ----------
+    n : int
+    total : float64 array, shape (d,)
+    """
+
+    STATE = ("n", "total")
+
+    coordinate: int
+    d: int
+
+    def clear(self) -> None:
+        self.n = 0
+        self.total: FloatArray = np.zeros(self.d)
+
+    def update(self, block: Block) -> None:
+        if len(block.index):
+            wide, xp, keep = block.wide, block.wide.xp, np.ones(self.d)
+            keep[self.coordinate] = 0.0
+            # What is left is summed up from below, never subtracted from above: nothing cancels.
+            rest = block.unit * wide.put(keep)
+            squares = wide.to_host(xp.vecdot(rest, rest))
+            alive = squares > 0.0
+            inverse = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+            self.n += int(alive.sum())
+            self.total = self.total + wide.to_host(wide.put(inverse) @ rest)
 
 
 #: Where less than this share of the squares is left around the mean, the differences are formed:
@@ -181,52 +210,3 @@ class PairedSums(Statistic):
         squares = (xp.vecdot(part, part) for part in (x, y, change, x[:, both:], y[:, both:]))
         lengths, others, *apart = squares
         return lengths, others, xp.vecdot(x[:, :both], y[:, :both]), sum(apart)
-
-
-@dataclass(eq=False)
-class ReducedSums(Statistic):
-    """Σ of the unit rows once the first 1, 3, … of the named coordinates are zeroed.
-
-    Parameters
-    ----------
-    coordinates : int array
-        The order in which they are zeroed.
-    counts : tuple of int
-        How many of them are zeroed, ascending; the last is all of them.
-    d : int
-
-    Attributes
-    ----------
-    n : int array, shape (len(counts),)
-        Rows that are not zero afterwards.
-    sums : float64 array, shape (len(counts), d)
-        The zeroed coordinates are 0.
-    """
-
-    STATE = ("n", "sums")
-
-    coordinates: IntArray
-    counts: tuple[int, ...]
-    d: int
-
-    def clear(self) -> None:
-        self.n: IntArray = np.zeros(len(self.counts), dtype=np.int64)
-        self.sums: FloatArray = np.zeros((len(self.counts), self.d))
-
-    def update(self, block: Block) -> None:
-        if not len(block.index):
-            return
-        wide, xp, unit = block.wide, block.wide.xp, block.unit
-        keep = np.ones(self.sums.shape)
-        for at, count in enumerate(self.counts):
-            keep[at, self.coordinates[:count]] = 0.0
-        rest = unit * wide.put(keep[-1])
-        left = wide.to_host(xp.vecdot(rest, rest))
-        named = np.square(wide.to_host(unit[:, self.coordinates.tolist()]))
-        # What is left is summed up from below, never subtracted from above: nothing cancels.
-        squares = np.stack([left + named[:, count:].sum(axis=1) for count in self.counts])
-        alive = squares > 0.0
-        inverse = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
-        sums = wide.to_host(wide.put(inverse) @ unit)
-        self.n += alive.sum(axis=1)
-        self.sums += sums * keep

@@ -27,9 +27,9 @@ from embgeo.stats import (
     PairHistogram,
     PairSample,
     Projection2,
-    ReducedSums,
     RowHashes,
     StackedQR,
+    SumWithout,
     TopNeighbors,
     WeightedSum,
 )
@@ -100,17 +100,13 @@ MAKERS = {
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
     "moments, weighted": (Moments, lambda: Moments(D, weights=WEIGHTS)),
-    "weighted sum": (WeightedSum, lambda: WeightedSum("counts", WEIGHTS, D, of="unit")),
-    "weighted sum of rows": (
-        WeightedSum,
-        lambda: WeightedSum("log count", WEIGHTS - 0.02, D, of="rows"),
-    ),
+    "weighted sum": (WeightedSum, lambda: WeightedSum("counts", WEIGHTS, D)),
     "norms": (Norms, Norms),
     "output norms": (OutputNorms, OutputNorms),
     "pair histogram": (PairHistogram, PairHistogram),
     "pair sample": (PairSample, PairSample),
     "projection": (Projection2, lambda: Projection2("svd2", DIRECTIONS[:, :2], np.full(D, 0.1))),
-    "reduced sums": (ReducedSums, lambda: ReducedSums(np.array([3, 0, 2]), (1, 3), D)),
+    "sum without a coordinate": (SumWithout, lambda: SumWithout(3, D)),
     "row hashes": (RowHashes, lambda: RowHashes(D)),
     "QR": (StackedQR, lambda: StackedQR("uncentered", D)),
     "QR, centered": (StackedQR, lambda: StackedQR("centered", D, shift=np.full(D, 0.2))),
@@ -182,8 +178,8 @@ def answers(statistic):
         case LogPartition():
             found = [statistic.log_z(scale) for scale in statistic.scales]
             return [*found, *([statistic.log_z_of_unit_rows()] if statistic.unit_rows else [])]
-        case ReducedSums():
-            return [statistic.n, statistic.sums]
+        case SumWithout():
+            return [statistic.n, statistic.total]
         case PairHistogram():
             s = statistic
             return [s.n, s.positive, s.lowest, s.highest, s.exp_sum, s.counts]
