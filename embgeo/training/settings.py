@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -34,32 +35,6 @@ from embgeo.training.sections import (
 
 #: The settings of a comparison, in its folder.
 STUDY_SETTINGS_NAME = "train.toml"
-
-#: Settings that come with the package, for a CPU first.
-PRESETS = (
-    "tiny-cpu",
-    "overfit-cpu",
-    "xl-cpu",
-    "mos-cpu",
-    "trec-cpu",
-    "20ng-cpu",
-    "imdb-cpu",
-    "multi30k-cpu",
-    "tatoeba-cpu",
-    "skipgram-cpu",
-    "tiny-llama-cpu",
-    "ptb-inan",
-    "wt2-fast",
-    "wt2-paper",
-    "ptb-mos",
-    "wt2-mos",
-    "wt103-xl-small",
-    "iwslt14",
-    "wmt14-base",
-    "skipgram-enwik9",
-    "wt103-llama",
-)
-
 
 #: Settings of [model] that do not depend on the architecture.
 SHARED_BY_MODELS = ("bias_init",)
@@ -181,12 +156,19 @@ def parse_settings(text: str, where: Where) -> StudySettings:
     return from_tables(parse_document(text, where, "correct it there"), where)
 
 
+def list_presets() -> dict[str, Traversable]:
+    """The files of settings that come with the package, by name."""
+    folder = resources.files("embgeo.training") / "presets"
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return {f.name.removesuffix(".toml"): f for f in files if f.name.endswith(".toml")}
+
+
 def load_preset(name: str) -> StudySettings:
     """Settings that come with the package."""
-    if name not in PRESETS:
-        raise refuse_name("preset", name, PRESETS)
-    file = resources.files("embgeo.training") / "presets" / f"{name}.toml"
-    return parse_settings(file.read_text(encoding="utf-8"), f"preset {name}")
+    known = list_presets()
+    if name not in known:
+        raise refuse_name("preset", name, known)
+    return parse_settings(known[name].read_text(encoding="utf-8"), f"preset {name}")
 
 
 def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings:

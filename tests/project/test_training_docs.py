@@ -18,7 +18,7 @@ pytest.importorskip("tomli_w")
 from embgeo.cli.app import app
 from embgeo.training.complete import complete_settings
 from embgeo.training.methods import METHODS
-from embgeo.training.settings import PRESETS, parse_settings
+from embgeo.training.settings import list_presets, parse_settings
 from embgeo.training.study.record import STUDY
 from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks, commands
 from tests.support.sample_runs import sample_training
@@ -67,7 +67,7 @@ def section(title: str) -> str:
 def test_the_tables_name_every_method_and_preset() -> None:
     part = section("What can be trained")
     named = FIRST_CELL.findall(part)
-    assert named == [*METHODS, *sorted(PRESETS, key=named.index)]
+    assert named == [*METHODS, *sorted(list_presets(), key=named.index)]
     for name, method in METHODS.items():
         (row,) = [line for line in part.splitlines() if line.startswith(f"| `{name}` |")]
         *_, model, against = (cell.strip() for cell in row[1:-1].split("|"))

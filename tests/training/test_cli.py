@@ -26,7 +26,7 @@ from embgeo.cli.app import app, run
 from embgeo.core.errors import BadOption
 from embgeo.core.progress import RunMonitor
 from embgeo.result.analysis import load_analysis
-from embgeo.training.settings import PRESETS
+from embgeo.training.settings import list_presets
 from embgeo.training.study.record import STUDY, load_study
 from embgeo.workflows import train_runs, train_study
 from embgeo.workflows.train import train
@@ -557,4 +557,4 @@ def test_the_help_names_every_preset() -> None:
     shown = CliRunner().invoke(app, ["train", "--help"]).output
     # Hyphens may end a line.
     joined = re.sub(r"-\s+", "-", " ".join(shown.split()))
-    assert not [name for name in PRESETS if name not in joined]
+    assert not [name for name in list_presets() if name not in joined]

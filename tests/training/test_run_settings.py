@@ -19,7 +19,7 @@ from embgeo.training.checks import list_defaults  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
-    PRESETS,
+    list_presets,
     load_preset,
     parse_settings,
     read_settings,
@@ -164,7 +164,7 @@ def test_another_schedule_starts_from_its_own_settings() -> None:
     assert complete_settings(changed).optimizer.warm_up_steps is None
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", list_presets())
 def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
     config = complete_settings(load_preset(name))
     assert complete_settings(parse_settings(config.text(), name)) == config

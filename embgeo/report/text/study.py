@@ -16,7 +16,7 @@ from embgeo.training.study.deciding import (
     quality_name,
     unigram_perplexity,
 )
-from embgeo.training.study.record import Role, Study
+from embgeo.training.study.record import Study
 from embgeo.training.study.spread import spread
 
 #: Columns of the table after the perplexity of the deciding split, with their heads.
@@ -51,25 +51,14 @@ def table(study: Study) -> list[str]:
     held = [(key, head) for key, head in columns if any(key in run.numbers for run in study.runs)]
     rows = [["", *(head for _, head in held)]]
     for method in study.methods:
-        cells = [method.name]
-        for key, _ in held:
-            found = spread(list(study.values(method.name, key).values()))
-            cells.append("–" if found is None else found.text)
-        rows.append(cells)
-        for role in study.roles(method.name)[1:]:
-            held_by = [spread(of_matrix(study, method.name, role, key)) for key, _ in held]
-            texts = ["" if one is None else one.text for one in held_by]
-            rows.append([f"  {MATRICES[role]}", *texts])
+        for role in (None, *study.roles(method.name)[1:]):
+            name, missing = (method.name, "–") if role is None else (f"  {MATRICES[role]}", "")
+            found = [spread(list(study.values(method.name, key, role).values())) for key, _ in held]
+            rows.append([name, *(missing if one is None else one.text for one in found)])
     unigram = unigram_perplexity(study.runs, split)
     if unigram is not None and held[0][0] == f"{split}.perplexity":
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
     return align(rows)
-
-
-def of_matrix(study: Study, method: str, role: Role, name: str) -> list[float]:
-    """A number of the matrices of that role, over seeds."""
-    held = (run.others.get(role, {}) for run in study.runs_of(method))
-    return [numbers[name] for numbers in held if name in numbers]
 
 
 def claims(study: Study) -> str:
