@@ -139,7 +139,7 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
     projection = _read_rows(choice.output, choice.output_transposed, selection)
     if selection.source.output is None and _has_same_values(data, projection):
         return _Projection(tied_by=f"{short(choice.output.name)} holds the same numbers")
-    if not _has_usable_row(projection):
+    if not has_usable_row(projection):
         name = short(choice.output.name)
         note = f"the output projection {name} is left out: all of its rows are zero or not finite"
         return _Projection(notes=(note,), is_unusable=True)
@@ -151,7 +151,7 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
     return _Projection(projection, missing=missing)
 
 
-def _has_usable_row(rows: Rows) -> bool:
+def has_usable_row(rows: Rows) -> bool:
     """Whether a row is finite and not zero; stops at the first block with one."""
     for start in range(0, len(rows), _COMPARED_ROWS):
         block = np.asarray(rows[start : start + _COMPARED_ROWS], dtype=np.float64)

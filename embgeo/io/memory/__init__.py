@@ -13,6 +13,7 @@ import numpy as np
 
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix, Origin
+from embgeo.io.building import has_usable_row
 from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.memory.labeling import with_counts, with_tokens
 from embgeo.io.memory.objects import (
@@ -124,8 +125,10 @@ def from_array(W: Any) -> MatrixOfObject:
 
 
 def from_found(found: MatrixOfObject) -> Matrix:
-    output = None
-    if found.output is not None:
+    output, notes = None, found.notes
+    if found.output is not None and not has_usable_row(found.output):
+        notes += (f"{found.output_name} is left out: all of its rows are zero or not finite",)
+    elif found.output is not None:
         output = Matrix(
             found.output, name="output", origin=Origin(tensor=found.output_name, format="array")
         )
@@ -141,7 +144,7 @@ def from_found(found: MatrixOfObject) -> Matrix:
             dtype=str(found.rows.dtype),
             reason=found.reason,
             tied_by=found.tied_by,
-            notes=found.notes,
+            notes=notes,
         ),
     )
     return matrix.with_frequency(found.frequency)

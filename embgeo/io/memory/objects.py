@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.bounded.small_files import safe_text
+from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import from_rank
+from embgeo.io.model.companions import read_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +178,7 @@ def embedding_layer(W: Any) -> tuple[Any, str, Any]:
             f"{type(W).__name__} has no embedding",
             way_out="give the tensor itself, such as model.layer.weight",
         )
-    largest = max(layers, key=lambda m: m.weight.numel())
+    largest = max(layers, key=lambda m: stored_weight(m).numel())
     return largest, "the largest embedding of the module", None
 
 
@@ -190,17 +194,24 @@ def ask_module(module: Any, method: str) -> Any:
 
 
 def has_matrix(layer: Any) -> bool:
-    weight: Any = getattr(layer, "weight", None)
+    weight = stored_weight(layer)
     return is_tensor(weight) and weight.ndim == 2
+
+
+def stored_weight(layer: Any) -> Any:
+    """The weight of a layer, or its packed codes."""
+    weight = getattr(layer, "weight", None)
+    return getattr(layer, "weight_packed", None) if weight is None else weight
 
 
 def add_output(held: MatrixOfObject, W: Any, layer: Any, head: Any) -> MatrixOfObject:
     """Add the output matrix over the same tokens, or how it is tied to the input embedding."""
     name = name_in(W, head)
-    shared = head.weight is layer.weight or head.weight.data_ptr() == layer.weight.data_ptr() != 0
+    own, other = stored_weight(layer), stored_weight(head)
+    shared = other is own or other.data_ptr() == own.data_ptr() != 0
     if shared and not is_adapted(layer) and not is_adapted(head):
         return replace(held, tied_by=f"{name} is the same tensor")
-    if head.weight.shape[0] != layer.weight.shape[0]:
+    if other.shape[0] != own.shape[0]:
         return replace(held, notes=(f"{name} has another number of rows and is left out",))
     return replace(held, output=layer_entries(head, name, is_in_fsdp(W)), output_name=name)
 
@@ -220,6 +231,9 @@ def is_adapted(layer: Any) -> bool:
 
 def layer_entries(layer: Any, name: str, in_fsdp: bool = False) -> npt.NDArray[Any]:
     """The weight of a layer, with the low-rank changes of active adapters."""
+    decoded = decode_layer(layer, name)
+    if decoded is not None:
+        return decoded
     weight = layer.weight.detach()
     if in_fsdp:
         check_storage(weight, name)
@@ -238,6 +252,23 @@ def layer_entries(layer: Any, name: str, in_fsdp: bool = False) -> npt.NDArray[A
         )
     changes = [layer.get_delta_weight(one) for one in adapters]
     return as_array(sum(changes, weight), name)
+
+
+def decode_layer(layer: Any, name: str) -> npt.NDArray[Any] | None:
+    """The weight of a quantized layer, from its codes and scales; None for other layers."""
+    held = dict(layer.named_parameters(recurse=False)) | dict(layer.named_buffers(recurse=False))
+    codes = held.get("weight_packed", held.get("weight"))
+    if codes is None or (codes.dtype.is_floating_point and codes.element_size() > 1):
+        return None
+    tensors = tuple(
+        Tensor(key, tuple(one.shape), str(one.dtype).removeprefix("torch."), partial(as_array, one))
+        for key, one in held.items()
+    )
+    found = read_parameters(Checkpoint(Path(name), "torch module", tensors, ()))
+    weight = next(one for one in found.tensors if one.name == "weight")
+    if weight.problem:
+        raise BadOption(f"{name} {weight.problem}", way_out=weight.way_out)
+    return weight.open()
 
 
 def name_in(W: Any, layer: Any) -> str:
