@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.errors import EmbgeoError
 from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.guard import Damaged, list_short, short
 from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
@@ -141,6 +142,8 @@ class Checkpoint:
         Tokens that the tokenizer or a chat template names.
     facts : Facts
         What the configuration says of the matrices.
+    label_error : EmbgeoError or None
+        Why the tokenizer beside the weights cannot be read; raised where its labels are wanted.
     added : frozenset of int
         Ids of tokens that were added to the tokenizer.
     unread : tuple of (str, str)
@@ -163,6 +166,7 @@ class Checkpoint:
     encoder: TextEncoder | None = None
     special: tuple[SpecialToken, ...] = ()
     facts: Facts = field(default_factory=Facts)
+    label_error: EmbgeoError | None = None
     added: frozenset[int] = frozenset()
     unread: tuple[tuple[str, str], ...] = ()
     stored: tuple[Tensor, ...] = ()

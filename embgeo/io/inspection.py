@@ -100,7 +100,8 @@ def inspect_checkpoint(
     except AmbiguousTensor as error:
         problem = error.command_line_text.removeprefix(f"{error.where}: ")
     chosen = (*tied_note(choice.tied_by), *choice.notes) if choice else ()
-    notes = (*checkpoint.notes, *chosen, *_vocabularies(checkpoint))
+    unlabeled = () if checkpoint.label_error is None else (str(checkpoint.label_error),)
+    notes = (*checkpoint.notes, *unlabeled, *chosen, *_vocabularies(checkpoint))
     return Inspection(
         tensors=_list_tensors(checkpoint, choice),
         reason=choice.reason if choice else "",

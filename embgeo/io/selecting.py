@@ -123,6 +123,8 @@ def _from_ids(selection: Selection) -> Labeling:
 def _from_checkpoint(selection: Selection) -> Labeling | None:
     checkpoint = selection.checkpoint
     tokens = checkpoint.tokens
+    if checkpoint.label_error is not None:
+        raise checkpoint.label_error
     if tokens is None or selection.is_of_other_rows(len(tokens)):
         return None
     if why := _without_proof(selection, tokens):

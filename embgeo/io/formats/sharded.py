@@ -14,13 +14,14 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import parse_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.convert import hdf5
 from embgeo.io.foreign import find_foreign, way_out_of
 from embgeo.io.formats.format import open_with
 from embgeo.io.formats.parts import find_shard
 from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
 
 NAME = "sharded checkpoint"
-RECOGNIZED = "JSON with a weight_map; its shards, safetensors or torch, lie next to it"
+RECOGNIZED = "JSON with a weight_map; its shards, safetensors, torch or HDF5, lie next to it"
 READ = "tensors are mapped; the index and the headers of the shards are read"
 EXTRA = ""
 
@@ -28,7 +29,7 @@ _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
 _START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')
 
-_SHARDS = (safetensors, torch_zip, torch_legacy)
+_SHARDS = (safetensors, torch_zip, torch_legacy, hdf5)
 
 
 def sniff(head: bytes) -> bool:
@@ -48,6 +49,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
             # The index may omit the tensor that an alias names.
             alias = found.alias_of if found.alias_of in weight_map else ""
             tensors.append(replace(found, alias_of=alias))
+        elif shards[shard].format == hdf5.NAME:
+            prefix = f"{plain(tensor).strip('/')}/"  # of all variables of a layer
+            tensors += [t for t in shards[shard].tensors if t.name.startswith(prefix)]
         elif plain(tensor) not in dict(shards[shard].unread):
             raise Damaged(f"the index puts {short(tensor)} into {shard}, which does not hold it")
     files = tuple(file for shard in shards.values() for file in shard.files)

@@ -92,6 +92,12 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
         if not data:
             raise refuse(path, "it holds no tokens", "list one for each row")
         return TokenizerVocabulary(tuple(safe_text(token) for token in data), _source(path))
+    if tokenizer_files.is_tekken(data):
+        return tokenizer_files.from_tekken(data, path)
+    if tokenizer_files.is_keras_configuration(data):
+        raise refuse(
+            path, "is a configuration of Keras and holds no tokens", "give a file of tokens"
+        )
     if tokenizer_files.is_tokenizer_json(data):
         return tokenizer_files.from_tokenizer_json(data, path)
     if isinstance(data, dict) and data:

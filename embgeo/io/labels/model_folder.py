@@ -28,6 +28,7 @@ _MODELS = (
     "spm.model",
     "sentencepiece.model",
     "sentencepiece.bpe.model",
+    "tiktoken.model",
 )
 #: Models that number SentencePiece pieces as fairseq does, with four symbols in place of the first
 #: three pieces.
@@ -47,7 +48,12 @@ def vocabulary_of(
     """The tokens in row order, and notes on files that are left out."""
     path = folder / "tokenizer.json"
     if is_companion(path):
-        return tokenizer_files.from_tokenizer_json(read_json(path), path), ()
+        data = read_json(path)
+        if not tokenizer_files.is_keras_configuration(data):
+            return tokenizer_files.from_tokenizer_json(data, path), ()
+        return None, (
+            "tokenizer.json is a configuration of Keras and labels no rows; --tokens FILE",
+        )
     path = folder / "vocab.json"
     if is_companion(path):
         return _from_vocab_json(path), ()
@@ -58,6 +64,9 @@ def vocabulary_of(
     path = folder / "vocab.txt"
     if is_companion(path):
         return _from_vocab_txt(path), ()
+    path = folder / tokenizer_files.TEKKEN
+    if is_companion(path):
+        return tokenizer_files.from_tekken(read_json(path), path), ()
     return None, ()
 
 

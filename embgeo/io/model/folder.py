@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.companions import FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import Damaged, cannot_read, list_short, refuse
 from embgeo.io.checkpoint import Checkpoint
@@ -38,6 +39,8 @@ WEIGHTS = (
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
+    "model.weights.json",
+    "model.weights.h5",
 )
 
 #: Files of training programs that hold arrays but no model.
@@ -73,8 +76,16 @@ def open_folder(
         facts = weights.facts
     # Vectors with counts have words: the vocab.txt of GloVe is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
-    if weights.counts is None:
-        vocabulary, left_out = vocabulary_of(folder, facts.model_type)
+    special: tuple[SpecialToken, ...] = ()
+    label_error = None
+    try:
+        if weights.counts is None:
+            vocabulary, left_out = vocabulary_of(folder, facts.model_type)
+        if vocabulary is not None:
+            special = find_special(folder, vocabulary)
+    except UnreadableFile as error:  # raised where its labels are wanted
+        vocabulary, label_error = None, error
+        weights = replace(weights, tokens=None)
     notes = [*weights.notes, *_lying_beside(files), *left_out, *facts.notes]
     if (source := read_source(folder)) is not None:
         notes.append(source.note)
@@ -87,7 +98,7 @@ def open_folder(
             vocabularies=(),
             encoder=vocabulary.encoder,
             added=frozenset(vocabulary.added.values()),
-            special=find_special(folder, vocabulary),
+            special=special,
         )
     return replace(
         weights,
@@ -95,6 +106,7 @@ def open_folder(
         format=f"{NAME} ({weights.format})",
         tied=facts.tied,
         facts=facts,
+        label_error=label_error,
         notes=tuple(notes),
     )
 

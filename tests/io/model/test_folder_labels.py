@@ -1,0 +1,109 @@
+"""Tokenizers of a folder: unusual files, and what is left of the model where one cannot be read."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import embgeo
+from embgeo.core.errors import EmbgeoError
+
+N = 30
+ROWS = np.random.default_rng(0).standard_normal((N, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_file({"embed_tokens.weight": ROWS}, tmp_path / "model.safetensors")
+    return tmp_path
+
+
+def test_a_configuration_of_keras_labels_nothing(folder: Path) -> None:
+    keras = {"module": "keras_hub.src.models.gemma", "class_name": "GemmaTokenizer", "config": {}}
+    (folder / "tokenizer.json").write_text(json.dumps(keras))
+    matrix = embgeo.load(folder)
+    assert matrix.tokens is None
+    assert any("tokenizer.json is a configuration of Keras" in n for n in matrix.origin.notes)
+    with pytest.raises(EmbgeoError, match="is a configuration of Keras and holds no tokens"):
+        embgeo.load(folder, tokens=folder / "tokenizer.json")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"model": {}}', '{"model": {"vocab": 3}}'])
+def test_a_tokenizer_that_cannot_be_read_does_not_matter_without_its_labels(
+    content: str, folder: Path
+) -> None:
+    (folder / "tokenizer.json").write_text(content)
+    with pytest.raises(EmbgeoError, match=r"tokenizer\.json"):
+        embgeo.load(folder)
+    assert embgeo.load(folder, tokens="none").tokens is None
+    words = folder / "words.list"
+    words.write_text("\n".join(f"w{k}" for k in range(N)))
+    assert embgeo.load(folder, tokens=words).tokens is not None
+    assert any("tokenizer.json" in note for note in embgeo.inspect(folder).notes)
+
+
+def test_a_shard_of_keras_is_read_by_its_index(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "model_00000.weights.h5", "w") as file:
+        file["layers/reversible_embedding/vars/0"] = ROWS
+        file["layers/other/vars/0"] = ROWS[:3]
+    weight_map = {"/layers/reversible_embedding/vars": "model_00000.weights.h5"}
+    index = tmp_path / "model.weights.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    for given in (tmp_path, index):
+        np.testing.assert_array_equal(embgeo.load(given).data, ROWS)
+
+
+def tekken(words: list[bytes], special: int, size: int) -> dict[str, Any]:
+    vocab = [
+        {"rank": rank, "token_bytes": base64.b64encode(word).decode(), "token_str": None}
+        for rank, word in enumerate(words)
+    ]
+    config = {"default_vocab_size": size, "default_num_special_tokens": special}
+    named = [{"rank": 1, "token_str": "<s>", "is_control": True}]
+    return {"config": config, "vocab": vocab, "special_tokens": named}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_tekken(named: bool, folder: Path) -> None:
+    """Special tokens come first; ranks beyond the vocabulary are not used."""
+    words = [bytes([65 + k]) for k in range(26)] + [b" longer", b"\xff"]
+    (folder / "tekken.json").write_text(json.dumps(tekken(words, 4, N)))
+    matrix = embgeo.load(folder, tokens=folder / "tekken.json" if named else None)
+    assert matrix.tokens is not None
+    assert matrix.tokens[:6] == ("<SPECIAL_0>", "<s>", "<SPECIAL_2>", "<SPECIAL_3>", "A", "B")
+    assert matrix.tokens[-1] == "Z"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"config": {}},
+        {"vocab": 3},
+        {"vocab": [{"rank": 0}]},
+        {"vocab": [{"rank": 0, "token_bytes": "?"}]},
+    ],
+)
+def test_damaged_tekken_is_refused(damage: dict[str, Any], folder: Path) -> None:
+    file = folder / "tekken.json"
+    file.write_text(json.dumps(tekken([b"a"], 1, 2) | damage))
+    with pytest.raises(EmbgeoError, match=r"tekken\.json"):
+        embgeo.load(folder, tokens=file)
+
+
+def test_tiktoken_model(folder: Path) -> None:
+    """As Kimi stores it, with special tokens in tokenizer_config.json."""
+    words = [bytes([65 + k]) for k in range(26)]
+    lines = (base64.b64encode(word) + b" %d\n" % rank for rank, word in enumerate(words))
+    (folder / "tiktoken.model").write_bytes(b"".join(lines))
+    added = {"added_tokens_decoder": {"28": {"content": "<|im_end|>", "special": True}}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(added))
+    matrix = embgeo.load(folder)
+    assert matrix.tokens is not None
+    assert (matrix.tokens[0], matrix.tokens[28]) == ("A", "<|im_end|>")
