@@ -75,7 +75,7 @@ class Matching:
         object.__setattr__(self, "shared", len(self.first))
 
 
-def match_rows(first: Analysis, second: Analysis, asked: By | None = None) -> Matching:
+def match_rows(first: Analysis, second: Analysis, match: By | None = None) -> Matching:
     """Match the kept rows of two analyses.
 
     Tokens are matched by their string if both sides have them. A string in several rows is
@@ -85,22 +85,22 @@ def match_rows(first: Analysis, second: Analysis, asked: By | None = None) -> Ma
 
     Parameters
     ----------
-    asked : {"token", "row"}, optional
+    match : {"token", "row"}, optional
         The choice of the user; by default what the analyses allow.
     """
     cuts = [(offset(a), a.provenance.get("n", len(a.rows))) for a in (first, second)]
     if "listed" in first.provenance or "listed" in second.provenance:
         # Equal row numbers of very large matrices are equal tokens if both are cut alike.
         reason = f"analyses of more than {EVERY:,} rows list some of them, by their numbers"
-        if asked == "token" or (asked is None and cuts[0] != cuts[1]):
+        if match == "token" or (match is None and cuts[0] != cuts[1]):
             return Matching(None, f"{reason}: --match row pairs those that both list")
         return by_row(first, second, reason)
-    if first.tokens is not None and second.tokens is not None and asked != "row":
+    if first.tokens is not None and second.tokens is not None and match != "row":
         return by_token(first, second)
-    if asked == "token":
+    if match == "token":
         return Matching(None, f"{without_tokens(first, second)}, so none can be matched by token")
-    reason = "as requested" if asked == "row" else without_tokens(first, second)
-    if asked is None and cuts[0] != cuts[1]:
+    reason = "as requested" if match == "row" else without_tokens(first, second)
+    if match is None and cuts[0] != cuts[1]:
         return Matching(
             None,
             f"{reason}, and {cuts[0][1]:,} rows are not {cuts[1][1]:,} rows: --tokens FILE labels "

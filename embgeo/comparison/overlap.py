@@ -99,14 +99,14 @@ class Overlap:
         return f"{len(self.queries):,} of {self.shared:,} shared tokens"
 
 
-def draw_queries(shared: int, count: QueryCount, seed: int) -> IntArray:
+def draw_queries(shared: int, queries: QueryCount, seed: int) -> IntArray:
     """Uniformly drawn shared tokens: the requested number, or a default."""
-    if count == "all" or (count is None and shared <= ASK_ALL):
-        count = shared
-    elif count is None:
-        count = QUERIES
+    if queries == "all" or (queries is None and shared <= ASK_ALL):
+        queries = shared
+    elif queries is None:
+        queries = QUERIES
     rng = np.random.default_rng([seed, zlib.crc32(b"compare queries")])
-    return sample_rows(np.arange(shared, dtype=np.int64), count, rng)
+    return sample_rows(np.arange(shared, dtype=np.int64), queries, rng)
 
 
 def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:

@@ -149,7 +149,7 @@ def diff_run(
     check_resources(resources)
     if match not in (None, *get_args(By)):
         raise refuse_name("way to match", match, get_args(By), argument("match"))
-    count = parse_queries(queries)
+    parsed = parse_queries(queries)
     taken: list[Any] = [Path(one) if is_path(one) else one for one in inputs]
     names = None if names is None else order_names(as_texts(names, "names"), taken, run)
     taken = taken if run is None else list(run.paths)
@@ -197,7 +197,7 @@ def diff_run(
     return compare(
         compared,
         match=match,
-        queries=count,
+        queries=parsed,
         seed=options.seed,
         resources=resources,
         steps_source="" if run is None else run.steps.source,
