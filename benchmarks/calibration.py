@@ -52,6 +52,8 @@ class Case:
         Any of these is right.
     cause : str
         Key of the finding that has to see the fault; empty where none is meant.
+    says : str
+        What the headline has to say.
     """
 
     group: str
@@ -59,6 +61,7 @@ class Case:
     make: Callable[[Rng], embgeo.Matrix | Array]
     states: tuple[str, ...] = HEALTHY
     cause: str = ""
+    says: str = ""
 
 
 # --- rows of a known shape --------------------------------------------------------------------
@@ -133,21 +136,129 @@ def with_dead_rows(rng: Rng, n: int, d: int, share: float, norm: float, rho: flo
     return rows
 
 
-def with_clump(rng: Rng, n: int, d: int, share: float, norm: float, rho: float) -> Array:
+def with_clump(rng: Rng, n: int, d: int, share: float, norm: float, rho: float) -> embgeo.Matrix:
     """Some rows of this mean cosine among themselves and this norm among isotropic ones."""
     rows = isotropic(rng, n, d, spread=0.1)
     clump = rng.permutation(n)[: int(share * n)]
     rows[clump] = norm * np.sqrt(1.0 - rho) * cone(rng, len(clump), d, rho)
-    return rows
+    return name_unused(rows, clump)
 
 
-def with_gathered_rows(rng: Rng, n: int, d: int, share: float, rho: float) -> Array:
+def with_gathered_rows(rng: Rng, n: int, d: int, share: float, rho: float) -> embgeo.Matrix:
     """Some rows of this mean cosine among themselves in a faint cone, of the norms of all."""
     rows = cone(rng, n, d, 0.02)
     clump, direction = rng.permutation(n)[: int(share * n)], isotropic(rng, 1, d)
     gathered = np.sqrt(rho) * direction + np.sqrt(1.0 - rho) * isotropic(rng, len(clump), d)
     rows[clump] = gathered * np.linalg.norm(rows[clump], axis=1, keepdims=True)
+    return name_unused(rows, clump)
+
+
+def name_unused(rows: Array, clump: npt.NDArray[np.int64]) -> embgeo.Matrix:
+    """Two of three rows of the clump are spelled as unused tokens."""
+    unused = set(clump[: 2 * len(clump) // 3].tolist())
+    names = (f"[unused{i}]" if i in unused else f"word{i}" for i in range(len(rows)))
+    return embgeo.Matrix(rows, tokens=tuple(names))
+
+
+def trained(rng: Rng, n: int, d: int) -> Array:
+    return decaying(rng, n, d, 0.3)
+
+
+def group_rows(rng: Rng, n: int, d: int, degrees: float, sizes: tuple[float, ...]) -> Array:
+    """Groups of directions with this angle between any two, and little noise."""
+    k, near = len(sizes), np.cos(np.radians(degrees))
+    gram = near * np.ones((k, k)) + (1.0 - near) * np.eye(k)
+    frame = np.linalg.qr(rng.standard_normal((d, k)))[0].T
+    centers = np.linalg.cholesky(gram + 1e-9 * np.eye(k)) @ frame
+    member = rng.choice(k, n, p=sizes)
+    return centers[member] + 0.02 * isotropic(rng, n, d)
+
+
+def in_a_quadrant(rng: Rng, n: int) -> Array:
+    angle = rng.uniform(0.1, np.pi / 2 + 0.1, n)
+    return np.c_[np.cos(angle), np.sin(angle)]
+
+
+def with_zero_rows(rng: Rng, n: int, d: int, first: int, last: int) -> Array:
+    rows = trained(rng, n, d)
+    rows[:first], rows[n - last :] = 0.0, 0.0
     return rows
+
+
+def with_dead_codes(rng: Rng, n: int, d: int, share: float) -> Array:
+    rows = trained(rng, n, d)
+    rows[rng.permutation(n)[: int(share * n)]] *= 1e-4
+    return rows
+
+
+def with_twins(rng: Rng, n: int, d: int, share: float) -> Array:
+    rows = trained(rng, n, d)
+    pairs = int(share * n) // 2
+    rows[:pairs] = rows[pairs : 2 * pairs] + 1e-5 * rng.standard_normal((pairs, d))
+    return rows
+
+
+#: Rows before training, and what they are drawn by.
+INITIALIZATIONS: dict[str, Callable[[Rng], Array]] = {
+    "N(0, 0.02)": lambda r: 0.02 * r.standard_normal((3000, 64)),
+    "Xavier": lambda r: np.sqrt(6 / 3100) * r.uniform(-1, 1, (3000, 100)),
+    "word2vec, 1/(2d)": lambda r: r.uniform(-1, 1, (3000, 100)) / 200,
+    "fastText, 1/d": lambda r: r.uniform(-1, 1, (3000, 100)) / 100,
+    "orthogonal": lambda r: np.linalg.qr(r.standard_normal((3000, 64)))[0],
+}
+
+
+def shapes_that_experts_saw() -> Iterator[Case]:
+    """Kinds that the verdict once got wrong."""
+    for name, make in INITIALIZATIONS.items():
+        yield Case("initialization", name, make, HEALTHY, says="an initialization")
+    for degrees in (10.0, 25.0, 45.0):
+        for k in (2, 4):
+            yield Case(
+                "clusters in a cone", f"{k} groups {degrees:g}° apart",
+                lambda r, a=degrees, k=k: group_rows(r, 2000, 32, a, (1 / k,) * k),
+                ("degenerate",), "cone", says="a narrow cone",
+            )  # fmt: skip
+    yield Case(
+        "a cluster of 1 %", "600 × 32", lambda r: group_rows(r, 600, 32, 180.0, (0.99, 0.01)),
+        ("degenerate",), "cone", says="a narrow cone",
+    )  # fmt: skip
+    yield Case(
+        "one quadrant", "2,000 × 2", lambda r: in_a_quadrant(r, 2000), ("degenerate",), "cone"
+    )
+    for share in (0.049, 0.051, 0.45, 0.52, 0.9):
+        yield Case(
+            "dead codes", f"{share:.1%}", lambda r, s=share: with_dead_codes(r, 2000, 32, s),
+            ("degenerate",), "rows", says="damaged",
+        )  # fmt: skip
+    for name, first, last in (("zero row 0", 1, 0), ("zero tail", 0, 50), ("both", 1, 50)):
+        yield Case("padding", name, lambda r, a=first, b=last: with_zero_rows(r, 2000, 32, a, b))
+    for share, states in ((0.1, ("mild",)), (1.0, ("degenerate",))):
+        yield Case(
+            "near-duplicates", f"{share:.0%}", lambda r, s=share: with_twins(r, 2000, 32, s),
+            states, "duplicates", says="near-duplicate",
+        )  # fmt: skip
+    for n, d in ((5, 64), (29, 8), (50, 768)):
+        yield Case(
+            "too few rows", f"{n} × {d}", lambda r, n=n, d=d: r.standard_normal((n, d)),
+            ("undecided",), says="too few rows",
+        )  # fmt: skip
+    orthants: dict[str, Callable[[Rng], Array]] = {
+        "ReLU": lambda r: np.maximum(r.standard_normal((2000, 64)), 0.0),
+        "binary": lambda r: (r.random((2000, 64)) < 0.3) * 1.0,
+        "counts": lambda r: r.poisson(1.0, (2000, 64)) * 1.0,
+        "NMF": lambda r: r.gamma(0.5, size=(2000, 32)),
+    }
+    for name, make in orthants.items():
+        yield Case("no negative entries", name, make, FAULTY, "cone", says="without negative")
+    yield Case(
+        "rogue coordinate", "three × 15 of 64", lambda r: widen_entries(r, 3000, 64, 3, 15.0),
+        FAULTY, "coordinate", says="3 coordinates hold",
+    )  # fmt: skip
+    yield Case(
+        "group of similar tokens", "10 %, no counts",
+        lambda r: embgeo.Matrix(with_gathered_rows(r, 3000, 64, 0.1, 0.8).data),
+    )  # fmt: skip
 
 
 def synthetic(large: bool) -> Iterator[Case]:
@@ -310,7 +421,7 @@ class Outcome:
 
     @property
     def faulty(self) -> bool:
-        return "healthy" not in self.case.states
+        return not {"healthy", "undecided"} & {*self.case.states}
 
     @property
     def wrong_states(self) -> int:
@@ -326,7 +437,9 @@ class Outcome:
 
     @property
     def wrong_causes(self) -> int:
-        """Faults that were seen, but not by the question that should see them."""
+        """Faults that another question saw, or that the headline calls something else."""
+        if self.case.says:
+            return sum(self.case.says not in v.headline for v in self.verdicts)
         if not self.case.cause:
             return 0
         findings = [v.finding(self.case.cause) for v in self.verdicts if v.state in FAULTY]
@@ -373,7 +486,7 @@ def main() -> None:
     print("| group | case | known to be | verdicts | headline of the first draw | wrong |")
     print("|---|---|---|---|---|---|")
     outcomes = []
-    for case in (*synthetic(asked.large), *real(asked.real)):
+    for case in (*synthetic(asked.large), *shapes_that_experts_saw(), *real(asked.real)):
         if asked.only and not any(word in f"{case.group} {case.name}" for word in asked.only):
             continue
         try:
