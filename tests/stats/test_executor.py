@@ -10,12 +10,14 @@ import pytest
 
 from embgeo.core.matrix import Matrix
 from embgeo.stats import Census, Moments, Norms, OutputNorms, StackedQR, TopNeighbors
-from embgeo.stats.backend.executor import DeviceFull
+from embgeo.stats.backend.choose import open_device
+from embgeo.stats.backend.executor import DeviceFull, DeviceRows
 from embgeo.stats.backend.torch import TorchBackend
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 from tests.stats.test_monoid_laws import DIRECTIONS, MAKERS, OUTPUT, ROWS, D, N, answers
 from tests.support.devices import (
+    MEMORY,
     SINGLE,
     WIDE,
     NothingWide,
@@ -297,3 +299,15 @@ def test_very_many_equally_near_rows():
     make_executor(Matrix(W), 250).fold([found])
     assert found.neighbors.tolist() == [[1, 2, 3, 4], [0, 1, 2, 3], [300, 301, 302, 303]]
     np.testing.assert_allclose(found.cosines, 1.0, rtol=1e-12)
+
+
+def test_blocks_are_sized_by_the_memory_that_is_free(monkeypatch):
+    """A part of it for the rows of a block, once the sums have theirs; at least some rows."""
+    W = Matrix(gaussian(94, n=2000, d=8).astype(np.float32))
+    steps = {}
+    for free in (0, 2**18, 2**20, 2**24):
+        monkeypatch.setattr(TorchBackend, "free", lambda _self, free=free: free)
+        backend = open_device(WIDE, MEMORY)
+        rows = DeviceRows(backend, W, MEMORY)
+        steps[free] = rows.step, rows.stay
+    assert steps == {0: (63, False), 2**18: (250, True), 2**20: (1000, True), 2**24: (2000, True)}

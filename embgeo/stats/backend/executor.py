@@ -24,6 +24,8 @@ MOST_ROWS = 16384
 LEAST_ROWS = 64
 #: Bytes that a piece takes on the device for each entry, at the worst moment of a pass.
 ENTRY_BYTES = 64
+#: Bytes for each of d × d entries: sums of both precisions, and the eigenvectors of two matrices.
+SQUARE_BYTES = 36
 #: Shares of the free memory for the rows themselves, if they are to stay, and for the pass.
 KEPT_SHARE = 0.4
 PASS_SHARE = 0.5
@@ -52,7 +54,8 @@ class DeviceRows:
     def __init__(self, backend: TorchBackend, matrix: Matrix, memory: int) -> None:
         self.backend = backend
         self.matrix = matrix
-        free, width = backend.free(), max(matrix.d, 1)
+        width = matrix.d
+        free = max(0, backend.free() - SQUARE_BYTES * width**2)
         itemsize = matrix.data.dtype.itemsize
         self.stay = matrix.n * width * itemsize <= KEPT_SHARE * free
         room = PASS_SHARE * free / (ENTRY_BYTES * width)
