@@ -23,6 +23,7 @@ from embgeo.io.bounded.maps import (
 )
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.formats.parts import SideFiles
+from embgeo.io.mapped.onnx_nodes import OPERATORS, Codes, Node, read_weights
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
@@ -31,6 +32,14 @@ EXTRA = ""
 
 _MOST_FIELDS = 2_000_000
 
+
+#: Types of 4 bits: unsigned and signed.
+_UINT4, _INT4 = 21, 22
+_PACKED = (_UINT4, _INT4)
+_NODE = 1
+#: Fields of numbers that are stored one by one; zero points often are.
+_INTEGERS, _MOST_INTEGERS = (5, 7), 1_000_000
+_WHOLE = ("uint8", "int8", "uint16", "int16", "int32", "int64")
 
 _IR_VERSION, _PRODUCER, _GRAPH = 1, 2, 7
 _LARGEST_IR_VERSION = 64
@@ -59,6 +68,7 @@ class _Initializer:
     dims: list[int] = field(default_factory=list)
     raw: memoryview | None = None
     raw_type: int = 0
+    integers: list[int] = field(default_factory=list)
     is_external: bool = False
     external: dict[str, str] = field(default_factory=dict)
 
@@ -84,25 +94,39 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """The initializers of the graph; files of external data are next to the model."""
     left_out = Omissions()
     tensors: dict[str, Tensor] = {}
+    packed: dict[str, Codes] = {}
+    nodes: list[Node] = []
     files = SideFiles(path.parent, "file of external data")
-    for found in _initializers(map_file(path).data, left_out):
+    for found in _initializers(map_file(path).data, left_out, nodes):
+        if found.type in _PACKED:
+            codes = _packed_codes(found, files)
+            if codes is not None:
+                packed[found.name] = codes
+            continue
         tensor = _tensor(found, files, left_out)
         if tensor is None:
             continue
         if tensor.name in tensors:
             raise Damaged(f"the model has two initializers named {short(tensor.name)}")
         tensors[tensor.name] = tensor
+    weights = read_weights(tensors, packed, nodes)
+    used = {part for weight in weights for part in weight.parts}
+    for name in packed:
+        if name not in used:
+            left_out.add(name, "it holds numbers of 4 bits", is_tensor=True)
     return Checkpoint(
         path,
         NAME,
-        tuple(tensors.values()),
+        weights,
         (path, *files.paths.values()),
         notes=left_out.notes(),
         unread=tuple(left_out.unread),
     )
 
 
-def _initializers(data: memoryview, left_out: Omissions) -> Iterator[_Initializer]:
+def _initializers(
+    data: memoryview, left_out: Omissions, nodes: list[Node]
+) -> Iterator[_Initializer]:
     message = wire.Message(_MOST_FIELDS)
     seen = 0
     for place, _, graph in message.fields(data):
@@ -114,8 +138,50 @@ def _initializers(data: memoryview, left_out: Omissions) -> Iterator[_Initialize
                 raise Damaged("the model has implausibly many initializers")
             if inner == _INITIALIZER:
                 yield _initializer(message, wire.raw(value))
+            elif inner == _NODE and (node := _node(message, wire.raw(value))) is not None:
+                nodes.append(node)
             elif inner == _SPARSE_INITIALIZER:
                 left_out.add("an initializer", "it is sparse")
+
+
+def _node(message: wire.Message, data: memoryview) -> Node | None:
+    """A node of an operator that dequantizes; None for others."""
+    made = Node()
+    attributes = []
+    for place, _, value in message.fields(data):
+        if place in (1, 2):
+            (made.inputs if place == 1 else made.outputs).append(plain(wire.text(value)))
+        elif place == 3:
+            made.name = plain(wire.text(value))
+        elif place == 4:
+            made.operator = wire.text(value)
+        elif place == 5:
+            attributes.append(wire.raw(value))
+    if made.operator not in OPERATORS:
+        return None
+    for attribute in attributes:
+        name, number = "", None
+        for place, kind, value in message.fields(attribute):
+            if place == 1:
+                name = wire.text(value)
+            elif place == 3 and kind == wire.VARINT:
+                number = wire.signed(wire.number(value))
+        if number is not None:
+            made.numbers[name] = number
+    return made
+
+
+def _packed_codes(found: _Initializer, files: SideFiles) -> Codes | None:
+    """Numbers of 4 bits, two a byte with the low one first; None if rows do not fill bytes."""
+    shape = whole_numbers(found.dims, f"the shape of {short(found.name)}")
+    if len(shape) != 2 or shape[1] % 2:
+        return None
+    stored = (shape[0], shape[1] // 2)
+    raw = np.frombuffer(found.raw or b"", dtype=np.uint8)
+    if found.is_external:
+        raw = _external(found, files, count(stored))
+    tensor = stored_tensor(found.name, raw, "uint8", stored)
+    return Codes(tensor, 4, found.type == _INT4, shape)
 
 
 def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
@@ -132,6 +198,8 @@ def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
                 else [wire.number(value)]
             )
             made.dims += map(wire.signed, sizes)
+        elif place in _INTEGERS and kind == wire.BYTES and len(wire.raw(value)) <= _MOST_INTEGERS:
+            made.integers = wire.varints(wire.raw(value), _MOST_INTEGERS)
         elif place in (_RAW, _FLOATS, _DOUBLES) and len(raw := wire.raw(value)):
             if made.raw is not None:
                 raise Damaged(f"{short(made.name)} has its numbers in several pieces")
@@ -161,6 +229,9 @@ def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tenso
     raw = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
         raw = _external(found, files, size)
+    elif found.raw is None and len(found.integers) == count(shape) > 0 and dtype in _WHOLE:
+        numbers = np.array(list(map(wire.signed, found.integers)), np.int64)
+        raw = numbers.astype(dtype).view(np.uint8)
     elif found.raw is None and size:
         left_out.add(found.name, "its numbers are stored one by one as integers")
         return None
