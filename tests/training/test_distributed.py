@@ -14,7 +14,7 @@ from safetensors.torch import load_file  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.loop.distributed import ProcessGroup, join_processes  # noqa: E402
-from embgeo.training.loop.loop import Run  # noqa: E402
+from embgeo.training.loop.loop import RunLoop  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support import sampling  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
@@ -156,7 +156,7 @@ def test_two_processes_equal_one(folders: tuple[Path, Path], method: str) -> Non
 
 def test_penalties_are_means_over_the_processes() -> None:
     """Each process sees penalties of its own positions only."""
-    session = object.__new__(Run)
+    session = object.__new__(RunLoop)
     terms = {"al": torch.tensor(1.0), "cosreg": torch.tensor(0.5)}
     others = [{"al": 3.0, "cosreg": 0.5}]
     group: Any = SimpleNamespace(gather=lambda own: [own, *others])

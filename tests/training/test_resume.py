@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.loop.checkpoint import write  # noqa: E402
-from embgeo.training.loop.loop import Run, train_run  # noqa: E402
+from embgeo.training.loop.loop import RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.moments import moments, put, state_of  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
@@ -312,13 +312,13 @@ def test_a_request_to_stop_is_heard_to_the_very_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last evaluation goes on, and nothing is begun after it."""
-    final = Run.final_scores
+    final = RunLoop.final_scores
 
-    def asked(self: Run, *given: Any) -> Any:
+    def asked(self: RunLoop, *given: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return final(self, *given)
 
-    monkeypatch.setattr(Run, "final_scores", asked)
+    monkeypatch.setattr(RunLoop, "final_scores", asked)
     with pytest.raises(KeyboardInterrupt):
         run(CASES["mle"], tmp_path)
     assert (tmp_path / "result.json").is_file()

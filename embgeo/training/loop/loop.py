@@ -1,7 +1,7 @@
 """A run: from settings, data and a folder to its result, which can be stopped and resumed anywhere.
 
-Read it downwards: `train_run` prepares the process and the folder, `Run.train` is the loop,
-`Run.finish` evaluates the trained model. `Trainer` takes the steps.
+Read it downwards: `train_run` prepares the process and the folder, `RunLoop.train` is the loop,
+`RunLoop.finish` evaluates the trained model. `Trainer` takes the steps.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def train_run(
         interrupt = stack.enter_context(note_interrupts())
         if group.leads:
             checkpoint.begin_folder(config, dataset, folder)
-        run = Run(config, dataset, folder, device, group, identity, measure)
+        run = RunLoop(config, dataset, folder, device, group, identity, measure)
         stack.callback(run.log.close)
         run.train(progress, interrupt)
         result = run.finish(command)
@@ -107,7 +107,7 @@ def train_run(
         return result
 
 
-class Run:
+class RunLoop:
     """A run in one of its processes, from the beginning or its saved state.
 
     Attributes
