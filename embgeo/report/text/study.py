@@ -84,7 +84,7 @@ def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
     methods, seeds = len(plan["methods"]), len(plan["seeds"])
     runs = f"{methods} method{'s' * (methods > 1)} × {seeds} seed{'s' * (seeds > 1)}"
     if rates := plan["rates"]:
-        runs += f", {len(rates)} learning rates tried with the first"
+        runs += f", {len(rates)} learning rates tried with a seed apart"
     lines = [
         f"{corpus['name']}: {corpus['rows']:,} rows; {name_unit(corpus)}: {sizes}",
         f"{plan['model']['name']}, {runs}, into {folder}",
