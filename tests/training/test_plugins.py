@@ -274,8 +274,8 @@ ODD_STATE = (
     "        return fed"
 )
 RAISED = {
-    "model": ("gru", RETURNED, "raise ValueError('no')", r"ValueError: no \(line 27\)"),
-    "exit": ("gru", RETURNED, "raise SystemExit(0)", r"SystemExit: 0 \(line 27\)"),
+    "model": ("gru", RETURNED, "raise ValueError('no')", r"ValueError: no \(line 26\)"),
+    "exit": ("gru", RETURNED, "raise SystemExit(0)", r"SystemExit: 0 \(line 26\)"),
     "no output": ("gru", RETURNED, "return raw, last", "layers_of of Gru gives no Output"),
     "short output": ("gru", "hidden=raw,", "hidden=raw[1:],", r"gives \(19, 20, 32\) for rows of"),
     "wide output": ("gru", "nn.GRU(d, d)", "nn.GRU(d, 9)", "in what uses this plug-in"),
