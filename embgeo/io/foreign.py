@@ -22,7 +22,6 @@ _COUNTED = re.compile(rb"[^\t\n]*[\t ] *\d+\r?")
 
 # Of other bytes, fewer than half are numbers between these.
 _SMALLEST, _LARGEST = 1e-8, 1e3
-_FEWEST = 16
 _MOST = 0.99
 
 
@@ -55,14 +54,16 @@ def _is_text(head: bytes) -> bool:
 
 def _is_numbers(head: bytes) -> bool:
     """Whether the bytes are float64 or float32 of the size of vectors' entries."""
-    for code in ("<f8", "<f4"):
-        sample = np.frombuffer(head[: len(head) // 8 * 8], dtype=code)
-        with np.errstate(invalid="ignore"):
-            sizes = np.abs(sample[sample != 0])
-        usual = (sizes > _SMALLEST) & (sizes < _LARGEST)
-        if len(sizes) >= _FEWEST and usual.mean() > _MOST:
-            return True
-    return False
+    return is_of_numbers(head, "<f8") or is_of_numbers(head)
+
+
+def is_of_numbers(data: bytes, code: str = "<f4", fewest: int = 16) -> bool:
+    """Whether nearly all numbers but zeros, and at least so many, have the size of entries."""
+    sample = np.frombuffer(data[: len(data) // 8 * 8], dtype=code)
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(sample[sample != 0])
+    usual = (sizes > _SMALLEST) & (sizes < _LARGEST)
+    return len(sizes) >= fewest and bool(usual.mean() > _MOST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def test_what_is_wrong_is_named_by_row(second: str, cause: str, tmp_path: Path) 
 
 def test_two_columns_of_vectors_and_odd_rows_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('word,a,b\nx,"[1.0, 2.0]","[1.0, 2.0]"\n')
-    with pytest.raises(UnreadableFile, match="2 cells of its second line are vectors"):
+    with pytest.raises(UnreadableFile, match="2 cells of its first row are vectors"):
         embgeo.load(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text('word,a\nx,"[1.0, 2.0]"\ny\n')
     with pytest.raises(UnreadableFile, match="row 3 has 1 cells, the first has 2"):
@@ -74,3 +74,37 @@ def test_absurd_cells_and_vectors_are_refused(
     monkeypatch.setattr(vector_column, "_LONGEST_CELL", 10)
     with pytest.raises(UnreadableFile, match="it is not a table"):
         embgeo.load(path)
+
+
+@pytest.mark.parametrize("brackets", ["[]", "{}"])
+@pytest.mark.parametrize("before", [["id", "word"], ["word"], ["id"], []])
+def test_what_copy_of_postgresql_writes(tmp_path: Path, brackets: str, before: list[str]) -> None:
+    words = ["tab\there", "back\\slash", 'quote"', "two\nlines", "é", "6"]
+    escaped = [w.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n") for w in words]
+    lines = []
+    for k, row in enumerate(W.tolist()):
+        vector = brackets[0] + ",".join(map(repr, row)) + brackets[1]
+        cells = {"id": str(k + 7), "word": escaped[k]}
+        lines.append("\t".join([*(cells[name] for name in before), vector]))
+    path = tmp_path / "table.copy"
+    path.write_text("\n".join([*lines, "\\."]) + "\n", encoding="utf-8")
+    if not before and brackets == "[]":
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")  # lines of JSON
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == (tuple(words) if "word" in before else None)
+
+
+def test_a_csv_of_copy_without_headings(tmp_path: Path) -> None:
+    lines = [f'{k},w{k},"{row}"' for k, row in enumerate(W.tolist())]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    matrix = embgeo.load(tmp_path / "a.csv")
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == tuple(f"w{k}" for k in range(6))
+
+
+@pytest.mark.parametrize("first", [b"{ 0.5 1.5\n", b"[ 0.5 1.5\n", b"{a} 0.5 1.5\n"])
+def test_words_that_are_brackets_are_no_vectors(tmp_path: Path, first: bytes) -> None:
+    (tmp_path / "a.txt").write_bytes(first + b"} 2.5 3.5\n")
+    assert not vector_column.sniff(first + b"} 2.5 3.5\n")
+    assert embgeo.load(tmp_path / "a.txt").data.tolist() == [[0.5, 1.5], [2.5, 3.5]]

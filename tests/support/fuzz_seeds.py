@@ -179,6 +179,18 @@ def vocab_objects(_folder: Path) -> bytes:
     return program[:-1] + b"}X\x04\x00\x00\x00syn0" + array + b"sb."
 
 
+def pickled_tensors(_folder: Path) -> bytes:
+    import torch
+
+    return pickle.dumps({"a": torch.tensor(W), "b": torch.tensor(W[0])}, 4)
+
+
+def words_npz() -> bytes:
+    target = io.BytesIO()
+    np.savez(target, **{f"word{k}": W[0] + k for k in range(9)})
+    return target.getvalue()
+
+
 MANY = [f"word{k}" for k in range(10)]
 VECTORS = np.arange(20.0).reshape(10, 2) + 0.5
 LISTS = dict(zip(MANY, VECTORS.tolist(), strict=True))
@@ -203,6 +215,8 @@ PICKLES = [
     Seed("pickled dict of lists", keep_content(pickle.dumps(LISTS, 2))),
     Seed("pickled frame", frame, needs="pandas"),
     Seed("pickled words and matrix", keep_content(pickle.dumps((WORDS, W), 4))),
+    Seed("pickled tensors", pickled_tensors, needs="torch"),
+    Seed("npz of words", keep_content(words_npz())),
     Seed("npz member", keep_content(SMALL["npy"][1]), lambda p: archive_of({"w.npy": p})),
 ]
 
@@ -241,9 +255,13 @@ QUOTED = b'"","count","token","x y","z"\n' + b"".join(
 JSON_VECTORS = dict(zip(WORDS, [[*row, 0.25] for row in W.tolist()], strict=True))
 JSON_RECORDS = [{"word": word, "vector": row} for word, row in JSON_VECTORS.items()]
 VECTOR_COLUMN = "word,vector\n" + "".join(f'{w},"{r}"\n' for w, r in JSON_VECTORS.items())
+COPIED = "".join(f"{k}\t{w}\t{r}\n" for k, (w, r) in enumerate(JSON_VECTORS.items()))
 TEXTS = [
     Seed("glove text", keep_content(GLOVE.encode())),
     Seed("word2vec text", keep_content(b"4 3\n" + GLOVE.encode())),
+    Seed("fvecs", keep_content(b"".join(b"\3\0\0\0" + row.tobytes() for row in W))),
+    Seed("fbin", keep_content(b"\4\0\0\0\3\0\0\0" + RAW)),
+    Seed("copy of PostgreSQL", keep_content(COPIED.encode())),
     Seed("word2vec binary", keep_content(BINARY)),
     Seed("json vectors", keep_content(json.dumps(JSON_VECTORS).encode())),
     Seed("json lines", keep_content("\n".join(map(json.dumps, JSON_RECORDS)).encode())),

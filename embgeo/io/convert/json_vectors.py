@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,8 @@ _BLOCK_ROWS = 4096
 _LABELS = (*sorted(TOKEN_HEADINGS), "text", "name", "title", "id", "key")
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Found:
     """A vector; `kind` is the path of the list that holds it, `index` its place by its record."""
 
     kind: str

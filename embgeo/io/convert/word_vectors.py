@@ -6,6 +6,7 @@ structure and, when the tensor is opened, for the numbers; it is not held in mem
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from dataclasses import dataclass
@@ -39,7 +40,10 @@ EXTRA = ""
 
 _LINES_LOOKED_AT = 10
 
-_HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
+#: Numbers of vectors and columns, and after them in files of DL4J the number of documents.
+_HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})(?:[ \t]+(\d{1,15}))?[ \t]*\r?\n")
+#: DL4J writes words in base64.
+_PACKED = b"B64:"
 _DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -47,6 +51,7 @@ _DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\
 class _LineForm:
     columns: int
     promised: int | None  # vectors by the header; None without a header
+    is_packed: bool = False  # whether words are in base64
 
     @property
     def has_header(self) -> bool:
@@ -60,7 +65,10 @@ def sniff(head: bytes) -> bool:
     header = _HEADER.match(head)
     if header:
         rest = head[header.end() :]
-        return not rest.strip() or _is_line_of_vectors(rest, columns=int(header[2]))
+        if header[3] is None:
+            return not rest.strip() or _is_line_of_vectors(rest, columns=int(header[2]))
+        if _has_columns(rest, int(header[2])):
+            return True
     return _is_line_of_vectors(head, columns=None)
 
 
@@ -76,6 +84,14 @@ def _is_line_of_vectors(text: bytes, columns: int | None) -> bool:
         # "word 123" is a line of counts; a single column has to look like a measurement.
         return bool(_DECIMAL.fullmatch(fields[1]))
     return numbers >= 2
+
+
+def _has_columns(text: bytes, columns: int) -> bool:
+    """Whether the first line is a word and as many numbers, some of which may be cut off."""
+    line, end, _ = text.partition(b"\n")
+    fields = line.split()
+    numbers = sum(map(is_plain_number, fields[1:]))
+    return numbers == columns == len(fields) - 1 if end else 0 < numbers <= columns
 
 
 def _trailing_numbers(fields: list[bytes]) -> int:
@@ -104,13 +120,14 @@ def _layout(path: Path) -> _LineForm:
         first = file.readline(MAX_LINE_BYTES).removeprefix(BYTE_ORDER_MARK)
         following = [file.readline(MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
     header = _HEADER.fullmatch(first)
-    if header:
+    if header and (header[3] is None or _has_columns(b"".join(following), int(header[2]))):
         promised, columns = int(header[1]), int(header[2])
         if columns > MAX_COLUMNS:
             raise too_wide()
         if columns == 0:
             raise Damaged("its header says vectors of 0 numbers", "write it again")
-        return _LineForm(columns, promised)
+        is_packed = following[0].startswith(_PACKED)
+        return _LineForm(columns, promised, is_packed)
     lines = [line for line in (first, *following) if line.strip()]
     if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
         raise too_wide()
@@ -165,11 +182,11 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     try:
         for start, lines in line_blocks(path, headings=layout.has_header):
             if are_plain(lines, layout.columns):
-                for line in lines:
-                    words.add(line[: line.index(b" ")])
+                found = (line[: line.index(b" ")] for line in lines)
             else:
-                for _, word, _ in _rows(start, lines, layout.columns):
-                    words.add(word)
+                found = (word for _, word, _ in _rows(start, lines, layout.columns))
+            for word in found:
+                words.add(_unpack(word) if layout.is_packed else word)
     except Damaged as error:
         if len(words) >= promised:
             raise
@@ -181,6 +198,15 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     if len(words) == 0:
         raise Damaged("it holds no vectors", "write it again")
     return words
+
+
+def _unpack(word: bytes) -> bytes:
+    if not word.startswith(_PACKED):
+        return word
+    try:
+        return base64.b64decode(word.removeprefix(_PACKED), validate=True)
+    except ValueError:
+        raise Damaged("a word is not in base64, as those before it", "write it again") from None
 
 
 def _ends_with_a_line(path: Path) -> bool:

@@ -25,6 +25,7 @@ from embgeo.io.mapped import (
     torch_distributed,
     torch_legacy,
     torch_zip,
+    vector_files,
 )
 
 #: Formats recognized by their first bytes: those with a magic number first, text formats last.
@@ -43,6 +44,7 @@ FORMATS: tuple[Format, ...] = (
     sharded,
     gensim,
     pickled,
+    vector_files,
     word2vec_binary,
     json_vectors,
     vector_column,

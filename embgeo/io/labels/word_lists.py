@@ -23,6 +23,8 @@ MOST_WORD_BYTES = 256 * 2**20
 WORDS_OF_FILE = "the words of the file itself"
 
 _NO_WORD = object()
+#: Shorter dicts may be settings.
+_FEWEST_NUMBERED = 8
 _INDEX = "(?:id|idx|ix|index)"
 _WORD = "(?:word|token|key)"
 _NAME = re.compile(
@@ -34,6 +36,16 @@ _NAME = re.compile(
 def is_vocabulary_name(key: str) -> bool:
     """Whether vocabularies are usually stored under this key."""
     return len(key) < 24 and _NAME.fullmatch(key.replace("_", "").lower()) is not None
+
+
+def is_numbering(value: object) -> bool:
+    """Whether a dict gives its words the numbers 0 to N−1, under whatever name it is stored."""
+    if not isinstance(value, dict) or len(value) < _FEWEST_NUMBERED:
+        return False
+    if not all(type(number) is int and isinstance(word, str) for word, number in value.items()):
+        return False
+    numbers = np.fromiter((min(abs(n), len(value)) for n in value.values()), np.int64, len(value))
+    return bool((np.bincount(numbers, minlength=len(value))[: len(value)] == 1).all())
 
 
 def tokens_for(

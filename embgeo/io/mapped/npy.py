@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, Bytes, count, is_numeric, map_file, view, whole_numbers
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Tensor, too_many_tensors
+from embgeo.io.stacked import stack_vectors
 
 NAME = "npy"
 RECOGNIZED = "begins with `\\x93NUMPY`"
@@ -52,9 +55,26 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The array of the file, with an empty name."""
+    """The array of the file, with an empty name, or the arrays that were saved into it in turn."""
     data = map_file(path)
-    return Checkpoint(path, NAME, (array_tensor("", data, read_header(data, len(data))),), (path,))
+    pieces = list(_arrays(data))
+    if len(pieces) == 1:
+        return Checkpoint(path, NAME, (array_tensor("", data, pieces[0][1]),), (path,))
+    tensors = [array_tensor(str(k), piece, header) for k, (piece, header) in enumerate(pieces)]
+    note = f"{len(tensors):,} arrays were saved into the file one after the other"
+    return stack_vectors(Checkpoint(path, NAME, tuple(tensors), (path,), notes=(note,)))
+
+
+def _arrays(data: Bytes) -> Iterator[tuple[Bytes, NpyHeader]]:
+    """The arrays, each with what follows it."""
+    for number in itertools.count():
+        if number > MOST_TENSORS:
+            raise too_many_tensors(number)
+        header = read_header(data, len(data))
+        yield data, header
+        data = data[header.start + count(header.shape) * header.dtype.itemsize :]
+        if data[: len(MAGIC)].tobytes() != MAGIC:
+            return
 
 
 def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:

@@ -12,6 +12,7 @@ from embgeo.io.mapped import torch_distributed, torch_legacy
 from embgeo.io.mapped.torch_tensors import TORCH
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load
+from embgeo.io.pickle.machine import Constructor
 
 NAME = "pickle"
 RECOGNIZED = "a pickle of protocol 0 to 5"
@@ -54,6 +55,9 @@ def open_checkpoint(path: Path) -> Checkpoint:
             "was saved by joblib, whose pickles are not read",
             "load it with joblib and save the matrix with numpy.save",
         )
-    known = {**TORCH, "torch.storage._load_from_bytes": torch_legacy.StorageLoader()}
+    known: dict[str, Constructor] = {
+        **TORCH,
+        "torch.storage._load_from_bytes": torch_legacy.StorageLoader(),
+    }
     way_out = "save the matrix as .npy or .safetensors"
     return checkpoint_of(load(data, known), path, NAME, way_out=way_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,9 @@ from embgeo.io.stacked import FEWEST
 
 #: A tuple with a matrix and its words has no more entries.
 _SHORT = 8
+#: Key of the names of parameters in files of Paddle.
+_PADDLE = "StructuredToParameterName@@"
+_BFLOAT16 = "whole numbers of 16 bits are read as bfloat16, as Paddle writes them"
 _SAVE_DENSE = "save it as a dense tensor of floating-point numbers"
 
 
@@ -44,6 +48,8 @@ def checkpoint_of(
     left_out = Omissions()
     tensors = tensors_of(leaves, left_out)
     notes = left_out.notes()
+    if isinstance(root, dict) and _PADDLE in root and any(t.dtype == "uint16" for t in tensors):
+        tensors, notes = tuple(map(_as_bfloat16, tensors)), (*notes, _BFLOAT16)
     if not tensors:
         if notes:
             raise Damaged(f"it holds no tensor that can be read: {notes[0]}", _SAVE_DENSE)
@@ -61,6 +67,14 @@ def checkpoint_of(
         unread=tuple(left_out.unread),
         vocabularies=word_lists(vocabularies),
     )
+
+
+def _as_bfloat16(tensor: Tensor) -> Tensor:
+    """A tensor of Paddle, which writes bfloat16 as whole numbers, as numpy has no such type."""
+    if tensor.dtype != "uint16":
+        return tensor
+    dtype = number_type("bfloat16")
+    return replace(tensor, dtype="bfloat16", open=lambda: tensor.open().view(dtype))
 
 
 def _open_frame(frame: Frame, path: Path, name: str) -> Checkpoint:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from embgeo.io.bounded.guard import Damaged, plain
-from embgeo.io.labels.word_lists import is_vocabulary_name
+from embgeo.io.labels.word_lists import is_numbering, is_vocabulary_name
 from embgeo.io.pickle.objects import Leaf, Stub, as_key
 
 #: Entries that are visited again because several names or objects share their container.
@@ -135,7 +135,7 @@ class _Walk:
             if public_only and not (isinstance(key, str) and not key.startswith("_")):
                 continue
             text = _key_text(key)
-            if text is not None and is_vocabulary_name(text):
+            if text is not None and (is_vocabulary_name(text) or is_numbering(value)):
                 self.note_vocabulary(_join(name, text), value)
             if _may_hold_arrays(value):
                 yield text, value
