@@ -289,11 +289,9 @@ def cached(model: AwdLstm, rows: Any, settings: CacheSettings) -> list[float]:
 def test_a_cache_is_what_its_definition_says(window: int, bptt: int) -> None:
     model, rows, settings = lstm(), text(), CacheSettings(window, theta=1.5, weight=0.3)
     slow = np.array(cached(model, rows, settings))
-    found = continuous_cache(model, rows, settings=settings, bptt=bptt, popular=mask_popular())
+    found = continuous_cache(model, rows, settings=settings, bptt=bptt)
     assert found.all.tokens == len(rows) - 1
     assert found.all.total == pytest.approx(slow.sum(), rel=1e-11)
-    popular = rows[1:] < round(0.2 * N)
-    assert found.popular.perplexity == pytest.approx(math.exp(slow[popular].mean()), rel=1e-11)
 
 
 def test_published_settings() -> None:
@@ -360,9 +358,9 @@ def adapted(model: AwdLstm, rows: Any, training: Any, settings: DynamicSettings)
 def test_dynamic_evaluation_is_what_was_published(decay: float) -> None:
     settings = DynamicSettings(bptt=4, lr=0.05, decay=decay, epsilon=0.01, batch=3)
     training, rows = text(3 * 41 + 1, seed=1), text(60)
-    found = dynamic_evaluation(lstm(), rows, training, settings=settings, popular=mask_popular())
+    found = dynamic_evaluation(lstm(), rows, training, settings=settings)
     assert found.all.total == pytest.approx(adapted(lstm(), rows, training, settings), rel=1e-10)
-    assert found.all.tokens == 59 == found.rare.tokens + found.popular.tokens
+    assert found.all.tokens == 59
     assert found.all.perplexity != pytest.approx(perplexity(lstm(), rows).all.perplexity, rel=1e-3)
 
 
@@ -399,15 +397,6 @@ def test_without_steps_it_is_plain_evaluation() -> None:
         assert found.all.total == pytest.approx(plain.all.total, rel=1e-12)
 
 
-@pytest.mark.slow
-def test_statistics_of_fewer_windows() -> None:
-    model, rows, training = lstm(), text(), text(101, seed=1)
-    some = dynamic_evaluation(model, rows, training, settings=DynamicSettings(batch=1, windows=4))
-    beginning = dynamic_evaluation(model, rows, training[:21], settings=DynamicSettings(batch=1))
-    every = dynamic_evaluation(model, rows, training, settings=DynamicSettings(batch=1))
-    assert some.all.total == beginning.all.total != every.all.total
-
-
 def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:
     model, rows = lstm(), text()
     expected = dynamic_evaluation(
@@ -432,7 +421,6 @@ def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:
         lambda: DynamicSettings(lr=-1.0),
         lambda: DynamicSettings(decay=math.inf),
         lambda: DynamicSettings(epsilon=0.0),
-        lambda: DynamicSettings(windows=0),
     ],
 )
 def test_settings_that_make_no_sense(make: Any) -> None:

@@ -58,7 +58,6 @@ def continuous_cache(
     settings: CacheSettings = CacheSettings(),
     bptt: int = 70,
     device: torch.device | str = "cpu",
-    popular: Tensor | None = None,
 ) -> Perplexity:
     """Perplexity of (1 − λ)·p + λ·p_cache, with p_cache(w) ∝ Σ_{i: x_{i+1} = w} exp(θ h_t·h_i).
 
@@ -66,14 +65,14 @@ def continuous_cache(
     cache is used from the second token on; the public code of AWD-LSTM waits until it is full,
     which makes no difference for splits of the usual length.
 
-    `model`, `rows`, `device`, `popular`, `bptt`: as in `perplexity`.
+    `model`, `rows`, `device`, `bptt`: as in `perplexity`.
 
     References
     ----------
     Grave, Joulin and Usunier, "Improving neural language models with a continuous cache",
     ICLR 2017.
     """
-    tally = LossTally(device, popular)
+    tally = LossTally(device, None)
     states: Tensor | None = None
     followers = torch.zeros(0, dtype=torch.int64, device=device)
     with torch.no_grad(), evaluating(model):

@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.core.arrays import IntArray
-from embgeo.training.checks import nonnegative, positive, whole
+from embgeo.training.checks import nonnegative, positive
 from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.evaluation.perplexity import (
     LossTally,
@@ -41,8 +40,6 @@ class DynamicSettings:
         ε, which holds weights that had no gradient in training.
     batch : int
         Streams of the training text for the statistics of gradients.
-    windows : int, optional
-        Windows of the training text for these statistics; all by default.
     """
 
     bptt: int = 5
@@ -50,14 +47,11 @@ class DynamicSettings:
     decay: float = 0.02
     epsilon: float = 0.001
     batch: int = 100
-    windows: int | None = None
 
     def __post_init__(self) -> None:
         nonnegative("lr", self.lr)
         nonnegative("decay", self.decay)
         positive("epsilon", self.epsilon)
-        if self.windows is not None:
-            whole("windows", self.windows)
 
 
 #: Settings by corpus. Krause et al. have λ = 0.02 also on PTB; 0.075 is from later work.
@@ -73,7 +67,6 @@ def dynamic_evaluation(
     *,
     settings: DynamicSettings = DynamicSettings(),
     device: torch.device | str = "cpu",
-    popular: Tensor | None = None,
 ) -> Perplexity:
     """Perplexity while the weights are adapted: each segment is predicted, then learned from.
 
@@ -86,7 +79,7 @@ def dynamic_evaluation(
     η′ = η/√n and ε′ = ε/√n for n windows, λ′ = λ/m for m tensors. Without it, steps would be some
     forty times too long.
 
-    `model`, `rows`, `device`, `popular`: as in `perplexity`; weights are restored, also after an
+    `model`, `rows`, `device`: as in `perplexity`; weights are restored, also after an
     error, and ``.grad`` is not changed. `training`: the training split.
 
     References
@@ -95,7 +88,7 @@ def dynamic_evaluation(
     ICML 2018.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    tally = LossTally(device, popular)
+    tally = LossTally(device, None)
     with torch.enable_grad(), evaluating(model), _native_recurrence():
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
         lr, epsilon = settings.lr / math.sqrt(windows), settings.epsilon / math.sqrt(windows)
@@ -129,7 +122,7 @@ def gradient_sizes(
     squares = [torch.zeros_like(weight) for weight in weights]
     windows = 0
     found = streams(training, settings.batch, settings.bptt, device)
-    for output, targets in read_windows(model, islice(found, settings.windows)):
+    for output, targets in read_windows(model, found):
         logits = model.head(output.hidden).flatten(0, 1)
         loss = F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED)
         for total, gradient in zip(
