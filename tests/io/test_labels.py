@@ -468,3 +468,15 @@ def test_a_first_token_called_index_is_a_token(tmp_path: Path) -> None:
     path = tmp_path / "tokens.tsv"
     path.write_text("index\tnoun\nrow\tnoun\n")
     assert read_labels(path).tokens == ("index", "row")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 5, "b": 2, "a": 1}', '[["a", 5], ["b", 2], ["a", 1]]', '{"b": 2, "a": 6}']
+)
+def test_counts_of_repeated_keys_are_summed(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "counts.json"
+    path.write_text(text)
+    found = read_counts(path)
+    assert dict(zip(found.tokens, found.counts, strict=True)) == {"a": 6, "b": 2}
+    is_noted = any("1 tokens are repeated in counts.json" in note for note in found.notes)
+    assert is_noted == (text.count('"a"') > 1)

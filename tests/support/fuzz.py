@@ -132,7 +132,10 @@ def read(seed: Seed, folder: Path) -> None:
     elif seed.side == "counts":
         read_counts(path)
     else:
-        for tensor in open_checkpoint(path).tensors:
+        checkpoint = open_checkpoint(path)
+        if checkpoint.label_error is not None:  # raised where labels are wanted
+            raise checkpoint.label_error
+        for tensor in checkpoint.tensors:
             if tensor.nbytes <= _READ_BYTES:
                 array = tensor.open()
                 assert array.shape == tensor.shape

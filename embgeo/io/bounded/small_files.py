@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +108,16 @@ def check_json(text: str, path: Path) -> None:
         raise refuse(path, "its JSON holds implausibly many values", RIGHT_FILE)
 
 
-def parse_json(text: str, path: Path) -> Any:
-    """Parse a JSON text; refuses malformed and deeply nested ones in one line."""
+def parse_json(
+    text: str, path: Path, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """Parse a JSON text; refuses malformed and deeply nested ones in one line.
+
+    `make_object` makes an object of its pairs, in which a key may be repeated; by default a dict.
+    """
     check_json(text, path)
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=make_object)
     except json.JSONDecodeError as error:
         raise refuse(
             path,

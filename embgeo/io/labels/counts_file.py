@@ -39,9 +39,9 @@ def read_counts(path: Path) -> TokenizerVocabulary:
     """
     text = read_text(path)
     if path.name.lower().removesuffix(".gz").endswith(".json"):
-        return _from_json(parse_json(text, path), path)
+        return _from_json(parse_json(text, path, _Pairs), path)
     if re.match(r'\s*(\{\s*"|\[\s*\[)', text):
-        return _from_json(parse_json(text, path), path)
+        return _from_json(parse_json(text, path, _Pairs), path)
     return _from_lines(split_lines(text), path)
 
 
@@ -166,11 +166,15 @@ def _check_count(count: object, shown: str, place: str, path: Path, way_out: str
     raise refuse(path, f"{place}: the count {shown} {why}", way_out)
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """The pairs of a JSON object, with repeated keys."""
+
+
 def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
     pairs: list[Any] = []
-    if isinstance(data, dict):
-        pairs = list(data.items())
-    elif isinstance(data, list) and all(isinstance(p, list) and len(p) == 2 for p in data):
+    if isinstance(data, _Pairs) or (
+        isinstance(data, list) and all(isinstance(p, list) and len(p) == 2 for p in data)
+    ):
         pairs = data
     if not pairs:
         raise refuse(
@@ -178,12 +182,16 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
             "its JSON is neither a dict of tokens and counts nor a list of such pairs",
             'write {"token": count, …}',
         )
-    tokens, counts = [], []
+    counts: dict[str, int] = {}
     for token, count in pairs:
         place, shown = f"token {ascii(token)[:40]}", ascii(count)[:40]
-        counts.append(_check_count(count if isinstance(token, str) else None, shown, place, path))
-        tokens.append(safe_text(token))
-    return TokenizerVocabulary(tuple(tokens), path.name, counts=tuple(counts))
+        number = _check_count(count if isinstance(token, str) else None, shown, place, path)
+        counts[safe_text(token)] = counts.get(safe_text(token), 0) + number
+    repeated = len(pairs) - len(counts)
+    notes = (f"{repeated:,} tokens are repeated in {path.name}; their counts are summed",)
+    return TokenizerVocabulary(
+        tuple(counts), path.name, notes if repeated else (), tuple(counts.values())
+    )
 
 
 def examples(tokens: Sequence[str]) -> str:
