@@ -30,7 +30,8 @@ Json = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
 
 ARRAYS_NAME = "arrays.npz"
-#: Key of the archive's SHA-256 in the JSON file; earlier versions have none.
+#: Key of the archive's SHA-256 in the JSON file. A record without arrays has none: it may lie
+#: next to the archive of another.
 DIGEST = "arrays_sha256"
 _NO_DIGEST = "0" * 64
 #: Arrays of more bytes than this, and this many times the size of their file, are refused: they
