@@ -104,7 +104,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     from embgeo.core.errors import EmbgeoError
-    from embgeo.stats.backend.choose import open_device
+    from embgeo.stats.backend.torch import open_device
     from embgeo.stats.resources import DEFAULT_MEMORY
 
     options = parse_arguments(arguments)

@@ -108,16 +108,6 @@ def provenance(
             "transposed": matrix.output.origin.transposed,
             **_decoded(matrix.output.origin),
         }
-    hidden = None
-    if matrix.hidden is not None:
-        states = matrix.hidden
-        hidden = {
-            "file": states.origin.path,
-            "tensor": states.origin.tensor or states.name,
-            "states": states.n,
-            "dtype": states.dtype,
-            "sha256": states.origin.sha256,
-        }
     return {
         "file": origin.path,
         "format": origin.format,
@@ -138,7 +128,7 @@ def provenance(
         "nonnegative": facts.nonnegative,
         "frequency": frequency,
         "output": output,
-        "hidden": hidden,
+        "hidden": None if matrix.hidden is None else describe_hidden(matrix.hidden),
         "reference": reference,
         "sections": list(dict.fromkeys(family.section for family in measurement.families)),
         "options": asdict(options)
@@ -156,6 +146,17 @@ def _decoded(origin: Origin) -> dict[str, Any]:
     if not origin.form:
         return {}
     return {"decoded": {"form": origin.form, "tensors": list(origin.parts)}}
+
+
+def describe_hidden(states: Matrix) -> dict[str, Any]:
+    """Describe the file of hidden states."""
+    return {
+        "file": states.origin.path,
+        "tensor": states.origin.tensor or states.name,
+        "states": states.n,
+        "dtype": states.dtype,
+        "sha256": states.origin.sha256,
+    }
 
 
 def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:

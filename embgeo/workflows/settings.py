@@ -89,10 +89,10 @@ def choose_resources(
     memory: str | None = None, threads: int | None = None, device: str = "cpu"
 ) -> Resources:
     """Resources from plain arguments; memory is written as in ``"2GB"``."""
-    from embgeo.stats.backend.choose import check_device
+    from embgeo.stats.backend.torch import resolve_device
     from embgeo.stats.resources import DEFAULT_MEMORY, Resources
 
-    check_device(device)
+    resolve_device(device)
     size = DEFAULT_MEMORY if memory is None else parse_size(memory, "memory")
     small = size < LEAST_MEMORY
     refuse_if(small, argument("memory"), f"{memory} is too little", "give 64MB or more")

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import gpu
 from benchmarks.harness.matrices import Shape
-from embgeo.stats.backend import choose
+from embgeo.stats.backend import torch as backend
 from tests.support.devices import WIDE
 
 
@@ -61,7 +61,7 @@ def test_a_wrong_answer_ends_with_1(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("device", ["auto", "cuda"])
 def test_without_a_gpu_one_line_says_so(tmp_path, monkeypatch, capsys, device):
-    monkeypatch.setattr(choose, "is_present", lambda _name: False)
+    monkeypatch.setattr(backend, "is_present", lambda _name: False)
     assert gpu.main(arguments(tmp_path, device)) == 0
     said = capsys.readouterr().out
     assert said.startswith("nothing measured: ")

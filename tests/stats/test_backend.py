@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embgeo.stats.backend.backend import HOST
-from embgeo.stats.backend.choose import open_device
+from embgeo.stats.backend.torch import open_device
 from tests.support.devices import MEMORY, SINGLE, WIDE
 from tests.support.matrices import gaussian
 

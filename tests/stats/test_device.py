@@ -23,8 +23,8 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.measure.analyze import analyze
 from embgeo.stats import TopNeighbors
-from embgeo.stats.backend import choose
-from embgeo.stats.backend.choose import check_device, open_device
+from embgeo.stats.backend import torch as backend
+from embgeo.stats.backend.torch import open_device, resolve_device
 from embgeo.stats.resources import Resources
 from tests.metrics.test_twins import STORED
 from tests.support import naive
@@ -403,31 +403,31 @@ def test_the_numpy_path_needs_no_device():
 @pytest.mark.parametrize("name", ["gpu", "CUDA", "cuda:", "cuda:x", "", "torch"])
 def test_unknown_devices_are_refused(name):
     with pytest.raises(BadOption, match="give cpu, cuda, mps or auto"):
-        check_device(name)
+        resolve_device(name)
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:3", "mps"])
 def test_devices_that_are_not_there_are_refused(name, monkeypatch):
-    monkeypatch.setattr(choose, "is_present", lambda _name: False)
+    monkeypatch.setattr(backend, "is_present", lambda _name: False)
     with pytest.raises(BadOption, match=f"finds no {name} here; give device"):
-        check_device(name)
+        resolve_device(name)
 
 
 @pytest.mark.parametrize("package", ["torch", "array_api_compat"])
 def test_missing_packages_are_named_by_their_extra(package, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        choose.importlib.util, "find_spec", lambda name: None if name == package else find(name)
+        backend.importlib.util, "find_spec", lambda name: None if name == package else find(name)
     )
     with pytest.raises(EmbgeoError, match=r"pip install 'embgeo\[gpu\]'"):
-        check_device("cuda")
+        resolve_device("cuda")
     assert open_device("auto", MEMORY) is None
 
 
 @pytest.mark.parametrize(("there", "taken"), [("cuda", "cuda"), ("mps", "mps"), ("", "cpu")])
 def test_auto_takes_what_is_there(there, taken, monkeypatch):
-    monkeypatch.setattr(choose, "is_present", lambda name: name == there)
-    assert choose.resolve_device("auto") == taken
+    monkeypatch.setattr(backend, "is_present", lambda name: name == there)
+    assert backend.resolve_device("auto") == taken
 
 
 def test_float64_needs_a_device_that_has_it():

@@ -10,9 +10,8 @@ import pytest
 
 from embgeo.core.matrix import Matrix
 from embgeo.stats import Census, Moments, Norms, OutputNorms, StackedQR, TopNeighbors
-from embgeo.stats.backend.choose import open_device
 from embgeo.stats.backend.executor import DeviceFull, DeviceRows
-from embgeo.stats.backend.torch import TorchBackend
+from embgeo.stats.backend.torch import TorchBackend, open_device
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 from tests.stats.test_monoid_laws import DIRECTIONS, MAKERS, OUTPUT, ROWS, D, N, answers

@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
 from embgeo.core.matrix import Matrix  # noqa: E402
-from embgeo.stats.backend.choose import open_device  # noqa: E402
 from embgeo.stats.backend.executor import DeviceExecutor  # noqa: E402
+from embgeo.stats.backend.torch import open_device  # noqa: E402
 
 #: With float64, as cuda; and without, as mps.
 WIDE, SINGLE = "torch-cpu", "torch-cpu-single"

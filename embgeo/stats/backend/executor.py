@@ -12,8 +12,7 @@ import numpy as np
 from embgeo.core.arrays import Array, FloatArray, IntArray, Mask
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Matrix
-from embgeo.stats.backend.choose import open_device
-from embgeo.stats.backend.torch import TorchBackend
+from embgeo.stats.backend.torch import TorchBackend, open_device
 from embgeo.stats.block import Block
 from embgeo.stats.pair_cosines import PairHistogram
 from embgeo.stats.per_row import Census
