@@ -19,6 +19,7 @@ from embgeo.io.bounded.small_files import HEAD_BYTES
 #: Most bytes of a character of UTF-8; the head may end inside one.
 _LONGEST_CHARACTER = 4
 _COUNTED = re.compile(rb"[^\t\n]*[\t ] *\d+\r?")
+_JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*(["\[{\]\-\d]|true|false|null))')
 
 # Of other bytes, fewer than half are numbers between these.
 _SMALLEST, _LARGEST = 1e-8, 1e3
@@ -34,11 +35,12 @@ def _text_of(head: bytes) -> bytes:
         if len(head) < HEAD_BYTES or error.start < len(text) - _LONGEST_CHARACTER:
             return b""
     has_controls = any(byte < 32 and byte not in b"\t\n\f\r\x1b" for byte in text)
-    return text if not has_controls and re.search(rb"[ \n]", text) else b""
+    return b"" if has_controls else text
 
 
 def _is_json(head: bytes) -> bool:
-    return _text_of(head).lstrip().startswith((b"{", b"["))
+    """Whether text begins as JSON does; a vocabulary may begin with the token ``[PAD]``."""
+    return _JSON.match(_text_of(head)) is not None
 
 
 def _is_counts(head: bytes) -> bool:
@@ -49,7 +51,7 @@ def _is_counts(head: bytes) -> bool:
 
 
 def _is_text(head: bytes) -> bool:
-    return _text_of(head) != b""
+    return re.search(rb"[ \n]", _text_of(head)) is not None
 
 
 def _is_numbers(head: bytes) -> bool:

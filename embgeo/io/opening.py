@@ -179,8 +179,14 @@ def _rename_checkpoint(path: Path, checkpoint: Checkpoint, held: ScratchFile) ->
 
 def _rename_error(path: Path, error: EmbgeoError, held: ScratchFile) -> UnreadableFile:
     """Make the error one about the file `path`."""
-    text = str(error).replace(str(held.path), str(path))
-    return UnreadableFile(text.replace(held.path.name, path.name))
+
+    def renamed(text: str) -> str:
+        return text.replace(str(held.path), str(path)).replace(held.path.name, path.name)
+
+    named = UnreadableFile(renamed(str(error)))
+    # The arguments in the text are options on the command line.
+    named.command_line_text = renamed(error.command_line_text)
+    return named
 
 
 def _open(tensor: Tensor, held: ScratchFile, path: Path) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import shlex
@@ -42,6 +43,27 @@ def test_files_of_other_tools(head: bytes, cause: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(head)
     with pytest.raises(EmbgeoError, match=cause):
         embgeo.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ('{"the":0,"of":1}', "is JSON that names no shards"),
+        ('[["the",0]]', "is JSON that names no shards"),
+        ("[PAD]\n[UNK]\nthe\n", "is text, and its lines do not end in vectors"),
+        ("{the\nof\n", "is text, and its lines do not end in vectors"),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_vocabularies_and_json(
+    text: str, cause: str, pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(pack(text.encode()))
+    with pytest.raises(EmbgeoError, match=cause) as caught:
+        embgeo.load(tmp_path / "file")
+    assert "--tokens" in caught.value.command_line_text
+    assert "--" not in str(caught.value)
+    assert "embgeo-" not in caught.value.command_line_text
 
 
 @pytest.mark.parametrize(
