@@ -17,7 +17,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.rules import baseline_file
 from embgeo.rules.check import Measured
 from embgeo.rules.rule_value import RuleValue
-from embgeo.rules.settings import find_gate, read_gate, rule_lines
+from embgeo.rules.settings import find_gate, find_options, read_gate, rule_lines
 
 SETTINGS = '''\
 # "cosine.mean <= 0.1" in a comment, with a 'quote
@@ -134,6 +134,35 @@ def test_the_nearest_settings_hold(tmp_path: Path) -> None:
     assert [rule.rule for rule in find_gate(deep).rules] == ["own"]
     written(tmp_path / "a", "[report]\n")
     assert find_gate(deep).path == tmp_path / "embgeo.toml"
+
+
+def test_options_of_analyses_are_those_of_the_nearest_table(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    deep = tmp_path / "a"
+    deep.mkdir()
+    assert find_options(start=deep) == {}
+    table = (
+        '[tool.embgeo.analyze]\ncounts = "c.tsv"\ntokens = "none"\npairs = "all"\nrows = [0, 5]\n'
+    )
+    top = written(tmp_path, table, "pyproject.toml")
+    written(deep, "[gate]\n")
+    expected = {"counts": tmp_path / "c.tsv", "tokens": "none", "pairs": "all", "rows": (0, 5)}
+    assert find_options(start=deep) == find_options(top) == expected
+    assert find_options(search=False, start=deep) == {}
+    with pytest.raises(BadOption, match="exclude each other"):
+        find_options(top, search=False)
+    own = written(deep, '[analyze]\nsections = ["cosine"]\nshow_neighbors = ["a=b"]\n')
+    assert find_options(start=deep) == {"sections": ("cosine",), "show_neighbors": ("a=b",)}
+    # A gate chooses its sections by its rules, and has no lists to print.
+    assert find_gate(deep).analyze == {}
+    for wrong, says in (
+        ("[analyze]\ndamaged_below = 1", "did you mean min_norm"),
+        ("[analyze]\nmin_norm = 'x'", "min_norm of .analyze. is 'x'; it has to be a number"),
+        ("analyze = 1", "analyze is not a table; write .analyze."),
+    ):
+        written(deep, wrong)
+        with pytest.raises(BadOption, match=says):
+            find_options(own)
 
 
 def test_settings_above_the_repository_or_the_home_folder_do_not_hold(
