@@ -7,7 +7,7 @@ without endings such as ``.weight``, ``:0`` or ``/vars/0``, by which a layer sto
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 
 #: Longer names are cut to their end: patterns may take time quadratic in the length.
 _LONGEST = 1000
@@ -187,6 +187,7 @@ def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | Non
     return _first_match(layer, ranks)
 
 
+@lru_cache(maxsize=4096)  # the layers of a stack have the same names
 def _first_match(layer: str, ranks: tuple[tuple[str, ...], ...]) -> int | None:
     for rank, patterns in enumerate(ranks):
         if any(re.fullmatch(pattern, layer) for pattern in patterns):

@@ -24,6 +24,8 @@ _READERS = {
     )
     for leaf in {**quantized.READERS, **changed.READERS}
 }
+#: Types of weights that are stored as they are.
+_PLAIN = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
 def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
@@ -31,7 +33,10 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
     stored = checkpoint.tensors
     by = {tensor.name: tensor for tensor in stored}
     made: dict[str, Tensor] = {}
+    has_adapters = any("lora_" in name for name in by)
     for tensor in stored:
+        if tensor.dtype in _PLAIN and not has_adapters and tensor.name.endswith("weight"):
+            continue  # most tensors of most checkpoints
         at = tensor.name.rfind(".") + 1
         readers = _READERS.get(tensor.name[at:], ())
         if readers:
