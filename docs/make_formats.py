@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from embgeo.io.formats import FORMATS
 from embgeo.io.formats.format import GROUP
 from embgeo.io.mapped import torch_distributed
 from embgeo.io.model import folder as model_folder
+
+sys.path.insert(0, str(Path(__file__).parent))
+from stored_forms import DECODED, NAMED
 
 TARGET = Path(__file__).with_name("formats.md")
 
@@ -47,6 +51,36 @@ AROUND = """
   two colons, as in `vectors.zip::glove.50d.txt`. No name from an archive is ever used as a path.
 - A tar archive may be compressed as a whole (`.tar.gz`). Others inside one another are refused.
 - Through a pipe: `embgeo analyze -` reads stdin.
+"""
+
+FORMS = """
+
+## Stored forms
+
+What is stored is often not the matrix: a weight is decoded with the tensors beside it, row block
+by row block. `embgeo inspect` says how, and so does `provenance.decoded` of an analysis. Sizes
+and quantization are those of `config.json` (also of its `text_config`), `params.json`,
+`adapter_config.json`, `hf_quant_config.json` and GGUF's metadata. The last column is what the
+tests compare with.
+
+| form | tensors below one module | matrix | compared with |
+|---|---|---|---|
+"""
+
+PIECES = """
+
+Named and not decoded: {named}. If the embedding is stored so, nothing takes its place, and the
+error says what it is.
+
+Files of one model are joined: shards with or without an index, a split GGUF from any of its
+files, the folder of `torch.distributed.checkpoint`, and tensor-parallel slices (Llama, DeepSpeed,
+DeepSeek, vLLM, nanotron, GPT-NeoX, TensorRT-LLM, safetensors with `DCP_SHARDING_INFO`) where
+offsets, or vocab_size and hidden_size of the configuration, prove the axis; other slices are
+refused. Of several files the one is read that transformers would load: `model.safetensors`, its
+index, `pytorch_model.bin`, its index.
+
+A tokenizer labels rows if it has no more ids than there are rows (ids of added tokens may lie
+beyond), or if the file maps rows to ids (`mapping`, `d2t`, `trainable_token_indices`).
 """
 
 PLUGINS = """
@@ -119,6 +153,11 @@ def document() -> str:
         + FOLDERS
         + "".join(map(make_row, folders))
         + around
+        + FORMS
+        + "".join(
+            f"| {one.name} | {one.tensors} | {one.matrix} | {one.oracle} |\n" for one in DECODED
+        )
+        + PIECES.format(named=NAMED)
         + PLUGINS.format(group=GROUP)
         + REFUSED
         + list_refused()

@@ -15,6 +15,11 @@ _SEPARATORS = re.compile(r"[./:]+")
 #: Endings of variables of TensorFlow and Keras 3.
 _VARIABLE_ENDING = re.compile(r":\d+$|[./]vars[./]\d+$")
 _STORAGE_ENDINGS = frozenset({"weight", "w", "kernel", "data", "table"})
+#: What PEFT, torch.compile and FSDP put between a layer and its weight.
+_WRAPPERS = frozenset({
+    "base_layer", "original_module", "modules_to_save", "default", "orig_mod",
+    "fsdp_wrapped_module", "checkpoint_wrapped_module",
+})  # fmt: skip
 _INNER_LAYERS = frozenset({"proj", "linear"})
 
 #: Input embeddings, the surest names first; each tuple is one rank.
@@ -164,7 +169,7 @@ def side(name: str) -> str:
 def _parts(name: str) -> list[str]:
     """Parts of a name without leading underscores, as in Keras's ``_embeddings``."""
     parts = _SEPARATORS.split(_VARIABLE_ENDING.sub("", name.lower()))
-    return [part.lstrip("_") for part in parts if part.strip("_")]
+    return [plain for part in parts if (plain := part.lstrip("_")) and plain not in _WRAPPERS]
 
 
 def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:

@@ -102,7 +102,7 @@ def _lora(m: Module) -> Tensor | None:
     name, (a, b, is_embedding) = f"{outer}weight", found
     left, right = (b, a) if not is_embedding else (a, b)
     rank = a.shape[0] if a.shape else 0
-    alpha = m.facts.adapter.get("lora_alpha")
+    alpha: Any = m.facts.adapter.get("lora_alpha")
     n, d = base.shape
     fits = {a.shape, b.shape} == (
         {(rank, n), (d, rank)} if is_embedding else {(rank, d), (n, rank)}

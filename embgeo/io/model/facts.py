@@ -13,6 +13,8 @@ from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.small_files import read_json
 
 CONFIGURATION = "config.json"
+#: Llama and Mistral in their own form.
+_PARAMETERS = "params.json"
 _ADAPTER = "adapter_config.json"
 #: ModelOpt writes its quantization beside a configuration that does not name it.
 _MODELOPT = "hf_quant_config.json"
@@ -77,7 +79,7 @@ class Facts:
 
 def read_facts(folder: Path) -> Facts:
     """The facts of a model folder; empty without its files."""
-    data = _object(folder / CONFIGURATION)
+    data = _object(folder / CONFIGURATION) or _object(folder / _PARAMETERS)
     inner = list(_language_models(data))
     parts = [*inner, data]
     quantization = _first(parts, "quantization_config", dict) or _first(parts, "quantization", dict)
@@ -97,8 +99,8 @@ def read_facts(folder: Path) -> Facts:
             for key, kind in _OTHER_VOCABULARIES.items()
             if (size := _size(part.get(key)))
         },
-        columns=_first(parts, "hidden_size", int) or _first(parts, "n_embd", int),
-        layers=_first(parts, "num_hidden_layers", int),
+        columns=_first_size(parts, "hidden_size", "n_embd", "d_model", "dim"),
+        layers=_first_size(parts, "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
         tied=ties[0] if agree else None,
         dtype=_first(parts, "dtype", str) or _first(parts, "torch_dtype", str) or "",
         quantization=quantization if isinstance(quantization, dict) else {},
@@ -142,6 +144,10 @@ def _has_head(configuration: Mapping[str, Any]) -> bool:
     if not isinstance(classes, list) or not classes:
         return True
     return any(_LANGUAGE_MODEL.search(name) for name in classes if isinstance(name, str))
+
+
+def _first_size(parts: list[dict[str, Any]], *keys: str) -> int | None:
+    return next((found for key in keys if (found := _first(parts, key, int))), None)
 
 
 def _size(value: object) -> int | None:

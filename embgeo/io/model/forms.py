@@ -89,7 +89,7 @@ def packed_int(
         of_columns = unpack(np.ascontiguousarray(zero[first:last].T), bits, 32 // bits).T
         within = np.arange(rows.start, rows.stop) - first * (32 // bits)
         codes -= (f32(of_columns[within]) - offset)[:, group]
-    return codes * f32(scale[rows])[:, group]
+    return f32(codes * f32(scale[rows])[:, group])
 
 
 def e2m1(codes: Array, scale: Rows, group: int, factor: float = 1.0) -> Rows:
@@ -99,7 +99,7 @@ def e2m1(codes: Array, scale: Rows, group: int, factor: float = 1.0) -> Rows:
     ``weight_global_scale``), and MXFP4, whose scales are powers of two.
     """
     made = E2M1[unpack(codes, 4)]
-    return made * np.repeat(scale * np.float32(factor), group, axis=1)[:, : made.shape[1]]
+    return f32(made * np.repeat(scale * np.float32(factor), group, axis=1)[:, : made.shape[1]])
 
 
 def powers(exponents: Array) -> Rows:
@@ -123,9 +123,9 @@ def weight_norm(g: Array, v: Array, norms: Array | None, rows: slice) -> Rows:
     """
     part = f32(v[rows])
     if norms is not None:
-        return f32(g) * part / f32(norms)
+        return f32(f32(g) * part / f32(norms))
     lengths = np.linalg.norm(part, axis=1, keepdims=True)
-    return f32(g[rows]).reshape(-1, 1) * part / lengths
+    return f32(f32(g[rows]).reshape(-1, 1) * part / lengths)
 
 
 def spectral_norm(weight: Array, sigma: float, rows: slice) -> Rows:
@@ -154,4 +154,4 @@ def replaced(base: Array, new: Array, ids: npt.NDArray[np.int64], rows: slice) -
 
 def codebook(sums: Array, usage: Array, rows: slice) -> Rows:
     """W = embed_sum / max(cluster_usage, 1e-5): the codebooks of Mimi and EnCodec."""
-    return f32(sums[rows]) / np.maximum(f32(usage[rows]), np.float32(1e-5))[:, None]
+    return f32(f32(sums[rows]) / np.maximum(f32(usage[rows]), np.float32(1e-5))[:, None])

@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import Damaged, MissingPiece, UnreadableFile, refuse, short
+from embgeo.io.bounded.guard import Damaged, MissingPiece, refuse, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
@@ -214,6 +215,8 @@ def _join(
         return None
     if len(pieces) != total or len({one.shape[1] for one in pieces}) != 1:
         return _unproved(tensor, total)
+    if has_vocabulary(tensor, facts) and facts.columns == tensor.shape[1]:
+        return replace(tensor, form="the same in each slice", parts=(tensor.name,))
     rows, columns = sum(one.shape[0] for one in pieces), sum(one.shape[1] for one in pieces)
     by_rows = replace(tensor, shape=(rows, tensor.shape[1]))
     fits_rows = has_vocabulary(by_rows, facts) and facts.columns in (None, tensor.shape[1])

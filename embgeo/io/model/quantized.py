@@ -197,11 +197,11 @@ def _packed_sizes(codes: Tensor, facts: Facts, shape: Tensor | None) -> tuple[in
         except EmbgeoError:  # of a remote file, whose content is not here yet
             columns = facts.columns
     stated = _weights_settings(facts).get("num_bits")
-    for bits in (stated, 4, 8, 2, 3, 5, 6, 7):
-        known = type(bits) is int and 0 < bits <= 8
-        if known and columns and -(-columns // (32 // bits)) == words:
+    own: int = stated if type(stated) is int and 0 < stated <= 8 else 0
+    for bits in filter(None, (own, 4, 8, 2, 3, 5, 6, 7)):
+        if columns and -(-columns // (32 // bits)) == words:
             return bits, columns
-    return (stated, words * (32 // stated)) if stated in (2, 4, 8) and not columns else (0, 0)
+    return (own, words * (32 // own)) if own and not columns else (0, 0)
 
 
 def _weights_settings(facts: Facts) -> Mapping[str, Any]:

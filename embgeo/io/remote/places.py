@@ -70,6 +70,13 @@ def find_here(source: Source) -> SourcePlace | None:
         bare = None if path.parent.exists() else read_bare_name(given)
     except OSError:  # a name that is too long, for instance: opening it gives the error
         bare = None
+    if bare is None and path.name == given and not path.suffix and given != "-":
+        raise refuse(
+            given,
+            "there is no such file",
+            "check the path; a model on the Hub is named with its organization, as in "
+            "hf://openai-community/gpt2",
+        )
     if bare is None:
         return SourcePlace(path, given)
     found = find_cached(bare, source)
