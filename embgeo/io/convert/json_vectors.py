@@ -64,15 +64,47 @@ class Found:
     vector: list[float]
 
 
-@dataclass(slots=True)
 class _Listing:
-    """What the first pass keeps of each vector."""
+    """What the first pass keeps of the vectors: a few bytes of each, and labels."""
 
-    kinds: dict[str, int]
-    kind: array[int]
-    width: array[int]
-    index: array[int]
-    labels: list[str | None]
+    def __init__(self, path: Path) -> None:
+        self.kinds: dict[str, int] = {}
+        self.kind, self.width = array("i"), array("i")
+        #: Of all vectors; None if one of them has none.
+        self.index: array[int] | None = array("q")
+        self.labels: WordList | None = WordList(path)
+        self._names = WordList(path)  # bounds their memory
+        self._widths: dict[int, int] = {}
+        self._named: dict[str, int] = {}
+
+    def add(self, found: Found) -> None:
+        if len(found.vector) > MAX_COLUMNS:
+            raise too_wide()
+        number = self.kinds.get(found.kind)
+        if number is None:
+            self._names.add_text(found.kind)
+            number = self.kinds[found.kind] = len(self.kinds)
+        self._check_width(number, found)
+        self.kind.append(number)
+        self.width.append(len(found.vector))
+        if self.index is not None and found.index is not None:
+            self.index.append(found.index)
+        else:
+            self.index = None
+        if self.labels is not None and found.label is not None:
+            self.labels.add_text(found.label)
+        else:
+            self.labels = None
+
+    def _check_width(self, kind: int, found: Found) -> None:
+        """Refuse another length at once; vectors with names may have lengths of their own."""
+        width, expected = len(found.vector), self._widths.setdefault(kind, len(found.vector))
+        if width != expected:
+            may_differ = found.label in self._named or len(self._named) < _MOST_NAMED
+            if found.label is None or not may_differ:
+                raise _other_width(len(self.kind), width, expected)
+            if self._named.setdefault(found.label, width) != width:
+                raise _other_width(len(self.kind), width, self._named[found.label])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +124,9 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Labels and shapes of the vectors; their numbers are read when a tensor is opened."""
-    words = WordList(path)
-    listing = _Listing({}, array("l"), array("l"), array("q"), [])
+    listing = _Listing(path)
     for found in _read(path):
-        if len(found.vector) > MAX_COLUMNS:
-            raise too_wide()
-        if found.label is not None:
-            words.add_text(found.label)
-        # The same object as in the list of words, so that it takes no memory twice.
-        listing.labels.append(None if found.label is None else words.tokens[-1])
-        listing.kind.append(listing.kinds.setdefault(found.kind, len(listing.kinds)))
-        listing.width.append(len(found.vector))
-        listing.index.append(-1 if found.index is None else found.index)
+        listing.add(found)
     groups = _groups(listing)
     tensors = []
     for group in groups:
@@ -111,7 +134,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         opened = partial(_fill, path, group.places, shape)
         tensors.append(Tensor(group.name, shape, "float32", opened))
     only = groups[0] if len(groups) == 1 else None
-    notes = words.finish()[1] if only and only.labels else ()
+    notes = listing.labels.finish()[1] if only and only.labels and listing.labels else ()
     if any(group.is_ordered for group in groups):
         notes = (*notes, f"the rows are in the order of the records' {_INDEX}")
     labeled = [(group.name, group.labels) for group in groups if group.labels is not None]
@@ -128,13 +151,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _groups(listing: _Listing) -> list[_Group]:
-    """The vectors by kind, or all together if each has a kind of its own, which names it."""
-    kind = np.asarray(listing.kind)
-    names = list(listing.kinds)
+    """The vectors by kind, or all together if there are very many kinds, which name them."""
+    kind, names = np.asarray(listing.kind), list(listing.kinds)
     if len(names) == 1:
         return _named_apart("vectors", np.arange(len(kind)), listing)
-    if len(names) == len(kind):
-        labels = tuple(name.rpartition(".")[2] for name in names)
+    if len(names) == len(kind) or len(names) > _MOST_NAMED:
+        lasts = [name.rpartition(".")[2] for name in names]
+        labels = tuple(lasts[number] for number in listing.kind)
         return [_Group("vectors", np.arange(len(kind)), labels, False)]
     return [
         group
@@ -145,18 +168,17 @@ def _groups(listing: _Listing) -> list[_Group]:
 
 def _named_apart(name: str, places: IntArray, listing: _Listing) -> list[_Group]:
     """The vectors of a kind; those that every record has under the same names are apart."""
-    labels = [listing.labels[place] for place in places.tolist()]
-    period = next((k for k, label in enumerate(labels) if k and label == labels[0]), len(labels))
-    is_labeled = all(label is not None for label in labels)
-    is_named = is_labeled and 1 < period <= min(_MOST_NAMED, len(labels) // 2)
-    if is_named and all(label == labels[k % period] for k, label in enumerate(labels)):
-        parts = [(str(labels[k]), places[k::period]) for k in range(period)]
-        return [_Group(part, chosen, None, False) for part, chosen in parts]
-    order = order_of(np.asarray(listing.index)[places].tolist())
+    labels = None if listing.labels is None else [listing.labels.tokens[k] for k in places]
+    if labels is not None:
+        period = next((k for k, label in enumerate(labels) if k and label == labels[0]), 0)
+        is_named = 1 < period <= min(_MOST_NAMED, len(labels) // 2)
+        if is_named and all(label == labels[k % period] for k, label in enumerate(labels)):
+            return [_Group(labels[k], places[k::period], None, False) for k in range(period)]
+    order = None if listing.index is None else order_of(np.asarray(listing.index)[places])
     if order is not None:
-        places, labels = places[order], [labels[k] for k in order.tolist()]
-    found = tuple(str(label) for label in labels) if is_labeled else None
-    return [_Group(name, places, found, order is not None)]
+        places = places[order]
+        labels = None if labels is None else [labels[k] for k in order]
+    return [_Group(name, places, None if labels is None else tuple(labels), order is not None)]
 
 
 def _width_of(group: _Group, listing: _Listing) -> int:
@@ -165,9 +187,12 @@ def _width_of(group: _Group, listing: _Listing) -> int:
     if not len(odd):
         return int(widths[0])
     first = odd[np.argmin(group.places[odd])]
-    raise Damaged(
-        f"vector {group.places[first] + 1:,} has {widths[first]:,} numbers where "
-        f"{widths[np.argmin(group.places)]:,} are expected",
+    raise _other_width(group.places[first], widths[first], widths[np.argmin(group.places)])
+
+
+def _other_width(place: int, width: int, expected: int) -> Damaged:
+    return Damaged(
+        f"vector {place + 1:,} has {width:,} numbers where {expected:,} are expected",
         "every vector needs the same number of them",
     )
 
@@ -175,7 +200,7 @@ def _width_of(group: _Group, listing: _Listing) -> int:
 def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
     """The vectors at these places of the file, in their order."""
     in_file = np.sort(places)
-    wanted = iter(in_file.tolist())
+    wanted = iter(in_file)
 
     def chosen() -> Iterator[list[float]]:
         place = next(wanted, None)

@@ -113,10 +113,11 @@ def find_columns(cells: list[str]) -> TokenColumns | None:
     return TokenColumns(token, count, order, is_named)
 
 
-def order_of(numbers: Sequence[int]) -> IntArray | None:
+def order_of(numbers: Sequence[int] | IntArray) -> IntArray | None:
     """The places of the rows 0 to N−1, or 1 to N; None if the rows are in this order, or others."""
-    order = np.argsort(np.asarray(numbers, dtype=np.int64), kind="stable")
-    sorted_numbers = np.asarray(numbers, dtype=np.int64)[order]
+    given = np.asarray(numbers, dtype=np.int64)
+    order = np.argsort(given, kind="stable")
+    sorted_numbers = given[order]
     if not len(order) or sorted_numbers[0] not in (0, 1):
         return None
     if not np.array_equal(sorted_numbers, np.arange(len(order)) + sorted_numbers[0]):
