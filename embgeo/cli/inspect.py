@@ -43,8 +43,8 @@ def inspect(
 
 def listing(found: Inspection, shown_path: str, format_: str, every: bool) -> None:
     """The candidates with their evidence, the choice and the notes; `every` lists all tensors."""
+    from embgeo.core.text import align
     from embgeo.io.model.candidates import shape_text
-    from embgeo.report.text.columns import align
 
     shown = [one for one in found.tensors if every or one.is_candidate]
     cells = [("tensor", "shape and type", "size", "")]

@@ -119,7 +119,7 @@ def print_result(result: Any, json_: bool, quiet: bool, format_: PrintFormat) ->
     if json_:
         print_json(result.to_dict())
     elif not quiet:
-        from embgeo.report.text.rendering import render
+        from embgeo.report.text.markdown import render
 
         print_lines(*render(result, format_))
 

@@ -20,8 +20,7 @@ from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.io.bounded.saved import begins_as
 from embgeo.rules.check import Measured
-from embgeo.rules.rule_value import SCALES, Known, RuleValue, show
-from embgeo.rules.text import round_digits
+from embgeo.rules.rule_value import SCALES, Known, RuleValue, round_digits, show
 
 FORMAT = RecordFormat(
     "embgeo.baseline",

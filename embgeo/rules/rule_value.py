@@ -13,6 +13,8 @@ from embgeo.core.numbers import student_z
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
 
+#: Digits that two machines agree on.
+DIGITS = 10
 #: Default confidence level.
 LEVEL = 0.95
 
@@ -136,3 +138,9 @@ def show(amount: float, scale: tuple[str, ...] = ()) -> str:
     if scale and amount in range(len(scale)):
         return scale[int(amount)]
     return format_number(amount)
+
+
+def round_digits(value: float, digits: int = DIGITS) -> float | int:
+    """`value` with this many significant digits; an int if it is whole."""
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short

@@ -275,7 +275,7 @@ def draw_sweep(parameter: str, points: Sequence[PointResult], folder: Path, comm
 
 def tabulate_sweeps(tau: float, points: Sequence[PointResult], folder: Path) -> Iterator[str]:
     """The lines of each sweep: a table, and the path of its figure."""
-    from embgeo.report.text.columns import align
+    from embgeo.core.text import align
     from embgeo.training.study.spread import spread
 
     for parameter, where in (("beta", f"τ = {tau:g}"), ("tau", "β = 1")):

@@ -10,10 +10,9 @@ from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
-from embgeo.core.text import ColoredLine
+from embgeo.core.text import ColoredLine, align
 from embgeo.core.values import Quantity, Scalar, format_number
 from embgeo.report.text.analysis import TONES
-from embgeo.report.text.columns import align
 from embgeo.result.analysis import HEADLINE
 
 #: Steps of a track that are shown at most; the report shows all.

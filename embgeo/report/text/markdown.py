@@ -1,14 +1,24 @@
-"""Analyses and comparisons as Markdown, for comments on pull requests."""
+"""Results as lines of text or, for comments on pull requests, of Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.text import as_code, escape_markdown, write_table
 from embgeo.report.text.analysis import headline_rows
+from embgeo.report.text.analysis import render as render_analysis_text
 from embgeo.report.text.comparison import MOST_NOTES, difference_rows, member_rows, track_rows
+from embgeo.report.text.comparison import render as render_comparison_text
 from embgeo.result.analysis import Analysis
+
+
+def render(result: Analysis | Comparison, form: Literal["text", "markdown"]) -> Iterator[str]:
+    """The lines of a result."""
+    if isinstance(result, Comparison):
+        return (render_comparison_text if form == "text" else render_comparison)(result)
+    return (render_analysis_text if form == "text" else render_analysis)(result)
 
 
 def render_analysis(analysis: Analysis) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.numbers import format_optional
 from embgeo.core.quantities import compare, tokens
+from embgeo.core.text import align
 from embgeo.core.values import format_number
-from embgeo.report.text.columns import align
 from embgeo.report.text.comparison import cells, indented
 from embgeo.row_repair.record import RepairRecord
 

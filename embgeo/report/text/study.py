@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
+from embgeo.core.text import align
 from embgeo.core.values import format_number
 from embgeo.report.study_tables import MATRICES, name_unit
-from embgeo.report.text.columns import align
 from embgeo.training.study.deciding import (
     count_verdicts,
     describe_quality,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from embgeo.comparison.vocabularies import RowChange, VocabularyChange
 from embgeo.core.numbers import format_optional
+from embgeo.core.text import align
 from embgeo.core.values import format_number
-from embgeo.report.text.columns import align
 from embgeo.report.text.comparison import indented
 
 #: Added rows that are shown at most.

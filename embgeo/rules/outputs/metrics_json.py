@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import chain, count
 
-from embgeo.rules.check import Outcome
+from embgeo.rules.check import Measured, Outcome
 from embgeo.rules.decide import STATES
-from embgeo.rules.text import labels, round_digits
+from embgeo.rules.rule_value import round_digits
 
 NAME = "metrics.json"
 
@@ -34,3 +35,14 @@ def prefixes_of(names: list[str]) -> list[str]:
         numbered = (f"{plain}_{number}/" for number in count(2))
         found.append(next(n for n in chain([f"{plain}/"], numbered) if n not in found))
     return found
+
+
+def labels(matrices: Sequence[Measured]) -> list[str]:
+    """A distinct name for each matrix: its tensor, with the file and a number if need be."""
+    tensors = [matrix.tensor or "W" for matrix in matrices]
+    if len(set(tensors)) == len(tensors):
+        return tensors
+    both = [f"{m.file} {tensor}" for m, tensor in zip(matrices, tensors, strict=True)]
+    if len(set(both)) == len(both):
+        return both
+    return [f"{label} {number}" for number, label in enumerate(both, 1)]

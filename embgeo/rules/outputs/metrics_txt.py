@@ -7,8 +7,8 @@ import re
 from embgeo.core.text import printable
 from embgeo.rules.check import Outcome
 from embgeo.rules.decide import STATES
-from embgeo.rules.rule_value import RuleValue
-from embgeo.rules.text import labels, round_digits
+from embgeo.rules.outputs.metrics_json import labels
+from embgeo.rules.rule_value import RuleValue, round_digits
 
 NAME = "metrics.txt"
 
