@@ -83,7 +83,8 @@ LISTS = {
     "publish.export.TARGETS": r"^TARGET = ",
     "io.formats.FORMATS": r"^def sniff\(",
     "io.memory.KINDS": r"^def find_in_\w+\(",
-    "training.models.MODELS": r"^    NAME: ClassVar\[str\] = ",
+    # The encoder-decoder is the model of a task, not a language model.
+    "training.models.MODELS": r"^    NAME: ClassVar\[str\] = (?!\"encoder-decoder)",
     "training.tasks.TASKS": r"^class \w+\((?:Classification)?Task\):",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
     "rules.outputs.OUTPUTS": r"^def render\(outcome: ",
