@@ -57,6 +57,7 @@ def analyze(
     scheduler: o.Scheduler = None,
     config: o.Config = None,
     no_config: o.NoConfig = False,
+    trust_settings: o.TrustSettings = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -94,7 +95,9 @@ def analyze(
     from embgeo.workflows.settings import choose_resources, read_settings
 
     check_output(json_, format_, open_, out)
-    settings = put_over(find_options(config, search=not no_config), given)
+    settings = put_over(
+        find_options(config, search=not no_config, trust_settings=trust_settings), given
+    )
     where = {name: settings.pop(name) for name in RESOURCES if name in settings}
     sections, reference = settings.pop("sections", None), settings.pop("reference", True)
     source, options, chosen = read_settings(settings, sections, path)

@@ -77,6 +77,7 @@ def diff(
     ] = None,
     config: o.Config = None,
     no_config: o.NoConfig = False,
+    trust_settings: o.TrustSettings = False,
     open_: o.Open = False,
     format_: o.Format = "text",
     json_: o.Json = False,
@@ -94,7 +95,7 @@ def diff(
     """
     from embgeo.rules.settings import find_options
 
-    settings = find_options(config, search=not no_config)
+    settings = find_options(config, search=not no_config, trust_settings=trust_settings)
     settings.pop("show_neighbors", None)
     if added:
         others = {"out": out, "track": track, "match": match, "queries": queries, "every": every}

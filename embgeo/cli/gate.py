@@ -80,6 +80,7 @@ def gate(
     ] = False,
     config: o.Config = None,
     no_config: o.NoConfig = False,
+    trust_settings: o.TrustSettings = False,
     junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,
     metrics_json: Annotated[
         Path | None,
@@ -128,7 +129,7 @@ def gate(
     with outputs.report_errors(one_line):
         from embgeo.workflows.gate import gate_settings, plan_gate
 
-        settings = gate_settings(config, search=not no_config)
+        settings = gate_settings(config, search=not no_config, trust_settings=trust_settings)
         planned = plan_gate(
             rule or (),
             sources or (),

@@ -22,7 +22,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
 FIRST = ("tensor", "rows", "tokens", "counts", "sections", "show_neighbors", "pairs", "device")
 #: Command → options that only ``--help-all`` lists.
 RARE: dict[str, set[str]] = {
-    "analyze": {*LOADING, *MEASURING, *OF_ANALYZE, "engine", "scheduler", "no_config", "format_"}
+    "analyze": {
+        *LOADING,
+        *MEASURING,
+        *OF_ANALYZE,
+        *("engine", "scheduler", "no_config", "trust_settings", "format_"),
+    }
     - {*FIRST},
     "export": {*LOADING} - {"tensor", "tokens"},
 }

@@ -148,6 +148,13 @@ Config = Annotated[
     ),
 ]
 NoConfig = Annotated[bool, option("Ignore settings files.", "--no-config")]
+TrustSettings = Annotated[
+    bool,
+    option(
+        "Let settings name files outside of their folder or repository, and remote ones.",
+        "--trust-settings",
+    ),
+]
 Json = Annotated[bool, option("Print the result as JSON on stdout.", "--json")]
 PrintFormat = Literal["text", "markdown"]
 Format = Annotated[

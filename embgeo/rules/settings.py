@@ -1,6 +1,8 @@
 """Settings in ``embgeo.toml``, or under ``[tool.embgeo]`` in ``pyproject.toml``.
 
 The table ``[analyze]`` holds options of ``embgeo analyze``, ``[gate]`` the rules of a gate.
+Names of files must not lead out of the folder or repository of the file, unless the user trusts it:
+`trust_settings` in each function that reads one.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from embgeo.io.bounded.settings import (
     read_document,
     refuse_unknown,
 )
+from embgeo.rules.inside import require_inside
 
 OWN_NAME = "embgeo.toml"
 SHARED_NAME = "pyproject.toml"
@@ -73,24 +76,31 @@ class GateSettings:
         return Path(name) if self.path is None else self.path.parent / name
 
 
-def find_gate(start: Path) -> GateSettings:
+def find_gate(start: Path, trust_settings: bool = False) -> GateSettings:
     """The settings of a gate for a folder: of the nearest file that has some."""
-    found = (read_gate(path) for path in find_files(start))
+    found = (read_gate(path, trust_settings) for path in find_files(start))
     found_first = next((one for one in found if one.path is not None), None)
-    return found_first or GateSettings(analyze=_of_gates(find_options(start=start)))
+    if found_first is not None:
+        return found_first
+    options = find_options(start=start, trust_settings=trust_settings)
+    return GateSettings(analyze=_of_gates(options))
 
 
 def find_options(
-    config: Path | None = None, search: bool = True, start: Path | None = None
+    config: Path | None = None,
+    search: bool = True,
+    start: Path | None = None,
+    trust_settings: bool = False,
 ) -> dict[str, Any]:
     """The options of the table ``[analyze]``: of a file, or of the nearest that has it."""
     if config is not None:
         refuse_both(search)
-        found = read_options(config)
+        found = read_options(config, trust_settings)
         if found is None:
             raise BadOption("has no settings for this", where=config, way_out="write [analyze]")
         return found
-    tables = map(read_options, find_files(start or Path.cwd()) if search else ())
+    files = find_files(start or Path.cwd()) if search else ()
+    tables = (read_options(path, trust_settings) for path in files)
     return next((table for table in tables if table is not None), {})
 
 
@@ -121,10 +131,10 @@ def _searched(start: Path) -> Sequence[Path]:
     return (start,)
 
 
-def read_options(path: Path) -> dict[str, Any] | None:
+def read_options(path: Path, trust_settings: bool = False) -> dict[str, Any] | None:
     """The options of the table ``[analyze]`` of a file; None without one."""
     _, name, table = _read_table(path, "analyze")
-    return None if table is None else _parse_options(table, OF_ALL, name, path)
+    return None if table is None else _parse_options(table, OF_ALL, name, path, trust_settings)
 
 
 def _read_table(path: Path, key: str) -> tuple[str, str, dict[str, Any] | None]:
@@ -143,7 +153,11 @@ def _place(path: Path, key: str) -> tuple[str, ...]:
 
 
 def _parse_options(
-    table: Mapping[str, Any], known: Mapping[str, Any], name: str, path: Path
+    table: Mapping[str, Any],
+    known: Mapping[str, Any],
+    name: str,
+    path: Path,
+    trust_settings: bool,
 ) -> dict[str, Any]:
     """Options of analyze; paths are relative to the folder of the file."""
     refuse_unknown(table, known, name, path)
@@ -152,6 +166,8 @@ def _parse_options(
         hint = str if key in FILES else known[key]
         read = parse_value(value, hint, f"{key} of {name}", path)
         is_file = key in FILES and (key, read) != ("tokens", NO_TOKENS)
+        if is_file and not trust_settings:
+            require_inside(read, path, f"{key} of {name}")
         found[key] = path.parent / read if is_file else read
     return found
 
@@ -160,7 +176,7 @@ def _of_gates(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key in OF_GATES}
 
 
-def read_gate(path: Path) -> GateSettings:
+def read_gate(path: Path, trust_settings: bool = False) -> GateSettings:
     """The settings of one file; without a path if it has no table for the gate."""
     text, name, table = _read_table(path, "gate")
     if table is None:
@@ -168,8 +184,14 @@ def read_gate(path: Path) -> GateSettings:
     if isinstance(written := table.get("rules"), list):
         table = table | {"rules": [_rule_table(rule, path) for rule in written]}
     found = parse_table(GateSettings, table, name, path, ("path",))
-    own = _parse_options(found.analyze, OF_GATES, f"{name[:-1]}.analyze]", path)
-    shared = _of_gates(read_options(path) or {})
+    if not trust_settings:
+        for source in found.sources:
+            require_inside(source, path, f"a source of {name}")
+        if found.baseline is not None:
+            require_inside(found.baseline, path, f"baseline of {name}")
+    inner = f"{name[:-1]}.analyze]"
+    own = _parse_options(found.analyze, OF_GATES, inner, path, trust_settings)
+    shared = _of_gates(read_options(path, trust_settings) or {})
     lines = rule_lines(text, _place(path, "gate"), [entry.rule for entry in found.rules])
     rules = (replace(rule, line=line) for rule, line in zip(found.rules, lines, strict=True))
     return replace(found, path=path, rules=tuple(rules), analyze=put_over(shared, own))

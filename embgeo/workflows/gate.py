@@ -154,13 +154,20 @@ def plan_gate(
     return Gate(tuple(parsed), opened, baseline, level, source, options, files)
 
 
-def gate_settings(config: Path | None = None, search: bool = True) -> GateSettings:
-    """The settings of a file, or of the current folder."""
+def gate_settings(
+    config: Path | None = None, search: bool = True, trust_settings: bool = False
+) -> GateSettings:
+    """The settings of a file, or of the current folder.
+
+    Names in them may lead out of the folder or repository of the file only with `trust_settings`.
+    """
     if config is None:
-        return find_gate(Path.cwd()) if search else GateSettings()
+        return find_gate(Path.cwd(), trust_settings) if search else GateSettings()
     refuse_both(search)
-    found = read_gate(config)
-    return found if found.path is not None else GateSettings(analyze=find_options(config))
+    found = read_gate(config, trust_settings)
+    if found.path is not None:
+        return found
+    return GateSettings(analyze=find_options(config, trust_settings=trust_settings))
 
 
 def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:

@@ -58,11 +58,18 @@ def work(tmp_path: Path) -> Path:
 
 
 def run_step(
-    name: str, work: Path, inputs: dict[str, str], outputs: dict[str, str]
+    name: str,
+    work: Path,
+    inputs: dict[str, str],
+    outputs: dict[str, str],
+    event: str = "push",
+    head: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """A step as GitHub's runner runs it: its environment filled in, its script run by bash."""
     given = {key: value["default"] for key, value in ACTION["inputs"].items()} | inputs
     known = {f"inputs.{key}": value for key, value in given.items()} | outputs
+    known["github.event.pull_request.head.repo.full_name"] = head * event.startswith("pull")
+    known["github.event.workflow_run.head_repository.full_name"] = head * (event == "workflow_run")
     chosen = step(name)
     environment = {
         key: EXPRESSION.sub(lambda found: known[found[1]], value)
@@ -73,6 +80,8 @@ def run_step(
     runner = {
         "PATH": os.environ["PATH"],
         "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": event,
+        "GITHUB_REPOSITORY": "team/models",
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_WORKSPACE": str(work / "check out"),
         "GITHUB_OUTPUT": str(work / "output"),
@@ -91,10 +100,12 @@ def run_step(
     )
 
 
-def run_gate(work: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+def run_gate(
+    work: Path, event: str = "push", head: str = "", **inputs: str
+) -> subprocess.CompletedProcess[str]:
     named = {name.replace("_", "-"): value for name, value in inputs.items()}
     embgeo = {"steps.install.outputs.command": str(work / "bin" / "embgeo")}
-    return run_step("gate", work, named, embgeo)
+    return run_step("gate", work, named, embgeo, event, head)
 
 
 def test_scripts_hold_no_expressions() -> None:
@@ -160,6 +171,37 @@ def test_what_the_gate_step_asks_for(
     assert run_gate(work, **inputs).returncode == 0
     assert asked.read_text().splitlines() == ["gate", *arguments]
     assert not list(work.rglob("pwned"))
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("event", "head", "trusts"),
+    [
+        ("push", "", True),
+        ("schedule", "", True),
+        ("pull_request", "team/models", True),
+        ("pull_request", "stranger/models", False),
+        ("pull_request", "", False),  # the fork was deleted
+        ("pull_request_target", "team/models", False),
+        ("pull_request_target", "stranger/models", False),
+        ("pull_request_review", "stranger/models", False),
+        ("workflow_run", "team/models", True),
+        ("workflow_run", "stranger/models", False),
+    ],
+)
+def test_settings_are_ignored_on_events_of_forks(
+    work: Path, event: str, head: str, trusts: bool
+) -> None:
+    asked = work / "asked"
+    program(
+        work / "bin" / "embgeo",
+        f'#!/bin/sh\n[ "$1" = --version ] || printf "%s\\n" "$@" > "{asked}"\n',
+    )
+    done = run_gate(work, event, head, config="settings.toml", sources="a.npy")
+    assert done.returncode == 0
+    settings = "--config=settings.toml" if trusts else "--no-config"
+    assert asked.read_text().splitlines() == ["gate", settings, "--", "a.npy"]
+    assert ("::notice::embgeo: settings files are ignored" in done.stdout) is not trusts
 
 
 @needs_bash
