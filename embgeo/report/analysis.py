@@ -7,6 +7,7 @@ escape it and spell out invisible characters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from embgeo.charts.items import ChartItem
 from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
-from embgeo.diagnosis.finding import find_scalar
+from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
 from embgeo.report.payload import build
@@ -72,6 +73,34 @@ def render(analysis: Analysis) -> str:
     return environment().get_template("report.html.j2").render(_context(analysis))
 
 
+#: What a healthy finding looked for.
+CHECKED = {
+    "rows": "damaged rows",
+    "initialization": "initialization",
+    "clump": "clumps",
+    "cone": "cone",
+    "spectrum": "spectrum",
+    "two-sided": "two-sided collapse",
+    "isotropy": "isotropy",
+    "clusters": "clusters",
+    "duplicates": "duplicates",
+    "coordinate": "rogue coordinates",
+    "frequency": "rare against popular tokens",
+}
+
+
+def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
+    """Findings for the first screen, the worst first; healthy ones beside a fault in one line."""
+    # The absence of a two-sided collapse needs no line.
+    found = [f for f in findings if (f.key, f.state) != ("two-sided", "healthy")]
+    worst_first = sorted(found, key=lambda f: -RANK[f.state])
+    faults = any(f.is_fault for f in found)
+    return {
+        "evidence": [f for f in worst_first if f.state != "healthy" or not faults],
+        "fine": [CHECKED[f.key] for f in found if f.state == "healthy" and faults],
+    }
+
+
 def _context(analysis: Analysis) -> dict[str, Any]:
     verdict = judge(analysis)
     findings = {f.key: f for f in verdict.findings}
@@ -92,8 +121,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
         "findings": findings,
-        # The absence of a two-sided collapse needs no line on the first screen.
-        "evidence": [f for f in verdict.findings if (f.key, f.state) != ("two-sided", "healthy")],
+        **sort_evidence(verdict.findings),
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
         # Pairs for one model: plain training, then the paper's method.

@@ -19,8 +19,10 @@ from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
 from embgeo.core.text import LIMIT, visible
 from embgeo.core.values import Note, Quantity, Table
+from embgeo.diagnosis.finding import Finding
+from embgeo.diagnosis.findings import FINDINGS
 from embgeo.report import page as pages
-from embgeo.report.analysis import render
+from embgeo.report.analysis import CHECKED, render, sort_evidence
 from embgeo.report.page import draw_charts, script_json
 from embgeo.report.tables import (
     HEADLINES,
@@ -372,3 +374,18 @@ def test_the_first_screen_names_the_tokens_to_blame() -> None:
     nearest = sample(hostile=True)["tokens.nearest_to_mean"]
     assert rows == [row[0] for row in nearest.rows[:5]]
     assert 'class="blame"' not in html(shape="isotropic", counts=False, untied=False)
+
+
+def test_findings_are_sorted_by_severity_and_healthy_ones_share_a_line() -> None:
+    states = ("healthy", "mild", "undecided", "degenerate")
+    keys = ("rows", "cone", "clump", "spectrum")
+    found = [Finding(key, key, state, ("s",)) for key, state in zip(keys, states, strict=True)]
+    sorted_ = sort_evidence(found)
+    assert [f.state for f in sorted_["evidence"]] == ["degenerate", "mild", "undecided"]
+    assert sorted_["fine"] == ["damaged rows"]
+    calm = sort_evidence(found[:1])
+    assert (calm["evidence"], calm["fine"]) == (found[:1], [])
+
+
+def test_every_question_has_a_name_for_the_line_of_healthy_findings() -> None:
+    assert set(CHECKED) == {question.QUESTION.key for question in FINDINGS}
