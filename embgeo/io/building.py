@@ -153,17 +153,23 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
 
 def has_usable_row(rows: Rows) -> bool:
     """Whether a row is finite and not zero; stops at the first block with one."""
-    for start in range(0, len(rows), _COMPARED_ROWS):
-        block = np.asarray(rows[start : start + _COMPARED_ROWS], dtype=np.float64)
-        if (np.isfinite(block).all(axis=1) & block.any(axis=1)).any():
-            return True
-    return False
+    return any(
+        bool((np.isfinite(block).all(axis=1) & block.any(axis=1)).any())
+        for start in range(0, len(rows), _COMPARED_ROWS)
+        if len(block := _wide(rows[start : start + _COMPARED_ROWS]))
+    )
+
+
+def _wide(rows: Rows) -> Rows:
+    with np.errstate(all="ignore"):  # casts of numbers that are not finite
+        return np.asarray(rows, dtype=np.float64)
 
 
 def _median_row(rows: Rows) -> Rows:
     """The row of median norm among the first ones."""
-    block = np.asarray(rows[:_COMPARED_ROWS], dtype=np.float64)
-    order = np.argsort(np.linalg.norm(block, axis=1))
+    with np.errstate(all="ignore"):
+        norms = np.linalg.norm(_wide(rows[:_COMPARED_ROWS]), axis=1)
+    order = np.argsort(norms)
     return np.asarray(rows[order[len(order) // 2]])
 
 

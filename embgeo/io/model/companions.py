@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.guard import guard_opening
+from embgeo.io.bounded.guard import guard_opening, reading
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model import changed, quantized
 from embgeo.io.model.parameter import BEFORE, Module, unreadable
@@ -41,7 +41,8 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
         readers = _READERS.get(tensor.name[at:], ())
         if readers:
             module = Module(tensor.name[:at], by, checkpoint.facts)
-            found = next((one for read in readers if (one := read(module)) is not None), None)
+            with reading(checkpoint.path, checkpoint.format):
+                found = next((one for read in readers if (one := read(module)) is not None), None)
             if found is not None:
                 opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
                 made[tensor.name] = replace(found, open=opened)

@@ -59,6 +59,8 @@ def _eight_bits(m: Module) -> Tensor | None:
     codes = m["weight"]
     if codes.dtype not in _EIGHT_BITS or len(codes.shape) != 2 or m.get("weight_scale_2"):
         return None
+    if 0 in codes.shape:
+        return None
     if codes.dtype == "int8" and (scb := m.get("SCB")) is not None:
         return _int8_rows(codes, scb, m.get("weight_format"))
     kind = "INT8" if codes.dtype == "int8" else "FP8"
@@ -162,7 +164,7 @@ def _compressed(m: Module) -> Tensor | None:
     name, codes = m.name("weight"), m["weight_packed"]
     scale, shape = m.get("weight_scale"), m.get("weight_shape")
     zero, order = m.get("weight_zero_point"), m.get("weight_g_idx")
-    if scale is None or len(codes.shape) != 2:
+    if scale is None or not scale.shape or len(codes.shape) != 2 or 0 in codes.shape:
         return cannot(name, codes, "is quantized, and its weight_scale is not in the file", shape)
     if codes.dtype == "uint8":
         return _four_bits(name, codes, scale, m.get("weight_global_scale"), inverse=True)
