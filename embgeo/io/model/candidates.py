@@ -133,15 +133,12 @@ def contradicts(tensor: Tensor, facts: Facts, *, transposed: bool = False) -> bo
 
 
 def count_slices(tensor: Tensor, facts: Facts) -> int:
-    """Into how many equal slices the matrix would have to be cut from; 1 if it is not a slice."""
-    if facts.vocabulary and not has_vocabulary(tensor, facts) and tensor.row_ids is None:
+    """How many such matrices would have the rows of the vocabulary; 1 if it is not a slice."""
+    known = facts.vocabulary
+    if known and tensor.row_ids is None and 1 < tensor.shape[0] < known:
         for pieces in (2, 4, 8, 16, 32, 64):
-            padded = tensor.shape[0] * pieces - facts.vocabulary
-            if tensor.shape[0] > 1 and 0 <= padded < 128 * pieces and padded < facts.vocabulary / 4:
-                return pieces
-    if facts.columns and len(tensor.shape) == 2 and has_vocabulary(tensor, facts):
-        for pieces in (2, 4, 8, 16, 32, 64):
-            if tensor.shape[1] * pieces == facts.columns:
+            padded = tensor.shape[0] * pieces - known
+            if 0 <= padded < 128 * pieces and padded < known / 4:
                 return pieces
     return 1
 

@@ -33,6 +33,10 @@ _OTHER_VOCABULARIES = {
 _LANGUAGE_MODEL = re.compile(
     r"LMHead|CausalLM|MaskedLM|ForConditionalGeneration|ForPreTraining|MTModel"
 )
+#: Columns of the embedding, which some models project to the hidden size (ALBERT, OPT 350M).
+_COLUMNS = (
+    "embedding_size", "word_embed_proj_dim", "d_embed", "hidden_size", "n_embd", "d_model", "dim",
+)  # fmt: skip
 #: Sizes beyond any model: a damaged or hostile configuration.
 _LARGEST = 2**40
 
@@ -99,7 +103,7 @@ def read_facts(folder: Path) -> Facts:
             for key, kind in _OTHER_VOCABULARIES.items()
             if (size := _size(part.get(key)))
         },
-        columns=_first_size(parts, "hidden_size", "n_embd", "d_model", "dim"),
+        columns=_first_size(parts, *_COLUMNS),
         layers=_first_size(parts, "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
         tied=ties[0] if agree else None,
         dtype=_first(parts, "dtype", str) or _first(parts, "torch_dtype", str) or "",

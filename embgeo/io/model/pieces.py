@@ -135,11 +135,17 @@ def join_files(files: Sequence[Path], facts: Facts, open_file: OpenFile) -> Chec
         )
     boxes = [_read_offsets(file) for file in files]
     kept: list[Tensor] = []
-    for tensor in _every(opened):
+    # The embedding first: its sizes prove the axis of the output, which may be another one.
+    for tensor in sorted(_every(opened), key=lambda t: names.input_rank(t.name) is None):
         pieces = [one for c in opened for one in c.tensors if one.name == tensor.name]
         offsets = [box[tensor.name] for box in boxes if tensor.name in box]
         joined = _join(tensor, pieces, offsets, len(files), facts)
-        kept += filter(None, [joined])
+        if joined is None:
+            continue
+        kept.append(joined)
+        if joined.form and len(joined.shape) == 2 and names.input_rank(joined.name) is not None:
+            n, d = joined.shape
+            facts = replace(facts, vocabulary=facts.vocabulary or n, columns=facts.columns or d)
     if not any(t.form for t in kept):
         cause = f"holds one tensor-parallel slice of each matrix ({len(files)}: {_listed(files)})"
         raise refuse(files[0], cause, JOIN)
@@ -210,8 +216,9 @@ def _join(
         return _put(tensor, pieces, stated) or _unproved(tensor, len(pieces))
     if len(tensor.shape) != 2:
         return tensor  # norms are the same in each slice
-    is_needed = names.input_rank(tensor.name) is not None or names.output_rank(tensor.name) == 0
-    if not is_needed and tensor.name != "data":
+    ranks = (names.input_rank(tensor.name), names.output_rank(tensor.name))
+    is_outer = names.layer_of(tensor.name) is None or ranks[0] is not None
+    if tensor.name != "data" and (ranks == (None, None) or not is_outer):
         return None
     if len(pieces) != total or len({one.shape[1] for one in pieces}) != 1:
         return _unproved(tensor, total)

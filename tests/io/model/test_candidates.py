@@ -112,6 +112,14 @@ def test_the_only_matrix_is_none_where_the_configuration_contradicts(tmp_path: P
         embgeo.load(folder)
 
 
+@pytest.mark.parametrize("key", ["embedding_size", "word_embed_proj_dim", "other"])
+def test_an_embedding_that_is_projected_to_the_hidden_size(key: str, tmp_path: Path) -> None:
+    """ALBERT, ELECTRA and OPT 350M have half as many columns, or fewer."""
+    tensors = {"embeddings.word_embeddings.weight": rows(N), "x.weight": rows(3)}
+    matrix = embgeo.load(write(tmp_path, tensors, vocab_size=N, hidden_size=2 * D, **{key: D}))
+    assert matrix.d == D
+
+
 @pytest.mark.parametrize(
     ("embedding", "output"),
     [

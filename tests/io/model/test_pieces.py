@@ -57,6 +57,33 @@ def test_slices_are_joined_where_the_configuration_proves_the_axis(
         assert any("joined from 2 tensor-parallel slices" in note for note in matrix.origin.notes)
 
 
+def test_the_embedding_of_llama_is_cut_by_columns_and_its_output_by_rows(tmp_path: Path) -> None:
+    """Its params.json says the width and, in the first versions, no size of the vocabulary."""
+    for rank in range(2):
+        tensors = {
+            "tok_embeddings.weight": np.ascontiguousarray(np.split(W, 2, 1)[rank]),
+            "output.weight": np.ascontiguousarray(np.split(U, 2, 0)[rank]),
+        }
+        save_file(tensors, tmp_path / f"consolidated.0{rank}.safetensors")
+    (tmp_path / "params.json").write_text(json.dumps({"dim": D, "vocab_size": -1}))
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data, U)
+
+
+def test_matrices_that_each_slice_holds_whole(tmp_path: Path) -> None:
+    """TensorRT-LLM without a parallel embedding."""
+    for rank in range(2):
+        tensors = {"transformer.vocab_embedding.weight": W, "lm_head.weight": np.split(U, 2)[rank]}
+        save_file(tensors, tmp_path / f"rank{rank}.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"vocab_size": N, "hidden_size": D}))
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data, U)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_slices_whose_axis_is_not_proved_are_refused(scheme: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "slices", scheme, SCHEMES[scheme], 0, {})
