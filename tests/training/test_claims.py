@@ -304,6 +304,22 @@ def test_the_share_is_of_the_first_published_difference() -> None:
     assert bound.share is None
 
 
+def test_the_share_of_published_bleu_is_one_of_tokenized_bleu() -> None:
+    made = [
+        run(name, seed, test__bleu=bleu, test__tokenized_bleu=tokenized)
+        for name, bleu, tokenized in (("mle", 30.0, 28.0), ("frage", 30.2, 28.5))
+        for seed in range(3)
+    ]
+    (claim,) = (one for one in CLAIMS if one.key == "frage-bleu")
+    (found,) = decide_claims(made, (replace(claim, tasks=("lm",)),))
+    assert (found.number, found.difference) == ("test.bleu", pytest.approx(0.2))
+    assert found.share == pytest.approx(0.5 / 0.85)
+    assert "tokenized BLEU" in found.published
+    untokenized = [replace(one, numbers={"test.bleu": one.numbers["test.bleu"]}) for one in made]
+    (found,) = decide_claims(untokenized, (replace(claim, tasks=("lm",)),))
+    assert (found.difference, found.share) == (pytest.approx(0.2), None)
+
+
 def test_checks_are_not_counted_and_not_corrected_for() -> None:
     check = replace(LOWER, key="check", sanity=True)
     claim, checked = decide_claims(runs([0.50, 0.52, 0.54], [0.30, 0.32, 0.33]), (LOWER, check))

@@ -640,6 +640,29 @@ def test_bleu_of_counts_is_that_of_sacrebleu() -> None:
         assert float(compute_bleu(counts)) == pytest.approx(scores["bleu"], abs=1e-9)
 
 
+def test_tokenized_bleu_is_that_of_multi_bleu() -> None:
+    """Of words between blanks, cased and unsmoothed, by hand: p = 5/6, 3/5, 2/4, 1/3; BP = 1."""
+    pytest.importorskip("sacrebleu")
+    from embgeo.training.evaluation.translation import score_translations
+
+    (reference, found), other = ("the man sees a dog .", "the man sees a cat ."), "a dog is ."
+    scores, _ = score_translations("test", [found], [reference])
+    by_hand = 100.0 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25
+    assert scores["tokenized_bleu"] == pytest.approx(by_hand)
+    assert score_translations("test", [found.title()], [reference])[0]["tokenized_bleu"] == 0.0
+    assert score_translations("test", [other], [reference])[0]["tokenized_bleu"] == 0.0
+
+
+@pytest.mark.parametrize(("tokenized", "held"), [(1, False), (2, True)])
+def test_untokenized_corpora_have_no_tokenized_bleu(tokenized: int, held: bool) -> None:
+    pytest.importorskip("sacrebleu")
+    from embgeo.training.evaluation.translation import score_translations
+
+    references = (["The man, he sees."] * 3)[tokenized:] + ["The man , he sees ."] * tokenized
+    scores, _ = score_translations("test", references, references)
+    assert ("tokenized_bleu" in scores) is held
+
+
 def test_translations_without_a_token_have_a_bleu_of_0() -> None:
     nothing = np.array([0, 0, 0, 0, 0, 0, 0, 0, 0, 9.0])
     some = np.array([3, 2, 1, 1, 4, 3, 2, 1, 0, 9.0])

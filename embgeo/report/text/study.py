@@ -18,6 +18,7 @@ from embgeo.training.study.deciding import (
 )
 from embgeo.training.study.record import Study
 from embgeo.training.study.spread import spread
+from embgeo.training.study.translation_outcomes import TOKENIZED_BLEU
 
 #: Columns of the table after the perplexity of the deciding split, with their heads.
 COLUMNS = (
@@ -44,6 +45,7 @@ def table(study: Study) -> list[str]:
     split = "test" if name.startswith("test") else "valid"
     columns = (
         (name, describe_quality(name, "valid")),
+        (f"{split}.{TOKENIZED_BLEU}", "tokenized"),
         (f"{split}.rare", "rare"),
         (f"{split}.popular", "popular"),
         *COLUMNS,

@@ -13,7 +13,12 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.models.encoder_decoder import EncoderDecoder, Places
-from embgeo.training.study.translation_outcomes import BLEU, CHRF, TranslationOutcomes
+from embgeo.training.study.translation_outcomes import (
+    BLEU,
+    CHRF,
+    TOKENIZED_BLEU,
+    TranslationOutcomes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +178,29 @@ def describe_metrics() -> str:
     """Describe the scores by their signatures, which comparisons with other numbers need."""
     metrics = import_sacrebleu()
     found = []
-    for name, metric in (("BLEU", metrics.BLEU()), ("chrF", metrics.CHRF())):
+    for name, metric in (
+        ("BLEU", metrics.BLEU()),
+        ("tokenized BLEU", make_tokenized_bleu()),
+        ("chrF", metrics.CHRF()),
+    ):
         metric.corpus_score(["a"], [["a"]])
         found.append(f"{name}|{metric.get_signature()}")
     return f"scores are those of sacreBLEU: {', '.join(found)}"
+
+
+def make_tokenized_bleu() -> Any:
+    """BLEU as ``multi-bleu.perl`` computes it: of words between blanks, cased, unsmoothed."""
+    return import_sacrebleu().BLEU(tokenize="none", smooth_method="none", force=True)
+
+
+def is_tokenized(texts: Sequence[str]) -> bool:
+    """Whether blanks separate the tokens of most texts: sacreBLEU's tokenizer leaves them alone."""
+    import_sacrebleu()
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    tokenizer = Tokenizer13a()
+    alike = sum(tokenizer(text) == " ".join(text.split()) for text in texts)
+    return 2 * alike > len(texts)
 
 
 def compute_corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> float:
@@ -191,11 +215,16 @@ def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
 ) -> tuple[dict[str, float], TranslationOutcomes]:
-    """BLEU and chrF of a split, and the counts of each sentence for a bootstrap."""
+    """The scores of a split, and the counts of each sentence for a bootstrap.
+
+    Tokenized BLEU is among them if the references are tokenized.
+    """
     metrics = import_sacrebleu()
+    scorers = {BLEU: metrics.BLEU(), CHRF: metrics.CHRF()}
+    if is_tokenized(references):
+        scorers[TOKENIZED_BLEU] = make_tokenized_bleu()
     scores = {
-        name: score_corpus(metric, translations, references)
-        for name, metric in ((BLEU, metrics.BLEU()), (CHRF, metrics.CHRF()))
+        name: score_corpus(metric, translations, references) for name, metric in scorers.items()
     }
     # effective_order prevents warnings about single sentences, and does not change counts.
     metric = metrics.BLEU(effective_order=True)

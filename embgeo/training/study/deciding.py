@@ -76,7 +76,13 @@ def judge_all(runs: Iterable[Run]) -> Learning:
 
 
 #: Titles of scores that differ from their names.
-SPELLED = {"macro_f1": "macro-F1", "bleu": "BLEU", "chrf": "chrF", BITS_PER_BYTE: "bits per byte"}
+SPELLED = {
+    "macro_f1": "macro-F1",
+    "bleu": "BLEU",
+    "tokenized_bleu": "tokenized BLEU",
+    "chrf": "chrF",
+    BITS_PER_BYTE: "bits per byte",
+}
 #: Power of the minimum detectable effect.
 POWER = 0.8
 #: The largest p-value after Holm's correction of a decided claim: 0.05, less a margin of a third.
@@ -200,7 +206,7 @@ def decide_claim(
         published="; ".join(p.text for p in claim.published),
         cause=cause,
         sanity=claim.sanity,
-        share=share_of_published(claim, held),
+        share=share_of_published(claim, sides, number, held),
         text_interval=bootstrap_samples(
             samples.get(claim.against, {}), samples.get(method, {}), number
         ),
@@ -215,8 +221,16 @@ def select_values(runs: Sequence[Run], number: str, role: Role | None) -> dict[i
     return {seed: value for seed, value in held.items() if value is not None}
 
 
-def share_of_published(claim: Claim, held: Paired | None) -> float | None:
-    """The difference as a share of the first published one; None for a bound."""
+def share_of_published(
+    claim: Claim, sides: Sequence[Sequence[Run]], number: str, held: Paired | None
+) -> float | None:
+    """The difference as a share of the first published one; None for a bound.
+
+    `held` is that of the number that decides, in which papers may not publish.
+    """
+    if claim.published and (score := claim.published[0].score):
+        compared = f"{number.partition('.')[0]}.{score}"
+        held = paired(*(select_values(side, compared, claim.role) for side in sides))
     if held is None or not claim.published or claim.factor != 1.0:
         return None
     return held.difference / claim.published[0].difference(relative=claim.relative)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from embgeo.training.study.translation_outcomes import TOKENIZED_BLEU
+
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
@@ -20,6 +22,8 @@ class PaperClaim:
     task : str
     trained : pair of str
         Names of model and corpus in the settings of runs; empty if there is no such model.
+    score : str
+        The score of a run that compares with the number, if it is not the one that decides.
     """
 
     before: float
@@ -30,6 +34,7 @@ class PaperClaim:
     table: str
     task: str = "lm"
     trained: tuple[str, str] = ("", "")
+    score: str = ""
 
     @property
     def text(self) -> str:
@@ -101,7 +106,10 @@ NEWSGROUPS = PaperClaim(
 
 
 def _translation(before: float, after: float, model: str, corpus: str, table: str) -> PaperClaim:
-    return PaperClaim(before, after, "BLEU", model, corpus, table, "translation")
+    title = "tokenized BLEU"
+    return PaperClaim(
+        before, after, title, model, corpus, table, "translation", score=TOKENIZED_BLEU
+    )
 
 
 COSREG_BLEU = (

@@ -201,7 +201,8 @@ class ClaimOutcome:
     sanity : bool
         Whether the method minimizes this number; such claims are not counted as tests.
     share : float or None
-        The difference as a share of the first published one; None without one.
+        The difference as a share of the first published one, in the score that the paper has; None
+        without one.
     text_interval : tuple of two floats or None
         95 % interval of the difference over other texts or documents, for the models of these
         seeds, by a paired bootstrap.

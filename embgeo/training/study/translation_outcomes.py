@@ -14,6 +14,8 @@ from embgeo.io.bounded.records import RecordFormat
 from embgeo.training.study.numbers import of_splits
 
 BLEU, CHRF = "bleu", "chrf"
+#: BLEU of the tokens of a tokenized corpus, which papers publish.
+TOKENIZED_BLEU = "tokenized_bleu"
 #: BLEU of greedy translations, measured during training.
 GREEDY_BLEU = "greedy_bleu"
 #: Length of the longest n-grams that BLEU counts.
@@ -85,6 +87,15 @@ QUANTITIES = of_splits(
         BLEU,
         "BLEU",
         "BLEU of the translations of the {split} split, as sacreBLEU computes it; 0 to 100.",
+        "100·BP·exp(1/4 Σ_n ln p_n)",
+        better="higher",
+    ),
+    Quantity(
+        TOKENIZED_BLEU,
+        "Tokenized BLEU",
+        "Cased BLEU of the translations of the {split} split over the tokens of the corpus, as "
+        "multi-bleu.perl computes it; 0 to 100. Defined for tokenized corpora alone, and compared "
+        "with published numbers, which are of tokens.",
         "100·BP·exp(1/4 Σ_n ln p_n)",
         better="higher",
     ),

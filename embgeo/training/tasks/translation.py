@@ -38,6 +38,7 @@ from embgeo.training.study.translation_outcomes import (
     CHRF,
     GREEDY_BLEU,
     QUANTITIES,
+    TOKENIZED_BLEU,
     TranslationOutcomes,
 )
 from embgeo.training.tasks.task import (
@@ -193,7 +194,14 @@ class TranslationTask(Task):
     NAME: ClassVar[str] = "translation"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder,)
     QUALITY: ClassVar[str] = BLEU
-    SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, CHRF, GREEDY_BLEU)
+    SCORES: ClassVar[tuple[str, ...]] = (
+        "loss",
+        "perplexity",
+        BLEU,
+        TOKENIZED_BLEU,
+        CHRF,
+        GREEDY_BLEU,
+    )
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
 
     def __init__(
