@@ -418,6 +418,11 @@ def damaged(rows):
     return out | (usable & (lengths < limit))
 
 
+def near_duplicate_share(W):
+    cosines = cosine_matrix(W) - 2 * np.eye(len(W))
+    return sum(cosines[i].max() > 0.999 for i in range(len(W))) / len(W)
+
+
 def constant_rows(W):
     return sum(np.std(row) < 1e-8 * np.linalg.norm(row) for row in W) if W.shape[1] > 1 else 0
 

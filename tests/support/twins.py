@@ -123,10 +123,13 @@ def isotropy(c: Case):
 
 def coordinates(c: Case):
     variance = c.W.var(axis=0)
+    wide = variance >= 25 * np.median(variance)
     left = naive.without_top_coordinates(c.W, 1)
     return {
         "variance_share": variance.max() / variance.sum(),
         "variance_ratio": variance.max() / np.median(variance),
+        "rogue_coordinates": wide.sum(),
+        "rogue_share": variance[wide].sum() / variance.sum(),
         "mean_cosine_without_1": naive.mean_cosine(left),
     }
 
@@ -192,6 +195,7 @@ def norms_of_rows(rows):
         "norm_median": np.median(finite),
         "norm_max": finite.max(),
         "norm_rms": np.sqrt((healthy**2).mean()),
+        "norm_variation": np.std(healthy) / np.mean(healthy),
         "damaged_gap": np.log10(healthy.min() / small.max())
         if len(small)
         else naive.widest_gap(healthy),
@@ -225,6 +229,7 @@ def tokens(c: Case):
         "zero_rows": sum(not row.any() for row in data[~masked]),
         "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
+        "near_duplicate_share": naive.near_duplicate_share(c.W),
         "mean_cosine_distinct": distinct(c),
         # Of fewer than 100 rows; tests/metrics/test_clump.py has larger matrices.
         **dict.fromkeys(

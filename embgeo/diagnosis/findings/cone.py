@@ -84,17 +84,17 @@ def answer(a: Numbers) -> Answer:
 def _describe_cone(a: Numbers) -> tuple[list[Part], str]:
     """Clusters inside the cone, and entries of one sign: parts of the sentence and the clause."""
     if a.provenance.get("nonnegative"):
-        said = (
+        entries = (
             " No entry is negative, which alone makes every cosine positive, as after a ReLU, in "
             "counts, binary rows and non-negative factorizations: it is usual for such models."
         )
-        return [said], " of rows without negative entries"
+        return [entries], " of rows without negative entries"
     clusters = find_scalar(a, cosine.CLUSTERS)
     if clusters is None or clusters < 2 or not is_inside_cone(a):
         return [], ""
     count = f"{int(clusters):,}"
     between = need(a, cosine.MEAN_BETWEEN_CLUSTERS)
-    said = [" ", quote(clusters, count), " clusters lie in it: two rows of different ones have a "]
+    said: list[Part] = [" ", quote(clusters, count), " clusters lie in it: two rows of different ones have a "]
     return [*said, "mean cosine of ", quote(between), "."], f", with {count} clusters in it"
 
 
