@@ -384,8 +384,8 @@ def synthetic(large: bool) -> Iterator[Case]:
 
 #: State, and the finding that sees the fault.
 PUBLIC: dict[str, tuple[tuple[str, ...], str]] = {
-    "crystal_5000.npy": (("degenerate",), "cone"),
-    "crystal_40000.npy": (("degenerate",), "cone"),
+    "crystal_5000.npy": (("degenerate",), "two-sided"),
+    "crystal_40000.npy": (("degenerate",), "two-sided"),
     "glove.500.50d.txt": (("degenerate",), "cone"),
     "lee_fasttext.vec": (("degenerate",), "cone"),
     "cbow_oreilly.pkl": (("healthy", "mild"), ""),

@@ -189,6 +189,9 @@ FEW_LONG_ROWS = 0.05
 #: that is not a fault is still mentioned: about 70 % of the pairs are positive there.
 FAINT_CONE = 0.5
 
+#: Mean cosine between two clusters below which they are the two ends of one line.
+OPPOSITE = -0.5
+
 #: With fewer rows, or fewer than one for ten dimensions, only damage and duplicates are judged.
 LEAST_ROWS = 30
 DIMENSIONS_PER_ROW = 10

@@ -12,8 +12,8 @@ Examples
 >>> W[:100] = 0.1 * W[:100] + 0.3
 >>> names = [f"[unused{i}]" for i in range(100)] + [f"word{i}" for i in range(1900)]
 >>> found = embgeo.analyze(W, tokens=names, sections=["tokens"], reference=False)
->>> found["tokens.clump_rows"].text, found["tokens.clump_kinds"].rows[0][:2]
-('100', ('unused', 100))
+>>> found["tokens.clump_rows"].value, found["tokens.clump_kinds"].rows[0][:2]
+(100, ('unused', 100))
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def mean_between(unit: FloatArray, labels: IntArray) -> float:
 
     Examples
     --------
-    >>> mean_between(np.array([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8]]), np.array([0, 0, 1]))
-    0.6
+    >>> mean_between(np.array([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]), np.array([0, 0, 1]))
+    -1.0
     """
     sums = members(labels, int(labels.max()) + 1).T @ unit
     sizes = np.bincount(labels).astype(np.float64)

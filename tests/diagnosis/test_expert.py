@@ -68,6 +68,16 @@ def test_groups_at_right_angles_are_clusters_without_a_cone() -> None:
     assert "two modalities" in finding.sentence
 
 
+def test_the_two_ends_of_one_line_are_a_line_and_no_clusters() -> None:
+    verdict = look(groups(180, (300, 300)))
+    assert "a collapse on both sides of the origin" in verdict.headline
+    assert "cluster" not in verdict.headline
+    finding = verdict.finding("clusters")
+    assert finding is not None
+    assert "the two ends of one line" in finding.sentence
+    assert "two modalities" not in finding.sentence
+
+
 def test_a_cluster_of_five_rows_makes_nothing() -> None:
     verdict = look(groups(180, (595, 5)))
     assert "a narrow cone" in verdict.headline

@@ -32,10 +32,17 @@ def answer(a: Numbers) -> Answer:
     ]
     between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
     inside = is_inside_cone(a)
+    is_line = is_one_line(a)
     if between is not None:
         parts += ["; two rows of different clusters have a mean cosine of ", quote(between)]
-        parts.append(": they lie inside one cone." if inside else ".")
-    if count == 2:
+        parts.append(
+            ": they lie inside one cone."
+            if inside
+            else ": they are the two ends of one line."
+            if is_line
+            else "."
+        )
+    if count == 2 and not is_line:
         parts.append(
             " Two groups often are two modalities, or the input and output vectors of a model in "
             "one matrix, which is usual for such models."
@@ -43,7 +50,7 @@ def answer(a: Numbers) -> Answer:
     tight = "tight " if state == "degenerate" else ""
     return (
         (milder(state, "mild"), parts, "")
-        if inside
+        if inside or is_line
         else (state, parts, f"{count:,} {tight}clusters")
     )
 
@@ -52,6 +59,13 @@ def is_inside_cone(a: Numbers) -> bool:
     """Whether pairs of rows of different clusters have the mean cosine of a cone."""
     between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
     return between is not None and limits.CONE.state(float(between)) != "healthy"
+
+
+def is_one_line(a: Numbers) -> bool:
+    """Whether two clusters point in opposite directions: the collapse on both sides says it."""
+    between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    count = need(a, cosine.CLUSTERS)
+    return int(count) == 2 and between is not None and float(between) < limits.OPPOSITE
 
 
 QUESTION = Question(

@@ -94,7 +94,11 @@ def _describe_cone(a: Numbers) -> tuple[list[Part], str]:
         return [], ""
     count = f"{int(clusters):,}"
     between = need(a, cosine.MEAN_BETWEEN_CLUSTERS)
-    said: list[Part] = [" ", quote(clusters, count), " clusters lie in it: two rows of different ones have a "]
+    said: list[Part] = [
+        " ",
+        quote(clusters, count),
+        " clusters lie in it: two rows of different ones have a ",
+    ]
     return [*said, "mean cosine of ", quote(between), "."], f", with {count} clusters in it"
 
 
