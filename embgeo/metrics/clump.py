@@ -13,7 +13,7 @@ Examples
 >>> names = [f"[unused{i}]" for i in range(100)] + [f"word{i}" for i in range(1900)]
 >>> found = embgeo.analyze(W, tokens=names, sections=["tokens"], reference=False)
 >>> found["tokens.clump_rows"].value, found["tokens.clump_kinds"].rows[0][:2]
-(100, ('unused', 100))
+(100.0, ('unused', 100))
 """
 
 from __future__ import annotations

@@ -239,7 +239,8 @@ def clumped_analysis() -> embgeo.Analysis:
     rows = np.random.default_rng(3).standard_normal((400, 8))
     rows[:60] = 0.02 * rows[:60] + 0.1
     tokens = tuple(f"[unused{row}]" if row < 30 else f"token {row}" for row in range(400))
-    matrix = Matrix(rows, tokens=tokens, unreachable=(3,))
+    counts = Frequency("counts", np.arange(1.0, 401.0), "made counts")
+    matrix = Matrix(rows, tokens=tokens, frequency=counts, unreachable=(3,))
     return embgeo.analyze(matrix, sections=["tokens"], reference=False)
 
 
