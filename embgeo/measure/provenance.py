@@ -141,17 +141,6 @@ def provenance(
     }
 
 
-def describe_hidden(states: Matrix) -> dict[str, Any]:
-    """Where the hidden states are from."""
-    return {
-        "file": states.origin.path,
-        "tensor": states.origin.tensor or states.name,
-        "states": states.n,
-        "dtype": states.dtype,
-        "sha256": states.origin.sha256,
-    }
-
-
 def _decoded(origin: Origin) -> dict[str, Any]:
     """How a matrix was decoded or joined, and from which tensors; nothing if it was not."""
     if not origin.form:
