@@ -172,7 +172,8 @@ def _assign(
         numbers = _numbers_of(headings, is_text)
     if len(numbers) < _FEWEST:
         return None
-    sides = [k for k in range(len(is_text)) if k not in set(numbers)]
+    of_vector = set(numbers)
+    sides = [k for k in range(len(is_text)) if k not in of_vector]
     if not all(k < _MOST_BESIDE or k >= len(is_text) - _MOST_BESIDE for k in sides):
         return None
     words = next((k for k in sides if is_text[k]), None)
