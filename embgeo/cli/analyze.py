@@ -95,9 +95,7 @@ def analyze(
     from embgeo.workflows.settings import choose_resources, read_settings
 
     check_output(json_, format_, open_, out)
-    settings = put_over(
-        find_options(config, search=not no_config, trust_settings=trust_settings), given
-    )
+    settings = put_over(find_options(config, not no_config, trust_settings), given)
     where = {name: settings.pop(name) for name in RESOURCES if name in settings}
     sections, reference = settings.pop("sections", None), settings.pop("reference", True)
     source, options, chosen = read_settings(settings, sections, path)

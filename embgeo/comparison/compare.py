@@ -101,6 +101,9 @@ def compare(
         pairs.append(replace(found, first=first, second=second))
         name = f"{members[first].name} and {members[second].name}"
         seconds[name] = round(time.perf_counter() - began, 4)
+    for _, matrix in inputs:
+        if matrix is not None:
+            matrix.origin.check_files(at_end=True)
     rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
     comparison = Comparison(
         provenance=provenance(members, match, queries, seed, command),

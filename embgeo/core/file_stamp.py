@@ -12,26 +12,32 @@ from embgeo.core.errors import UnreadableFile
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """Size, time of the last change and inode of a file."""
+    """Size, time of the last change, and identity of a file."""
 
     path: str
     size: int
     changed: int
     inode: int
+    device: int
 
     @classmethod
     def of(cls, path: Path | str) -> Self:
         """The present stamp of a file; OSError if it cannot be read."""
         found = os.stat(path)
-        return cls(str(path), found.st_size, found.st_mtime_ns, found.st_ino)
+        return cls(str(path), found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
 
-    def check(self) -> None:
-        """Refuse a file that was written to; a replaced file can still be read from its map."""
+    def check(self, *, at_end: bool = False) -> None:
+        """Refuse a file that was written to, and `at_end` one that another has replaced.
+
+        Until then a replaced file can be read from its map.
+        """
         try:
             now = FileStamp.of(self.path)
-        except OSError:
+        except OSError:  # removed: nothing is taken for what it is not
             return
-        if now.inode == self.inode and now != self:
+        is_same = (now.device, now.inode) == (self.device, self.inode)
+        if now != self and (is_same or at_end):
+            how = "changed" if is_same else "replaced"
             raise UnreadableFile(
-                "the file was changed while it was measured", where=self.path, way_out="run again"
+                f"the file was {how} while it was measured", where=self.path, way_out="run again"
             )

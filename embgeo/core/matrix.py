@@ -76,10 +76,10 @@ class Origin:
         """Whether input embedding and output projection are known to be one matrix."""
         return bool(self.tied_by)
 
-    def check_files(self) -> None:
-        """Raise UnreadableFile if a file was written to since it was opened."""
+    def check_files(self, *, at_end: bool = False) -> None:
+        """Raise UnreadableFile if a file was written to, or `at_end` replaced, since opening."""
         for stamp in self.stamps:
-            stamp.check()
+            stamp.check(at_end=at_end)
 
 
 def tied_note(tied_by: str) -> tuple[str, ...]:

@@ -71,7 +71,11 @@ def analyze(
     check_width(matrix)
     options = options or Options()
     reader = open_rows(matrix, options, resources, progress)
-    return measure_rows(reader, options, sections, reference, command)
+    analysis = measure_rows(reader, options, sections, reference, command)
+    for read in (matrix, matrix.hidden):
+        if read is not None:
+            read.origin.check_files(at_end=True)
+    return analysis
 
 
 def measure_rows(

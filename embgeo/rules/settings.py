@@ -89,8 +89,8 @@ def find_gate(start: Path, trust_settings: bool = False) -> GateSettings:
 def find_options(
     config: Path | None = None,
     search: bool = True,
-    start: Path | None = None,
     trust_settings: bool = False,
+    start: Path | None = None,
 ) -> dict[str, Any]:
     """The options of the table ``[analyze]``: of a file, or of the nearest that has it."""
     if config is not None:

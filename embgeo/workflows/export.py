@@ -30,7 +30,7 @@ from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.workflows.folders import (
     find_files,
-    refuse_stdout,
+    refuse_place,
     replace_files,
     result_name,
     write_whole,
@@ -149,7 +149,8 @@ def export(
         analysis, vectors = load_analysis(folder) if isinstance(item, Path) else item, None
         record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
         if target.needs_vectors:
-            vectors = read_original(analysis, folder, checkpoint, at_most)
+            home = folder if isinstance(item, Path) else None
+            vectors = read_original(analysis, home, checkpoint, at_most)
     request = Request(
         record,
         analysis,
@@ -181,7 +182,7 @@ def name_source(source: Analysis | Path) -> str:
 
 def check_free(target: Target, path: Path) -> None:
     """Refuse, before anything is read, to replace anything but an earlier export."""
-    refuse_stdout(path, ELSEWHERE)
+    refuse_place(path, ELSEWHERE)
     with looking_at(path, ELSEWHERE):
         taken = path.exists() or path.is_symlink()
         empty = path.is_dir() and target.needs_vectors and not any(path.iterdir())
@@ -216,15 +217,15 @@ def write_export(target: Target, request: Request, path: Path) -> list[Path]:
 
 
 def read_original(
-    analysis: Analysis, folder: Path, checkpoint: Path | str | None, at_most: int | None
+    analysis: Analysis, folder: Path | None, checkpoint: Path | str | None, at_most: int | None
 ) -> Vectors:
     """The kept rows of the analyzed matrix, labeled with the columns of the analysis."""
     moved = {} if checkpoint is None else {"file": str(checkpoint)}
     named = replace(analysis, provenance={**analysis.provenance, **moved})
-    matrix, reason = load_analyzed_matrix(named, folder)
+    matrix, reason = load_analyzed_matrix(named, None if moved else folder)
     if matrix is None:
         way_out = f"name the checkpoint with {argument('checkpoint')}"
-        where = folder if folder.name else name_source(analysis)
+        where = folder if folder is not None and folder.name else name_source(analysis)
         raise BadOption(reason, where=where, way_out=way_out)
     known = frequency(analysis)
     falling = None

@@ -54,7 +54,7 @@ def is_occupied(folder: Path) -> bool:
 
 def list_names(folder: Path) -> list[str]:
     """The names in a folder; none if there is no folder, BadOption if the path cannot be one."""
-    refuse_stdout(folder, ELSEWHERE)
+    refuse_place(folder, ELSEWHERE)
     with looking_at(folder, ELSEWHERE):
         try:
             return os.listdir(folder)
@@ -66,9 +66,13 @@ def list_names(folder: Path) -> list[str]:
     raise BadOption(cause, where=folder, way_out=ELSEWHERE)
 
 
-def refuse_stdout(out: Path, way_out: str) -> None:
-    """Refuse ``-``, which would be the name of a file or folder."""
+def refuse_place(out: Path, way_out: str) -> None:
+    """Refuse ``-``, which would be the name of a file or folder, and links to nothing."""
     refuse_if(str(out) == "-", argument("out"), "cannot be standard output", way_out)
+    with looking_at(out, way_out):
+        dead = next((p for p in (out, *out.parents) if p.is_symlink() and not p.exists()), None)
+    cause = "is a link to nothing" if dead == out else f"{dead} is a link to nothing"
+    refuse_if(dead is not None, str(out), cause, way_out)
 
 
 def find_nearest(folder: Path) -> Path:
@@ -78,7 +82,7 @@ def find_nearest(folder: Path) -> Path:
 
 def check_folder(folder: Path, name: str, what: str) -> None:
     """Refuse, before anything is computed, a folder that is not empty and lacks the file `name`."""
-    refuse_stdout(folder, f"print the result with {argument('json')}, or choose a folder")
+    refuse_place(folder, f"print the result with {argument('json')}, or choose a folder")
     names = list_names(folder)
     if names and name not in names:
         cause = f"exists and holds something other than {what}"
@@ -304,7 +308,7 @@ def write_file(path: Path, text: str) -> None:
 
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
     """Refuse to replace ``NAME.suffix`` without a record of this form, ``NAME.json``."""
-    refuse_stdout(folder, ELSEWHERE)
+    refuse_place(folder, ELSEWHERE)
     with looking_at(folder, ELSEWHERE):
         if folder.exists() and not folder.is_dir():
             raise BadOption("is not a folder", where=folder, way_out=ELSEWHERE)

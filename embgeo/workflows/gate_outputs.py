@@ -83,11 +83,11 @@ class GateOutputs:
         taken = {path.resolve() for path in inputs}
         for name, path in self.files.items():
             where = f"{argument(name)} {path}"
+            if cause := find_obstacle(name, path):
+                raise BadOption(cause, where=where, way_out="choose another file")
             if path.resolve() in taken:
                 raise BadOption("is read or written already", where=where)
             taken.add(path.resolve())
-            if cause := find_obstacle(name, path):
-                raise BadOption(cause, where=where, way_out="choose another file")
         for name, path in self.files.items():
             if path.exists() and not path.is_file():
                 continue
@@ -139,6 +139,8 @@ def find_obstacle(name: str, path: Path) -> str:
     Devices and pipes are written to and not read.
     """
     try:
+        if path.is_symlink() and not path.exists():
+            return "is a link to nothing"
         if path.is_dir():
             return "is a folder"
         if not path.is_file():

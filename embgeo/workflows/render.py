@@ -12,7 +12,7 @@ from embgeo.core.errors import BadOption, argument, looking_at, writing
 from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.training.study.record import COMPARISON_FOLDER, STUDY_NAME, Study, load_study
-from embgeo.workflows.folders import refuse_stdout
+from embgeo.workflows.folders import refuse_place
 
 _ELSEWHERE = f"choose another file with {argument('out')}"
 
@@ -93,7 +93,7 @@ def default_target(folder: Path) -> Path:
 
 def check_target(target: Path) -> None:
     """Refuse to replace a file that is not an HTML page."""
-    refuse_stdout(target, _ELSEWHERE)
+    refuse_place(target, _ELSEWHERE)
     with looking_at(target, _ELSEWHERE):
         if not target.exists():
             return

@@ -27,7 +27,13 @@ from embgeo.row_repair.methods import RowSource, choose_method, list_replaced, m
 from embgeo.row_repair.places import Edit, TensorPlace, find_places, read_edited
 from embgeo.row_repair.record import FORMAT, RepairRecord, RewrittenFile
 from embgeo.row_repair.rows import DAMAGED, choose_rows, survey
-from embgeo.workflows.folders import ELSEWHERE, find_nearest, is_occupied, write_whole
+from embgeo.workflows.folders import (
+    ELSEWHERE,
+    find_nearest,
+    is_occupied,
+    refuse_place,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from embgeo.comparison.comparison import Comparison
@@ -283,6 +289,7 @@ def compare_models(
 
 def check_target(out: Path, model: Path) -> None:
     """Refuse, before anything is computed, a folder that must not be written to."""
+    refuse_place(out, ELSEWHERE)
     with looking_at(out, ELSEWHERE):
         own, source = out.resolve(), model.resolve()
     cause = ""

@@ -21,11 +21,12 @@ def saved_folder(path: Path) -> Path | None:
     return path if path.is_dir() and (path / JSON_NAME).is_file() else None
 
 
-def load_analyzed_matrix(analysis: Analysis, folder: Path) -> tuple[Matrix | None, str]:
+def load_analyzed_matrix(analysis: Analysis, folder: Path | None) -> tuple[Matrix | None, str]:
     """The analyzed matrix, or why it cannot be read.
 
-    A relative path in the provenance is resolved from the working directory, then from the parent
-    of `folder`, the folder of the analysis; then a file of that name in `folder` is tried.
+    `folder` is that of a saved analysis, which may be a stranger's: the file has to lie beside it,
+    or below the working folder. A relative path in the provenance is resolved from the working
+    directory, then from the parent of `folder`; then a file of that name in `folder` is tried.
     """
     p = analysis.provenance
     given, digest = str(p.get("file") or ""), str(p.get("sha256") or "")
@@ -36,6 +37,8 @@ def load_analyzed_matrix(analysis: Analysis, folder: Path) -> tuple[Matrix | Non
     path = locate_checkpoint(given, folder)
     if path is None:
         return None, f"{given}, which the saved analysis was made of, is not there"
+    if folder is not None and not (is_remote(given) or is_beside(path, folder)):
+        return None, f"{given}, which the saved analysis names, does not lie beside it"
     try:
         matrix = load_again(path, p)
     except EmbgeoError as error:
@@ -48,7 +51,7 @@ def load_analyzed_matrix(analysis: Analysis, folder: Path) -> tuple[Matrix | Non
     return matrix, ""
 
 
-def locate_checkpoint(given: str, folder: Path) -> str | None:
+def locate_checkpoint(given: str, folder: Path | None) -> str | None:
     """The path of the existing file; a member of an archive keeps its name."""
     if is_remote(given):
         hub = read_hub_name(given)
@@ -58,12 +61,20 @@ def locate_checkpoint(given: str, folder: Path) -> str | None:
     if Path(given).exists():
         return given
     for name, rest in ((given, ""), (archive, sign + member)):
-        # A run keeps its model next to the analysis, whatever folder it was trained from.
-        neighbor = folder / Path(name).name
-        for path in (Path(name), folder.absolute().parent / name, neighbor):
+        paths = [Path(name)]
+        if folder is not None:
+            # A run keeps its model next to the analysis, whatever folder it was trained from.
+            paths += [folder.absolute().parent / name, folder / Path(name).name]
+        for path in paths:
             if path.exists():
                 return f"{path}{rest}"
     return None
+
+
+def is_beside(path: str, folder: Path) -> bool:
+    """Whether a file lies in or below the parent of an analysis, or the working folder."""
+    file = Path(path if Path(path).exists() else path.partition("::")[0]).resolve()
+    return any(file.is_relative_to(home) for home in (folder.resolve().parent, Path.cwd()))
 
 
 def load_again(path: str, provenance: dict[str, Any]) -> Matrix:

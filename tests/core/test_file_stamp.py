@@ -1,16 +1,19 @@
-"""A file that is written to while it is measured ends the run; one that is replaced does not."""
+"""A file that is written to or replaced while it is measured ends the run."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import embgeo
+from embgeo.comparison import compare
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.file_stamp import FileStamp
+from embgeo.measure.passes import Passes
 
 W = np.random.default_rng(0).standard_normal((3000, 4)).astype("f4")
 
@@ -63,3 +66,44 @@ def test_a_file_that_changes_while_it_is_hashed_is_noticed(
     monkeypatch.setattr(FileStamp, "of", then_overwrite)
     with pytest.raises(UnreadableFile, match="changed while"):
         embgeo.load(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("command", ["analyze", "gate", "diff"])
+def test_a_file_that_is_replaced_while_it_is_measured_is_noticed_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Else the new file would be taken for the one that was judged."""
+    for name in ("a", "b", "c"):
+        np.save(tmp_path / f"{name}.npy", W)
+    once = Passes.second_pass
+
+    def then_replace(passes: Passes) -> None:
+        once(passes)
+        if (tmp_path / "b.npy").exists():
+            os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
+
+    monkeypatch.setattr(Passes, "second_pass", then_replace)
+    path = tmp_path / "a.npy"
+    calls = {
+        "analyze": lambda: embgeo.analyze(path, sections="cosine"),
+        "gate": lambda: embgeo.gate(path, rules="cosine.mean <= 1"),
+        "diff": lambda: embgeo.diff(path, tmp_path / "c.npy", sections="cosine"),
+    }
+    with pytest.raises(UnreadableFile, match=r"a\.npy: the file was replaced while it was meas"):
+        calls[command]()
+
+
+def test_a_file_that_is_replaced_while_it_is_compared_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        np.save(tmp_path / f"{name}.npy", W)
+    compare_pair = compare.compare_pair
+
+    def then_replace(*arguments: Any) -> Any:
+        os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
+        return compare_pair(*arguments)
+
+    monkeypatch.setattr(compare, "compare_pair", then_replace)
+    with pytest.raises(UnreadableFile, match="the file was replaced"):
+        embgeo.diff(tmp_path / "a.npy", tmp_path / "c.npy", sections="cosine", queries=0)

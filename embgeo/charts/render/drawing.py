@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,11 +55,25 @@ class OutputStyle:
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
 
 
+def import_matplotlib() -> Any:
+    """Matplotlib, imported without a ``matplotlibrc`` of the working folder.
+
+    Matplotlib reads it before all others; it may be a stranger's, and damaged.
+    """
+    name = "matplotlib"
+    home: AbstractContextManager[None] = nullcontext()
+    if name not in sys.modules and Path("matplotlibrc").exists():
+        found = find_spec(name)
+        if found is not None and found.origin is not None:
+            home = chdir(Path(found.origin).parent)
+    with home:
+        return import_module(name)
+
+
 @contextmanager
 def default_settings(changes: Any) -> Iterator[None]:
     """Matplotlib's defaults with these changes, whatever the user's matplotlibrc says."""
-    import matplotlib
-
+    matplotlib = import_matplotlib()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(changes)

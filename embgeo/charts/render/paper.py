@@ -20,7 +20,13 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
-from embgeo.charts.render.drawing import FigureLayout, OutputStyle, default_settings, draw
+from embgeo.charts.render.drawing import (
+    FigureLayout,
+    OutputStyle,
+    default_settings,
+    draw,
+    import_matplotlib,
+)
 from embgeo.charts.specification import Specification
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
@@ -190,6 +196,7 @@ def shortened(text: str) -> str:
 @cache
 def _glyphs() -> frozenset[int]:
     """All characters of the fonts, which come with matplotlib."""
+    import_matplotlib()
     from matplotlib.font_manager import findfont, get_font
 
     return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in FONTS))

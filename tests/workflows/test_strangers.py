@@ -1,0 +1,170 @@
+"""What lies in the folder of a stranger, and is not read or believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embgeo
+from embgeo.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+W = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+#: Prints every file in the working folder that is opened.
+MAIN = f"""
+import os, sys
+sys.path[:] = [{str(ROOT)!r}, *(p for p in sys.path if p)]
+here = os.getcwd() + os.sep
+def note(event, arguments):
+    if event == "open" and isinstance(arguments[0], str | bytes):
+        path = os.path.abspath(os.fsdecode(arguments[0]))
+        if path.startswith(here):
+            print("OPENED", path[len(here):], file=sys.stderr)
+sys.addaudithook(note)
+import embgeo.cli.app as a
+a.main()
+"""
+
+needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["analyze", "figures"])
+def test_no_file_of_the_working_folder_is_read(here: Path, tmp_path: Path, command: str) -> None:
+    np.save(tmp_path / "a.npy", W)
+    embgeo.analyze(tmp_path / "a.npy").save(tmp_path / "saved")
+    noise = random.Random(0).randbytes(300)
+    for name in ("matplotlibrc", "numpy.py", ".env", "setup.cfg", "tokenizer.json", "config.json"):
+        (here / name).write_bytes(noise)
+    arguments = {
+        "analyze": ["analyze", str(tmp_path / "a.npy"), "-q", "-o", str(tmp_path / "out")],
+        "figures": ["figures", str(tmp_path / "saved"), "-o", str(tmp_path / "out")],
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments[command]],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "OPENED" not in done.stderr
+
+
+# --- the checkpoint that a saved analysis names --------------------------------------------------
+
+
+def save_stranger(here: Path, given: Path | str, name: str = "saved") -> Path:
+    """A saved analysis that names another file as its checkpoint."""
+    np.save(here / "original.npy", W)
+    folder = here / name
+    embgeo.analyze(here / "original.npy", sections="cosine").save(folder)
+    (here / "original.npy").unlink()
+    record = folder / "analysis.json"
+    content = json.loads(record.read_text())
+    content["provenance"]["file"] = str(given)
+    record.write_text(json.dumps(content))
+    return folder
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """The same matrix, outside of the folder of the analysis."""
+    (tmp_path / "home").mkdir()
+    np.save(tmp_path / "home/original.npy", W)
+    return tmp_path / "home/original.npy"
+
+
+@pytest.mark.parametrize("given", ["absolute", "../home/original.npy", "link/original.npy"])
+@needs_links
+def test_a_checkpoint_elsewhere_is_not_opened(
+    here: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    (here / "link").symlink_to(secret.parent)
+    saved = save_stranger(here, secret if given == "absolute" else given)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it was opened")
+
+    monkeypatch.setattr("embgeo.workflows.saved_analysis.load_again", refuse)
+    done = CliRunner().invoke(app, ["export", str(saved), "--to", "projector"])
+    assert done.exit_code == 2
+    assert "does not lie beside it; name the checkpoint with --checkpoint" in done.stderr
+    found = embgeo.diff(saved, saved)
+    assert "does not lie beside it" in found.members[0].matrix_absent
+
+
+def test_a_checkpoint_elsewhere_that_the_user_names(here: Path, secret: Path) -> None:
+    saved = save_stranger(here, secret)
+    more = ["--checkpoint", str(secret)]
+    done = CliRunner().invoke(app, ["export", str(saved), "--to", "projector", *more])
+    assert done.exit_code == 0, done.output
+
+
+def test_a_checkpoint_beside_the_analysis_or_below_the_working_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_stranger(here, here / "models/original.npy", "results/saved")
+    (here / "models").mkdir()
+    np.save(here / "models/original.npy", W)
+    run = CliRunner().invoke
+    assert run(app, ["export", "results/saved", "--to", "projector", "-o", "a"]).exit_code == 0
+    monkeypatch.chdir(here / "results")
+    assert run(app, ["export", "saved", "--to", "projector", "-o", "b"]).exit_code == 2
+    np.save(here / "results/original.npy", W)
+    save_stranger(here, "original.npy", "results/saved")
+    assert run(app, ["export", "saved", "--to", "projector", "-o", "b"]).exit_code == 0
+
+
+# --- links as outputs ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["nowhere", "nowhere/deep", "dead", "/proc/nowhere/x"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["analyze", "a.npy", "-o"],
+        ["diff", "a.npy", "a.npy", "-o"],
+        ["figures", "saved", "-o"],
+        ["report", "saved", "-o"],
+        ["export", "saved", "--to", "csv", "-o"],
+        ["export", "saved", "--to", "projector", "-o"],
+        ["repair", "a.npy", "-o"],
+        ["fetch", "hf://org/name", "-o"],
+        ["gate", "a.npy", "-r", "cosine.mean <= 1", "--junit"],
+    ],
+)
+@pytest.mark.parametrize("below", [False, True])
+@needs_links
+def test_a_link_to_nothing_is_found_before_anything_is_computed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], target: str, below: bool
+) -> None:
+    np.save("a.npy", W)
+    embgeo.analyze("a.npy", sections="cosine").save("saved")
+    (here / "dead").symlink_to(target)
+    before = sorted(os.listdir())
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("something was computed")
+
+    monkeypatch.setattr("embgeo.measure.analyze.measure_rows", refuse)
+    out = "dead/inside" if below and command[0] != "gate" else "dead"
+    done = CliRunner().invoke(app, [*command, out])
+    assert done.exit_code == 2, done.output
+    assert "is a link to nothing" in done.stderr.splitlines()[-1]
+    assert sorted(os.listdir()) == before
