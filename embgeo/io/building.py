@@ -19,9 +19,8 @@ from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.labels.corpus_counts import NotUsable
 from embgeo.io.labels.rows import PADDING_REASON
-from embgeo.io.labels.token_texts import find_unreachable
+from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.model.choice import Choice, choose
 from embgeo.io.parameter_names import output_rank
 from embgeo.io.rows_on_demand import RowsOnDemand

@@ -9,21 +9,28 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import LabelMismatch, argument
+from embgeo.core.errors import LabelMismatch, UnreadableFile, argument
 from embgeo.core.matrix import Frequency
 from embgeo.core.source import NO_TOKENS, Source
 from embgeo.io import parameter_names
+from embgeo.io.bounded.companions import is_foreign_link
+from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.labels import run_folder
-from embgeo.io.labels.corpus_counts import NotUsable, count_tokens, count_words, missing_note
+from embgeo.io.labels.corpus_counts import count_words, missing_note
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, mismatch, parse_rows
+from embgeo.io.labels.tokenizer_runs import NotUsable, count_tokens
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 from embgeo.io.labels.word_lists import find_fitting
 from embgeo.io.model.choice import EMBEDDING, Choice, TensorRole, choose
+
+#: What ``embgeo train`` writes next to a model: tokens with counts.
+SETTINGS, VOCABULARY = "run.toml", "vocabulary.tsv"
+#: Models with a second vocabulary for the source language do not say which matrix uses it.
+SECOND_VOCABULARY = "vocabulary.source.tsv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +159,29 @@ def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
 
 def _from_run_folder(selection: Selection) -> Labeling:
     path, cut = selection.checkpoint.path, selection.cut
-    vocabulary, notes = run_folder.find_beside(path, cut)
+    vocabulary, notes = _find_beside(path, cut)
     if vocabulary is None:
         return Labeling(notes=notes)
     source = vocabulary.source
     labels = lay_found(vocabulary.tokens, cut, selection.source.padding, source)
     return Labeling(labels, vocabulary, (*notes, f"tokens from {source}", *labels.notes))
+
+
+def _find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
+    """The vocabulary of the run of a model, if it has one token for each row, and notes."""
+    folder = path if path.is_dir() else path.parent
+    file = folder / VOCABULARY
+    if (folder / SECOND_VOCABULARY).exists() or not (folder / SETTINGS).is_file():
+        return None, ()
+    if not file.is_file() or is_foreign_link(file):
+        return None, ()
+    try:
+        found = read_counts(file)
+    except UnreadableFile as error:
+        return None, (f"{short(file.name)} next to it is not used: {error.cause}",)
+    if len(found.tokens) != cut.total:
+        return None, ()
+    return found, found.notes
 
 
 _Counted = tuple[Frequency, tuple[str, ...]]

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from embgeo.core.arguments import refuse_if, refuse_name
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, argument
-from embgeo.io.labels.corpus_counts import NotUsable
-from embgeo.io.labels.token_texts import find_pieces
+from embgeo.io.labels.tokenizer_runs import NotUsable, find_pieces
 from embgeo.io.labels.vocabulary import TextEncoder
 from embgeo.numerics.rounding import round_to
 from embgeo.row_repair.record import ReplacedRow

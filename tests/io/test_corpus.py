@@ -15,9 +15,10 @@ import pytest
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
 from embgeo.io.convert.tokenizers import texts
-from embgeo.io.labels import corpus_counts, corpus_text
+from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_counts import count_words
 from embgeo.io.labels.corpus_text import CorpusText
+from embgeo.io.labels.tokenizer_runs import NotUsable
 from tests.support import tokenizer_makers
 from tests.support.sampling import sample_cases
 
@@ -91,7 +92,7 @@ def test_a_tokenizer_that_fails_on_the_way_leaves_words_to_be_counted_from_the_b
 
     def fail(_encoder: Any, _size: int, text: CorpusText) -> Any:
         list(text.pieces(words=False))
-        raise corpus_counts.NotUsable("it failed")
+        raise NotUsable("it failed")
 
     monkeypatch.setattr("embgeo.io.selecting.count_tokens", fail)
     matrix = embgeo.load(

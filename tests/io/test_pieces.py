@@ -12,8 +12,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import BadOption
-from embgeo.io.labels.corpus_counts import NotUsable
-from embgeo.io.labels.token_texts import find_pieces
+from embgeo.io.labels.tokenizer_runs import NotUsable, find_pieces
 from embgeo.io.labels.vocabulary import TextEncoder
 from tests.support.safetensors_model import EMBEDDING, write_model
 
