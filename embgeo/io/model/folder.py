@@ -54,6 +54,8 @@ NOT_WEIGHTS = (
     "random_states",
     "merges.txt",
 )
+#: Part of the names of DeepSpeed's files of optimizer states.
+_OF_OPTIMIZER = "optim_states"
 _LISTED = 6
 
 
@@ -154,7 +156,10 @@ def _weights_files(
     known = [
         file
         for file in files
-        if file.stat().st_size and not file.name.startswith((".", *NOT_WEIGHTS)) and is_known(file)
+        if file.stat().st_size
+        and not file.name.startswith((".", *NOT_WEIGHTS))
+        and _OF_OPTIMIZER not in file.name
+        and is_known(file)
     ]
     if len(known) > 1:
         known = [file for file in known if file.suffix != ".json" or _opens(file, open_file)]
@@ -203,7 +208,10 @@ def _find_inner(entries: list[Path]) -> list[Path]:
         for entry in entries
         if entry.is_dir()
         and not entry.is_symlink()
-        and any((entry / name).is_file() for name in (*WEIGHTS, METADATA))
+        and (
+            any((entry / name).is_file() for name in (*WEIGHTS, METADATA))
+            or re.fullmatch(r"global_step\d+", entry.name)
+        )
     ]
     # Of text encoders the first, of a trainer's checkpoints the last.
     return sorted(

@@ -223,6 +223,20 @@ def test_evidence_speaks_for_and_against(tmp_path: Path) -> None:
     assert ("rows", False) in texts["model.layers.3.embed_tokens.weight"]
 
 
+def test_the_states_of_deepspeed_are_below_a_trainers_folder(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    step = tmp_path / "checkpoint-5" / "global_step5"
+    step.mkdir(parents=True)
+    weight = torch.from_numpy(rows(N))
+    module = {"module": {"model.embed_tokens.weight": weight}, "ds_version": "0.14"}
+    torch.save(module, step / "mp_rank_00_model_states.pt")
+    flat = {"optimizer_state_dict": {"fp32_flat_groups": [weight.ravel()]}}
+    torch.save(flat, step / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt")
+    with pytest.raises(EmbgeoError, match="no model weights in this folder, but in global_step5"):
+        embgeo.load(step.parent)
+    np.testing.assert_array_equal(embgeo.load(step).data, weight)
+
+
 @pytest.mark.parametrize("inner", ["text_encoder", "pytorch_model_fsdp_0", "checkpoint-20"])
 def test_a_folder_of_models_names_the_command_for_the_inner_one(inner: str, tmp_path: Path) -> None:
     (tmp_path / "trainer_state.json").write_text("{}")
