@@ -2,8 +2,8 @@
 
 From the ground up: `bounded` (files within limits), `pickle` (a machine that cannot call anything),
 `labels`, `mapped` (formats whose tensors lie in the file as they are), `convert` (the others),
-`formats` (their list) and `memory` (objects of other libraries). `loading` goes from
-a path to a matrix: `opening`, `selecting`, `building`.
+`formats` (their list), `model` (which matrix, and how it is decoded) and `memory` (objects of other
+libraries). `loading` goes from a path to a matrix: `opening`, `selecting`, `building`.
 
 Readers raise `Damaged` with a cause and a way out. `formats.format.open_with` and, for other files,
 `bounded.guard.reading` turn it, and other errors that bad bytes cause, into an `UnreadableFile`,

@@ -327,3 +327,16 @@ def test_a_table_of_tokens_with_a_column_of_counts(tmp_path: Path) -> None:
     swapped = "count\tclass\n3\tthe\n2\tof\n0\tcat\n"
     matrix = embgeo.load(path, counts=written(tmp_path / "swapped.tsv", swapped))
     assert matrix.tokens == ("the", "of", "cat")
+
+
+def test_row_numbers_beside_counts_order_the_rows_and_are_no_counts(tmp_path: Path) -> None:
+    path = model_folder(tmp_path / "model", 3) / "model.npy"
+    table = "id\ttoken\tcount\n2\tc\t30\n0\ta\t10\n1\tb\t20\n"
+    matrix = embgeo.load(path, counts=written(tmp_path / "a.tsv", table))
+    assert matrix.tokens == ("a", "b", "c")
+    assert matrix.frequency is not None
+    assert matrix.frequency.counts.tolist() == [10, 20, 30]
+    numbers = written(tmp_path / "b.tsv", "token\tid\nc\t2\na\t0\nb\t1\n")
+    with pytest.raises(UnreadableFile, match="has row numbers and no counts; give it with tokens"):
+        embgeo.load(path, counts=numbers)
+    assert embgeo.load(path, tokens=numbers).tokens == ("a", "b", "c")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.core.errors import LabelMismatch
+from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
@@ -105,9 +105,12 @@ def from_rank(n: int) -> Frequency:
 
 def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     notes: tuple[str, ...] = ()
-    token_column, count_column = 0, 1
+    token_column: int = 0
+    count_column: int | None = 1
     raw: list[str] = []
     counts: list[int] = []
+    ids: list[int | None] = []
+    order_column: int | None = None
     for number, row in enumerate(side_tables.split_cells(lines), 1):
         if row == [""]:
             continue
@@ -115,7 +118,15 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
         columns = None if raw or notes else side_tables.find_columns(cells)
         if columns is not None and columns.is_named:
             token_column = columns.tokens
-            count_column = 1 if columns.counts is None else columns.counts
+            order_column = columns.order
+            others = (k for k in range(len(cells)) if k not in (token_column, order_column))
+            count_column = next(others, None) if columns.counts is None else columns.counts
+            if count_column is None:
+                raise refuse(
+                    path,
+                    "it has row numbers and no counts",
+                    f"give it with {argument('tokens', 'FILE')}",
+                )
             notes = (side_tables.header_note(path),)
             continue
         if len(cells) <= max(token_column, count_column):
@@ -123,6 +134,8 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
                 path, f"line {number:,} has no count", "every line is a token, a tab and a count"
             )
         raw.append(cells[token_column])
+        if order_column is not None and order_column < len(cells):
+            ids.append(_whole_number(cells[order_column]))
         text = cells[count_column]
         shown = ascii(text.strip(" ")[:40])
         count = _whole_number(text)
@@ -130,6 +143,11 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
         if _whole_number(cells[0]) is not None and not side_tables.is_float(text):
             way_out = "every line is a token, a tab and a count, in this order"
         counts.append(_check_count(count, shown, f"line {number:,}", path, way_out))
+    numbers = [one for one in ids if one is not None]
+    order = side_tables.order_of(numbers) if len(numbers) == len(raw) > 0 else None
+    if order is not None:
+        raw, counts = [raw[at] for at in order], [counts[at] for at in order]
+        notes = (*notes, f"the tokens are in the order of the row numbers in {path.name}")
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no counts", "write a token and its count on each line")
