@@ -58,7 +58,8 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
         "from embgeo.io.convert import limited; m = types.ModuleType('jobs'); "
         f"exec({JOBS!r}, m.__dict__); sys.modules['embgeo.io.convert.jobs'] = m; limited.serve()"
     )
-    monkeypatch.setattr(limited, "_MAIN", code)
+    command = [code if part == limited._MAIN else part for part in limited.COMMAND]
+    monkeypatch.setattr(limited, "COMMAND", command)
 
 
 def run(job: str, seconds: float = 20, **options: Any) -> Any:

@@ -34,6 +34,7 @@ if __name__ == "__main__":
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(Path(__file__).parents[2])]
 
+from embgeo.io.convert import limited
 from tests.support import (
     hostile_archives,
     hostile_folders,
@@ -129,7 +130,6 @@ _CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.truncate", "os
 def watch(allowed: tuple[Path, ...], forbidden: list[str]) -> None:
     """Note in `forbidden` whatever this process does from now on that no file may make it do."""
     roots = tuple(str(path.resolve()) for path in allowed)
-    workers = str(Path(__file__).parents[2] / "embgeo" / "io")
 
     def outside(path: object) -> bool:
         if isinstance(path, int) or path is None:
@@ -148,7 +148,7 @@ def watch(allowed: tuple[Path, ...], forbidden: list[str]) -> None:
         elif event in _CHANGES and outside(arguments[0]):
             forbidden.append(f"{event} {arguments[0]}")
         elif event == "subprocess.Popen":
-            if arguments[0] != sys.executable or not arguments[1][-1].startswith(workers):
+            if arguments[0] != sys.executable or arguments[1] != limited.COMMAND:
                 forbidden.append(f"ran {arguments[1]}")
         elif event in _NEVER:
             forbidden.append(f"{event} {arguments!r:.100}")

@@ -43,7 +43,8 @@ _ENVIRONMENT = {
 _MAIN = (
     "import sys; sys.path.append(sys.argv[1]); from embgeo.io.convert.limited import serve; serve()"
 )
-_PACKAGE = str(Path(__file__).parents[3])
+#: The current folder is not on the path of the process.
+COMMAND = [sys.executable, "-P", "-W", "ignore", "-c", _MAIN, str(Path(__file__).parents[3])]
 _MOST_ANSWER = 64 * 2**20
 #: Limit of wall time per second of computing, for busy machines; the process limits its computing.
 _BUSY = 10
@@ -112,9 +113,8 @@ def exchange(request: dict[str, Any], text: Iterable[bytes] | None) -> tuple[int
 
 
 def start() -> subprocess.Popen[bytes]:
-    # The current folder is not on the path of the process.
     return subprocess.Popen(
-        [sys.executable, "-P", "-W", "ignore", "-c", _MAIN, _PACKAGE],
+        COMMAND,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
