@@ -20,11 +20,12 @@ def export(
         Path,
         typer.Argument(
             metavar="FOLDER|CHECKPOINT",
-            help="Folder that embgeo analyze wrote; for the projector also a checkpoint.",
+            help="Folder that embgeo analyze or train wrote; for the projector also a checkpoint.",
         ),
     ],
     to: Annotated[
-        Literal["projector", "parquet", "csv", "npz", "model-card"], typer.Option(help="Format.")
+        Literal["projector", "parquet", "csv", "npz", "model-card", "latex", "markdown"],
+        typer.Option(help="Format; of a study csv, latex or markdown."),
     ],
     out: Annotated[
         Path | None,
@@ -65,7 +66,7 @@ def export(
     debug: o.Debug = False,
     help_all: HelpAll = False,
 ) -> None:
-    """Write a saved analysis in the format of another program.
+    """Write a saved analysis, or a study, in the format of another program.
 
     Example: embgeo export baseline.embgeo --to csv
     """

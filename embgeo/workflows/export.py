@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.saved import temporary_folder
-from embgeo.publish.export import TARGETS, projector
+from embgeo.publish.export import TARGETS, csv_file, projector
+from embgeo.publish.export import study as of_study
 from embgeo.publish.export.columns import (
     collect_columns,
     describe_columns,
@@ -28,6 +29,7 @@ from embgeo.publish.export.columns import (
 )
 from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target, Vectors
 from embgeo.result.analysis import Analysis, load_analysis
+from embgeo.training.study.record import STUDY_NAME, Study, load_study
 from embgeo.workflows.folders import (
     find_files,
     refuse_place,
@@ -35,6 +37,7 @@ from embgeo.workflows.folders import (
     result_name,
     write_whole,
 )
+from embgeo.workflows.render import names_result
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
 from embgeo.workflows.settings import load_source, read_settings
 
@@ -70,7 +73,7 @@ class ExportedFiles:
 
 
 def export(
-    source: Analysis | Path | str,
+    source: Analysis | Study | Path | str,
     to: str,
     out: Path | str | None = None,
     *,
@@ -83,13 +86,15 @@ def export(
     command: str = "",
     **loading: Any,
 ) -> ExportedFiles:
-    """Write a saved analysis in the format of another program.
+    """Write a saved analysis, or the tables of a study, in the format of another program.
 
     Parameters
     ----------
-    source : Analysis or path
-        A folder that :func:`embgeo.analyze` saved; for the projector also a checkpoint.
-    to : {"projector", "parquet", "csv", "npz", "model-card"}
+    source : Analysis, Study or path
+        A folder that :func:`embgeo.analyze` or :func:`embgeo.train` saved; for the projector also a
+        checkpoint.
+    to : {"projector", "parquet", "csv", "npz", "model-card", "latex", "markdown"}
+        Of a study: "csv", "latex" or "markdown". Of an analysis: all others and "csv".
     out : path, optional
         File, or folder for the projector; named after the source by default.
     checkpoint : path, optional
@@ -119,9 +124,8 @@ def export(
         If the source cannot be read or the export cannot be written.
     """
     targets = {target.name: target for target in TARGETS}
-    if to not in targets:
-        raise refuse_name("format", to, targets, argument("to"))
-    target = targets[to]
+    if to not in (names := {**targets, **of_study.FORMS}):
+        raise refuse_name("format", to, names, argument("to"))
     scalars = tuple(dict.fromkeys(as_texts(scalar, "scalar")))
     given: dict[str, Any] = {
         "checkpoint": checkpoint,
@@ -131,12 +135,18 @@ def export(
     }
     given |= {"bytes": bytes or None, "scalar": scalars or None}
     check_options(to, (*loading, *(key for key, value in given.items() if value is not None)))
+    if is_study(source):
+        return export_study(source, to, out, command)
     if not isinstance(source, Analysis | str | os.PathLike):
-        raise refuse_type(source, "source", "an analysis, or the folder that holds one")
+        raise refuse_type(source, "source", "an analysis or a study, or the folder of one")
+    cause = "is about a study, and this is none"
+    refuse_if(to not in targets, argument("to", to), cause, f"choose from {', '.join(targets)}")
+    target = targets[to]
     item = source if isinstance(source, Analysis) else Path(source)
     path = as_path(out, "out") if out is not None else Path(f"{name_source(item)}{target.suffix}")
     check_free(target, path)
-    record = describe_export(to, item, command)
+    shown = item if isinstance(item, Path) else item.provenance.get("file") or ""
+    record = describe_export(to, str(shown), command)
     folder = saved_folder(item) if isinstance(item, Path) else Path()
     if folder is None:
         assert isinstance(item, Path)
@@ -165,6 +175,36 @@ def export(
     return ExportedFiles(tuple(written), points, min(points, projector.SHOWN_POINTS))
 
 
+def is_study(source: object) -> TypeGuard[Study | Path | str]:
+    """Whether the source is a study, or the folder or file of a saved one."""
+    if isinstance(source, str | os.PathLike):
+        return names_result(Path(source), STUDY_NAME)
+    return isinstance(source, Study)
+
+
+def export_study(
+    source: Study | Path | str, to: str, out: Path | str | None, command: str
+) -> ExportedFiles:
+    """Write the tables of a study."""
+    forms = of_study.FORMS
+    way_out = f"choose from {', '.join(forms)}"
+    refuse_if(to not in forms, argument("to", to), "is about an analysis, not a study", way_out)
+    item = source if isinstance(source, Study) else Path(source)
+    name = "study"
+    if isinstance(item, Path):
+        name = (item if item.is_dir() else item.parent).resolve().name or name
+    path = as_path(out, "out") if out is not None else Path(f"{name}{forms[to].suffix}")
+    check_free(csv_file.TARGET, path)
+    study = load_study(item) if isinstance(item, Path) else item
+    shown = str(item) if isinstance(item, Path) else ""
+    record = describe_export(to, shown, command)
+    path = path.absolute()
+    with writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
+        of_study.write(study, to, record, fresh / path.name)
+        replace_files(fresh, path.parent)
+    return ExportedFiles((path,))
+
+
 def check_options(target: str, options: Iterable[str]) -> None:
     """Refuse options that would do nothing."""
     for name in options:
@@ -191,14 +231,13 @@ def check_free(target: Target, path: Path) -> None:
         raise BadOption(cause, where=path, way_out=ELSEWHERE)
 
 
-def describe_export(to: str, source: Analysis | Path, command: str) -> dict[str, Any]:
+def describe_export(to: str, source: str, command: str) -> dict[str, Any]:
     """The record of an export."""
-    shown = str(source) if isinstance(source, Path) else str(source.provenance.get("file") or "")
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "target": to,
-        "source": printable(shown),
+        "source": printable(source),
         "command": printable(command),
         "versions": {"embgeo": VERSION, "python": platform.python_version()},
     }

@@ -59,7 +59,7 @@ _ACCENTS = {
 }  # fmt: skip
 
 
-def latex_text(text: str) -> str:
+def latex_text(text: str, limit: int = LIMIT) -> str:
     r"""`text` as LaTeX source that prints it, cut if it is long, with blanks at its ends visible.
 
     >>> print(latex_text("50% of $x_1$"), latex_text("Gödel"), latex_text("日"))
@@ -67,7 +67,7 @@ def latex_text(text: str) -> str:
     """
     if not text:
         return r"\emph{(empty)}"
-    shown = text if len(text) <= LIMIT else text[: LIMIT - 1]
+    shown = text if len(text) <= limit else text[: limit - 1]
     body = shown.lstrip(" ")
     left = len(shown) - len(body)
     right = len(body) - len(body.rstrip(" "))

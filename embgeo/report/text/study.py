@@ -41,6 +41,11 @@ def render(study: Study) -> Iterator[str]:
 
 
 def table(study: Study) -> list[str]:
+    return align(method_lines(study))
+
+
+def method_lines(study: Study) -> list[list[str]]:
+    """Lines of the table of methods, the heads first."""
     name = quality_name(study.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
@@ -60,7 +65,7 @@ def table(study: Study) -> list[str]:
     unigram = unigram_perplexity(study.runs, split)
     if unigram is not None and held[0][0] == f"{split}.perplexity":
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
-    return align(rows)
+    return rows
 
 
 def claims(study: Study) -> str:

@@ -1,0 +1,246 @@
+"""A study as tables: means over seeds, differences from the controls, p-values after Holm.
+
+CSV holds every number of the runs, a row a number and contrast. LaTeX and Markdown hold two tables:
+means of the methods, and differences with what they say about the claims of the papers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.numbers import format_optional
+from embgeo.core.text import write_table
+from embgeo.core.values import Cell
+from embgeo.io.bounded.records import as_text
+from embgeo.io.bounded.saved import csv_lines
+from embgeo.publish.export.csv_file import RECORD_ENDING
+from embgeo.publish.latex.latex_text import DEFINITION, latex_number, latex_text
+from embgeo.report.study_tables import cell, claim_row
+from embgeo.report.text.study import method_lines
+from embgeo.training.study.deciding import (
+    SPLITS,
+    compare_with_control,
+    describe_quality,
+    is_relative,
+    quality_name,
+)
+from embgeo.training.study.record import ClaimOutcome, Role, Study, StudyMethod
+from embgeo.training.study.spread import Paired, spread
+
+COLUMNS = (
+    "method",
+    "control",
+    "matrix",
+    "number",
+    "seeds",
+    "mean",
+    "deviation",
+    "difference",
+    "relative",
+    "standard_error",
+    "low",
+    "high",
+    "claim",
+    "p",
+    "p_holm",
+    "verdict",
+)
+DIFFERENCES = (
+    "method",
+    "control",
+    "number",
+    "without",
+    "with",
+    "difference",
+    "95 %",
+    "p",
+    "p, Holm",
+    "claim",
+)
+#: Longest text of a cell in LaTeX.
+LONGEST = 60
+
+_N = r"[+−]?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+−-]?[0-9]+)?"
+_NUMBERS = re.compile(rf"({_N})( %)?(?:( ± | … )({_N})( %)?)?")
+_SIGNS = {None: "", " %": r"\,\%", " ± ": r" $\pm$ ", " … ": r" \dots{} "}
+
+
+def csv_rows(study: Study) -> Iterator[tuple[Cell, ...]]:
+    """A row for each number of a method and each contrast that it is in."""
+    for method in study.methods:
+        for role in study.roles(method.name):
+            for name in list_numbers(study, method, role):
+                found = spread(list(study.values(method.name, name, role).values()))
+                assert found is not None
+                whole = name.startswith((*SPLITS, "training."))
+                head = (method.name, "" if whole else role, name)
+                means = (found.n, found.mean, found.deviation)
+                for control, contrast in list_contrasts(study, method, role, name):
+                    yield (head[0], control, *head[1:], *means, *contrast)
+
+
+def list_numbers(study: Study, method: StudyMethod, role: Role) -> list[str]:
+    """Names of the numbers of a matrix; those of the whole model are with the input embedding."""
+    held = {
+        name
+        for run in study.runs_of(method.name)
+        for name in (run.numbers if role == "input" else run.others.get(role, {}))
+    }
+    known = [q.name for q in study.quantities if q.name in held]
+    return [*dict.fromkeys(known), *sorted(held.difference(known))]
+
+
+def list_contrasts(
+    study: Study, method: StudyMethod, role: Role, name: str
+) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    """Controls and the cells after `deviation`: the method's control, then those of claims."""
+    roles = study.roles(method.name)
+    claims = [
+        o
+        for o in study.outcomes
+        if (o.method, o.number) == (method.name, name)
+        and (o.role if o.role in roles else "input") == role
+    ]
+    if not any(o.reference == method.reference for o in claims):
+        held = compare_with_control(study, method, name, role)
+        yield method.reference, (*describe_difference(held, is_relative(name)), *([None] * 4))
+    for o in claims:
+        said = (o.key, o.p_value, o.p_adjusted, o.verdict)
+        yield o.reference, (*describe_difference(o, o.relative), *said)
+
+
+def describe_difference(held: Paired | ClaimOutcome | None, relative: bool) -> tuple[Cell, ...]:
+    """Difference, "log" or "", standard error and ends of the interval."""
+    if held is None or held.difference is None:
+        return (None,) * 5
+    kind = "log" if relative else ""
+    return held.difference, kind, held.standard_error, *(held.interval or (None, None))
+
+
+def difference_lines(study: Study) -> list[list[str]]:
+    """Lines of the table of differences: the deciding number, then the claims of each method."""
+    quality = quality_name(study.runs)
+    lines = []
+    for method in study.methods:
+        claims = [o for o in study.outcomes if o.method == method.name and o.difference is not None]
+        said = any((o.reference, o.number) == (method.reference, quality) for o in claims)
+        held = compare_with_control(study, method, quality)
+        if held is not None and not said:
+            ends = (format_optional(held.before), format_optional(held.after))
+            shown = cell(study, method, quality)
+            title = describe_quality(quality)
+            change = (shown.difference, shown.interval or "–")
+            lines.append([method.name, method.reference, title, *ends, *change, "–", "–", "–"])
+        for row in (claim_row(study, o) for o in claims):
+            o = row.outcome
+            change = (row.difference, row.interval or "–")
+            numbers = [format_optional(o.before), format_optional(o.after), *change]
+            chances = [format_optional(p, 2) for p in (o.p_value, o.p_adjusted)]
+            title = f"{row.number_title}, {o.role}" if o.role else row.number_title
+            lines.append([o.method, o.reference, title, *numbers, *chances, o.verdict])
+    return lines
+
+
+def split_means(study: Study) -> tuple[list[str], list[list[str]]]:
+    """Heads and lines of the table of means; matrices of a method are below it."""
+    heads, *lines = method_lines(study)
+    return ["method", *heads[1:]], [[line[0].strip(), *line[1:]] for line in lines]
+
+
+def describe_means(study: Study) -> str:
+    n = len(study.seeds)
+    return f"Mean ± standard deviation over {n} seeds." if n > 1 else "One seed."
+
+
+ABOUT_DIFFERENCES = (
+    "Paired differences over the seeds, with 95 % intervals by Student's t; of perplexities and "
+    "times in per cent. p after Holm's correction over all claims of the study."
+)
+
+
+def make_csv(study: Study) -> bytes:
+    return b"".join(csv_lines(COLUMNS, csv_rows(study)))
+
+
+def make_markdown(study: Study) -> bytes:
+    lines = [describe_means(study), "", *write_table(*split_means(study)), ""]
+    lines += [ABOUT_DIFFERENCES, "", *write_table(DIFFERENCES, difference_lines(study))]
+    return encode(lines)
+
+
+def make_latex(study: Study) -> bytes:
+    body = [
+        *latex_table(*split_means(study), describe_means(study), "means"),
+        *latex_table(DIFFERENCES, difference_lines(study), ABOUT_DIFFERENCES, "differences"),
+    ]
+    defined = [DEFINITION] if any(r"\embgeochar" in line for line in body) else []
+    return encode([r"% needs \usepackage{booktabs}", *defined, *body])
+
+
+def encode(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+
+
+def latex_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str
+) -> Iterator[str]:
+    yield r"\begin{table}[t]"
+    yield rf"  \caption{{{' '.join(map(latex_cell, caption.split(' ')))}}}"
+    yield rf"  \label{{tab:study-{label}}}"
+    yield r"  \centering"
+    yield r"  \small"
+    yield rf"  \begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}"
+    yield r"    \toprule"
+    yield f"    {latex_row(heads)}"
+    yield r"    \midrule"
+    yield from (f"    {latex_row(row)}" for row in rows)
+    yield r"    \bottomrule"
+    yield r"  \end{tabular}"
+    yield r"\end{table}"
+
+
+def latex_row(cells: Sequence[str]) -> str:
+    return rf"{' & '.join(map(latex_cell, cells))} \\"
+
+
+def latex_cell(text: str) -> str:
+    r"""Hostile text, or numbers with what joins them.
+
+    >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4 %"), latex_cell("a_b"))
+    $96.1$ $\pm$ $1.2$ $-1.4$\,\% a\_b
+    """
+    if not text:
+        return ""
+    found = _NUMBERS.fullmatch(text)
+    if found is None:
+        return r"$\pm$" if text == "±" else latex_text(text, LONGEST)
+    first, unit, sign, second, last = found.groups()
+    end = latex_number(second) if second else ""
+    return f"{latex_number(first)}{_SIGNS[unit]}{_SIGNS[sign]}{end}{_SIGNS[last]}"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyForm:
+    """A format of a study: the suffix of its file, and how it is made."""
+
+    suffix: str
+    make: Callable[[Study], bytes]
+
+
+FORMS: Mapping[str, StudyForm] = {
+    "csv": StudyForm(".csv", make_csv),
+    "latex": StudyForm(".tex", make_latex),
+    "markdown": StudyForm(".md", make_markdown),
+}
+
+
+def write(study: Study, form: str, record: Mapping[str, Any], path: Path) -> None:
+    """Write a file, with its provenance in a JSON file next to it."""
+    path.write_bytes(FORMS[form].make(study))
+    known = {q.name: {"title": q.title, "meaning": q.meaning} for q in study.quantities}
+    whole = {**record, "numbers": known, "study": dict(study.provenance)}
+    path.with_name(path.name + RECORD_ENDING).write_text(as_text(whole), "ascii")

@@ -1,0 +1,160 @@
+"""The tables of a study as CSV, LaTeX and Markdown, and what a user can get wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import embgeo
+from embgeo.cli.app import app
+from embgeo.core.errors import BadOption
+from embgeo.publish.export.study import FORMS, latex_cell, make_csv, make_latex, make_markdown
+from embgeo.training.study.record import STUDY, STUDY_NAME
+from tests.support.sample_analysis import HOSTILE, sample
+from tests.support.sample_runs import sample_training
+
+ALL = ("mle", "cosreg", "sc-exp", "untied", "al")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["export", *map(str, arguments)])
+
+
+def rows(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode(), newline="")))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a study and an analysis."""
+    monkeypatch.chdir(tmp_path)
+    Path("all.runs").mkdir()
+    STUDY.save(sample_training(methods=ALL), Path("all.runs"))
+    sample().save(tmp_path / "W.embgeo")
+    return tmp_path
+
+
+def test_csv_holds_means_errors_differences_and_holm() -> None:
+    study = sample_training(methods=ALL)
+    found = rows(make_csv(study))
+    (one,) = (
+        row for row in found if (row["method"], row["number"]) == ("cosreg", "test.perplexity")
+    )
+    values = list(study.values("cosreg", "test.perplexity").values())
+    before = list(study.values("mle", "test.perplexity").values())
+    steps = np.log(values) - np.log(before)
+    assert (one["control"], one["matrix"], one["seeds"]) == ("mle", "", "3")
+    assert float(one["mean"]) == pytest.approx(np.mean(values))
+    assert float(one["deviation"]) == pytest.approx(np.std(values, ddof=1))
+    assert float(one["difference"]) == pytest.approx(steps.mean())
+    assert float(one["standard_error"]) == pytest.approx(steps.std(ddof=1) / np.sqrt(3))
+    assert (one["relative"], one["claim"]) == ("log", "cosreg-perplexity")
+    (outcome,) = (o for o in study.outcomes if o.key == "cosreg-perplexity")
+    assert (float(one["p"]), float(one["p_holm"])) == (outcome.p_value, outcome.p_adjusted)
+    assert float(one["low"]) < float(one["difference"]) < float(one["high"])
+
+
+def test_csv_holds_every_number_of_every_matrix_and_every_claim() -> None:
+    study = sample_training(methods=ALL)
+    found = rows(make_csv(study))
+    for method in study.methods:
+        own = [row for row in found if row["method"] == method.name]
+        numbers = study.runs_of(method.name)[0].numbers
+        assert {row["number"] for row in own if row["matrix"] != "output"} == set(numbers)
+        others = study.runs_of(method.name)[0].others.get("output", {})
+        assert {row["number"] for row in own if row["matrix"] == "output"} == set(others)
+    keys = [row["claim"] for row in found if row["claim"]]
+    assert sorted(keys) == sorted(
+        o.key for o in study.outcomes if study.values(o.method, o.number, o.role)
+    )
+    # The control stays beside the claims that have another reference.
+    controls = {
+        row["control"]
+        for row in found
+        if (row["method"], row["number"]) == ("sc-exp", "test.perplexity")
+    }
+    assert controls == {"mle", "factored", "cosreg"}
+
+
+def test_one_seed_has_no_error() -> None:
+    (first, *_) = rows(make_csv(sample_training(methods=("mle",), seeds=1)))
+    assert (first["seeds"], first["deviation"], first["difference"]) == ("1", "", "")
+    assert b"One seed." in make_markdown(sample_training(methods=("mle",), seeds=1))
+
+
+def test_markdown_and_latex_hold_two_tables() -> None:
+    study = sample_training(methods=ALL)
+    said = make_markdown(study).decode()
+    assert "| cosreg | 97.1 ± 1.1 |" in said
+    assert "| cosreg | mle | Perplexity, test | 101 | 97.1 | −3.86 % | −4.2 … −3.52 |" in said
+    assert "| untied | mle | test perplexity |" in said
+    written = make_latex(study).decode()
+    assert written.count(r"\begin{tabular}") == written.count(r"\end{table}") == 2
+    assert r"cosreg & $97.1$ $\pm$ $1.1$ &" in written
+    assert r"$-3.86$\,\% & $-4.2$ \dots{} $-3.52$" in written
+    for table in written.split(r"\begin{tabular}")[1:]:
+        lines = [line for line in table.split("\n") if line.endswith(r"\\")]
+        assert len({line.count(" & ") for line in lines}) == 1
+
+
+def test_hostile_names_are_text_in_every_format() -> None:
+    study = sample_training(hostile=True)
+    for form in FORMS.values():
+        assert form.make(study)
+    for text in HOSTILE:
+        cell = latex_cell(text)
+        assert "\n" not in cell
+        assert cell.count("{") - cell.count(r"\{") == cell.count("}") - cell.count(r"\}")
+
+
+@pytest.mark.parametrize(
+    ("to", "name"),
+    [("csv", "all.runs.csv"), ("latex", "all.runs.tex"), ("markdown", "all.runs.md")],
+)
+def test_every_form_is_written_under_the_name_of_the_study(here: Path, to: str, name: str) -> None:
+    before = {path.name for path in here.iterdir()}
+    for source in ("all.runs", f"all.runs/{STUDY_NAME}"):  # the second over the first
+        result = run(source, "--to", to)
+        assert result.exit_code == 0, result.output
+    assert {path.name for path in here.iterdir()} - before == {name, f"{name}.provenance.json"}
+    record = json.loads((here / f"{name}.provenance.json").read_text())
+    assert (record["target"], record["study"]["command"][:12]) == (to, "embgeo train")
+    assert record["numbers"]["test.perplexity"]["meaning"]
+    written = embgeo.export(sample_training(methods=ALL), to, here / "again")
+    assert written.paths[0].read_bytes() == (here / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("all.runs", "--to", "npz"), "--to npz: is about an analysis, not a study; choose from"),
+        (("all.runs", "--to", "projector"), "--to projector: is about an analysis, not a study"),
+        (("all.runs", "--to", "csv", "--bytes"), "--bytes: is about --to projector; leave it"),
+        (("all.runs", "--to", "latex", "--rows", "0:3"), "--rows: is about --to projector"),
+        (("all.runs", "--to", "csv", "-o", "own"), "own: exists and was not made by this"),
+        (("W.embgeo", "--to", "latex"), "--to latex: is about a study, and this is none; choose"),
+        (("broken", "--to", "csv"), "broken/training.json: "),
+    ],
+)
+def test_what_a_user_can_get_wrong(here: Path, arguments: tuple[str, ...], said: str) -> None:
+    (here / "own").write_text("mine")
+    (here / "broken").mkdir()
+    (here / "broken" / STUDY_NAME).write_text("{}")
+    before = {path.name for path in here.iterdir()}
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.removeprefix("embgeo: ").startswith(said)
+    assert {path.name for path in here.iterdir()} == before
+    assert (here / "own").read_text() == "mine"
+
+
+def test_python_names_the_argument() -> None:
+    with pytest.raises(BadOption, match="is about an analysis, not a study"):
+        embgeo.export(sample_training(), "parquet")
