@@ -135,7 +135,7 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
         return _Projection()
     stored = choice.output.shape[1 if choice.output_transposed else 0]
     missing = np.arange(max(stored, cut.start), max(stored, cut.stop)) - cut.start
-    projection = _read_rows(choice.output, choice.output_transposed, selection)
+    projection = _read_rows(choice.output, choice.output_transposed, selection)[: len(data)]
     if selection.source.output is None and _has_same_values(data, projection):
         return _Projection(tied_by=f"{short(choice.output.name)} holds the same numbers")
     if not has_usable_row(projection):

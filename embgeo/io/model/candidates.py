@@ -14,7 +14,7 @@ from embgeo.io.checkpoint import Tensor
 from embgeo.io.model.facts import Facts
 
 #: An embedding may have this many rows more than the vocabulary, or this share of it: padding.
-_PADDING_ROWS, _PADDING_SHARE = 1024, 0.05
+PADDING_ROWS, PADDING_SHARE = 1024, 0.05
 #: Last parts of names of tensors that belong to a weight and are no matrix of their own.
 PARTS = frozenset({
     "weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "weight_scale_2",
@@ -120,7 +120,7 @@ def has_vocabulary(tensor: Tensor, facts: Facts) -> bool:
     known = facts.vocabulary
     if known is None or len(tensor.shape) != 2:
         return False
-    return 0 <= tensor.shape[0] - known <= max(_PADDING_ROWS, int(_PADDING_SHARE * known))
+    return 0 <= tensor.shape[0] - known <= max(PADDING_ROWS, int(PADDING_SHARE * known))
 
 
 def contradicts(tensor: Tensor, facts: Facts, *, transposed: bool = False) -> bool:

@@ -8,7 +8,14 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import short
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.model.candidates import Group, describe, input_rank, shape_text
+from embgeo.io.model.candidates import (
+    PADDING_ROWS,
+    PADDING_SHARE,
+    Group,
+    describe,
+    input_rank,
+    shape_text,
+)
 
 #: An output over fewer tokens than the input has at least this share of them.
 _SHARED = 0.75
@@ -85,6 +92,8 @@ def _check_named(
         way_out = "leave it out; the model is tied"
         cause = f"{option} is the input embedding itself"
         raise BadOption(cause, where=checkpoint.path, way_out=way_out)
+    if n not in named.shape and _is_padded(named, chosen, n):
+        return Output(named)
     if n not in named.shape and not _is_over_fewer(named, chosen, n):
         raise BadOption(
             f"{option} ({shape_text(named.shape, named.dtype)}) has no dimension of {n:,} tokens",
@@ -100,6 +109,13 @@ def _is_over_fewer(tensor: Tensor, chosen: Tensor, n: int) -> bool:
     """Whether a matrix has the width of the embedding, and rows for most of its tokens."""
     rows, columns = tensor.shape
     return _SHARED * n <= rows < n and columns == chosen.shape[1] and tensor.row_ids is None
+
+
+def _is_padded(tensor: Tensor, chosen: Tensor, n: int) -> bool:
+    """Whether a matrix has the width of the embedding, and rows beyond its tokens."""
+    rows, columns = tensor.shape
+    beyond = rows - n
+    return 0 < beyond <= max(PADDING_ROWS, int(PADDING_SHARE * n)) and columns == chosen.shape[1]
 
 
 def _over_fewer_tokens(
@@ -121,6 +137,11 @@ def _over_fewer_tokens(
     fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
     if len(fewer) == 1:
         return Output(fewer[0], notes=(_note_fewer(fewer[0], n),))
+    padded = [t for t in surest if _is_padded(t, chosen, n)]
+    if len(padded) == 1 and not checkpoint.tied:
+        more = padded[0].shape[0] - n
+        note = f"{short(padded[0].name)} has {more:,} rows more than there are tokens, left out"
+        return Output(padded[0], notes=(note,))
     if surest and not checkpoint.tied:
         note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
         return Output(notes=(note,))

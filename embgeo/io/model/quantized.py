@@ -78,7 +78,8 @@ def _eight_bits(m: Module) -> Tensor | None:
 
     def rows_of(c: Array, s: Array, z: Array | None, rows: slice) -> Array:
         zeros = None if z is None else z.reshape(grid)
-        return forms.scaled(c, s.reshape(grid), block, rows, zeros)
+        factors = forms.powers(s) if s.dtype == np.uint8 else s
+        return forms.scaled(c, factors.reshape(grid), block, rows, zeros)
 
     of = {shape: "tensor", (1, shape[1]): "row"}.get(block, f"block of {block[0]}×{block[1]}")
     minus = "code" if zero is None else "(code − zero point)"

@@ -158,6 +158,23 @@ def test_an_output_over_fewer_tokens_is_measured_over_those(tmp_path: Path) -> N
     assert analysis.scalar("tokens.output_damaged_rows").value == 4
 
 
+@pytest.mark.parametrize("equal", [False, True])
+def test_an_output_with_rows_of_padding_is_measured_without_them(
+    equal: bool, tmp_path: Path
+) -> None:
+    wte = rows(N)
+    head = np.vstack([wte if equal else rows(N), np.zeros((8, D), np.float32)])
+    matrix = embgeo.load(write(tmp_path, {"wte.weight": wte, "lm_head.weight": head}))
+    assert any("has 8 rows more than there are tokens" in note for note in matrix.origin.notes)
+    if equal:
+        assert matrix.origin.tied_by == "lm_head.weight holds the same numbers"
+    else:
+        assert matrix.output is not None
+        np.testing.assert_array_equal(matrix.output.data, head[:N])
+    cut = embgeo.load(tmp_path, rows="5:9")
+    assert (cut.output is None) == equal
+
+
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
 def test_an_output_without_a_usable_row_is_left_out(value: float, tmp_path: Path) -> None:
     tensors = {"wte.weight": rows(N), "lm_head.weight": np.full((N, D), value, np.float32)}

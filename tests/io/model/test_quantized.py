@@ -77,6 +77,15 @@ def test_fp8_of_blocks(block: tuple[int, int], stated: bool, tmp_path: Path) -> 
     check(folder, expected, f"weight_scale_inv of the block of {block[0]}×{block[1]}")
 
 
+def test_scales_that_are_powers_of_two(tmp_path: Path) -> None:
+    """MXFP8: bytes of E8M0 for 32 entries."""
+    codes = (numbers(N, D) * 30).to(FP8)
+    scale = torch.randint(120, 130, (N, D // 32), dtype=torch.uint8)
+    powers = scale.numpy().view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
+    folder = write(tmp_path, {"weight": codes, "weight_scale": scale})
+    check(folder, codes.float().numpy() * powers.repeat(32, 1), "FP8, code · weight_scale")
+
+
 def test_scales_that_fit_no_blocks_stop_the_choice(tmp_path: Path) -> None:
     codes = (numbers(N, D) * 30).to(FP8)
     folder = write(tmp_path, {"weight": codes, "weight_scale_inv": numbers(7, 5)})
