@@ -47,8 +47,8 @@ class Facts:
 
     Attributes
     ----------
-    architecture, model_type : str
-        Class of transformers, and name of the model type; may be empty.
+    model_type : str
+        May be empty.
     vocabulary : int or None
         Ids of text: ``text_vocab_size``, else that of the language model.
     others : mapping of str to int
@@ -67,7 +67,6 @@ class Facts:
     notes : tuple of str
     """
 
-    architecture: str = ""
     model_type: str = ""
     vocabulary: int | None = None
     others: Mapping[str, int] = field(default_factory=dict)
@@ -91,10 +90,8 @@ def read_facts(folder: Path) -> Facts:
         quantization = _object(folder / _MODELOPT).get("quantization")
     ties = [part["tie_word_embeddings"] for part in (data, *inner) if _is_tie(part)]
     agree = len(set(ties)) == 1 and _has_head(data)
-    classes = data.get("architectures")
     outer = data.get("text_vocab_size")
     return Facts(
-        architecture=str(classes[0]) if isinstance(classes, list) and classes else "",
         model_type=_first([data, *inner], "model_type", str) or "",
         vocabulary=_size(outer) or _first(parts, "vocab_size", int),
         others={

@@ -42,7 +42,6 @@ def decoded(
     form: str,
     parts: tuple[Tensor | None, ...],
     rows_of: Callable[..., Array],
-    note: str = "",
 ) -> Tensor:
     """A parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives."""
 
@@ -57,7 +56,7 @@ def decoded(
             return fill_rows((rows_of(*arrays, rows=rows) for rows in slices), shape)
 
     names = tuple(part.name for part in parts if part is not None)
-    return Tensor(name, shape, "float32", opened, parts=names, form=form, note=note)
+    return Tensor(name, shape, "float32", opened, parts=names, form=form)
 
 
 def unreadable(
