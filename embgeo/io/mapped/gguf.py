@@ -310,7 +310,8 @@ def _tensor(data: Bytes, info: TensorInfo, big_endian: bool) -> Tensor:
     if kind in PLAIN:
         return stored_tensor(name, raw, PLAIN[kind], info.shape, swapped=big_endian != SWAPPED)
     opened = partial(_dequantize, raw, info, big_endian)
-    return Tensor(name, info.shape, "float32", opened)
+    form = f"{kind} of ggml, as gguf decodes it"
+    return Tensor(name, info.shape, "float32", opened, parts=(name,), form=form)
 
 
 def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool) -> Array:
