@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,8 @@ _BLOCK = 4 * 2**20
 
 #: An offset, and the bytes to write there.
 Edit = tuple[int, bytes]
+#: SHA-256 of a file before and after.
+Hashes = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,30 @@ def read_edited(data: Bytes, edits: Sequence[Edit], start: int, stop: int) -> It
             if low < high:
                 block[low - first : high - first] = new[low - offset : high - offset]
         yield bytes(block)
+
+
+def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:
+    """Copy a file with edits; return the hashes of both."""
+    data = map_file(source)
+    before, after = hashlib.sha256(), hashlib.sha256()
+    with target.open("wb") as stream:
+        plain, edited = (read_edited(data, some, 0, len(data)) for some in ((), edits))
+        for old, new in zip(plain, edited, strict=True):
+            before.update(old)
+            after.update(new)
+            stream.write(new)
+        stream.flush()
+        os.fsync(stream.fileno())
+    shutil.copymode(source, target)
+    return before.hexdigest(), after.hexdigest()
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A hard link, or a copy if the file system does not allow one."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source.resolve(), target)
 
 
 def find_places(checkpoint: Checkpoint, chosen: Tensor) -> list[TensorPlace]:

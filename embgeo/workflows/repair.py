@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -17,14 +16,20 @@ from embgeo.core.source import Source
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import refuse, short
-from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
 from embgeo.io.remote.names import is_remote
 from embgeo.io.remote.places import find_place
 from embgeo.row_repair.methods import RowSource, choose_method, list_replaced, make_rows
-from embgeo.row_repair.places import Edit, TensorPlace, find_places, read_edited
+from embgeo.row_repair.places import (
+    Edit,
+    Hashes,
+    TensorPlace,
+    find_places,
+    link_or_copy,
+    write_edited,
+)
 from embgeo.row_repair.record import FORMAT, RepairRecord, RewrittenFile
 from embgeo.row_repair.rows import DAMAGED, choose_rows, survey
 from embgeo.workflows.folders import (
@@ -41,8 +46,6 @@ if TYPE_CHECKING:
 
 #: Environment variables that name folders of the Hugging Face cache.
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
-#: SHA-256 of a file before and after.
-Hashes = tuple[str, str]
 #: Edits by file.
 Edits = dict[Path, list[Edit]]
 #: Default limit of the rows to replace.
@@ -379,27 +382,3 @@ def check_space(root: Path, files: Sequence[Path], written: Set[Path], home: Pat
 def format_room(size: int) -> str:
     """``"7.5 GB"``, and less than one in MB."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.3f} MB"
-
-
-def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:
-    """Copy a file with edits; return the hashes of both."""
-    data = map_file(source)
-    before, after = hashlib.sha256(), hashlib.sha256()
-    with target.open("wb") as stream:
-        plain, edited = (read_edited(data, some, 0, len(data)) for some in ((), edits))
-        for old, new in zip(plain, edited, strict=True):
-            before.update(old)
-            after.update(new)
-            stream.write(new)
-        stream.flush()
-        os.fsync(stream.fileno())
-    shutil.copymode(source, target)
-    return before.hexdigest(), after.hexdigest()
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """A hard link, or a copy if the file system does not allow one."""
-    try:
-        os.link(source.resolve(), target)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source.resolve(), target)
