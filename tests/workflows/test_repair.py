@@ -21,6 +21,7 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 from embgeo.io.bounded.saved import PREFIX
+from embgeo.row_repair import places
 from embgeo.workflows import repair as repairing
 from tests.support.chat_model import DEAD as CHAT_DEAD
 from tests.support.chat_model import write_chat_model
@@ -323,6 +324,7 @@ CRASH = """
 import os, shutil, signal, sys
 from pathlib import Path
 import embgeo.workflows.repair as workflow
+from embgeo.row_repair import places
 from embgeo.io.bounded import saved
 
 calls = 0
@@ -336,7 +338,7 @@ def counted(plain):
     return call
 
 for home, name in ((os, "link"), (os, "fsync"), (shutil, "copymode"), (Path, "chmod"),
-                   (Path, "replace"), (Path, "mkdir"), (workflow, "read_edited"),
+                   (Path, "replace"), (Path, "mkdir"), (places, "read_edited"),
                    (saved, "write_text")):
     setattr(home, name, counted(getattr(home, name)))
 workflow.repair(Path(sys.argv[1]), Path(sys.argv[2]), diff=False)
@@ -379,7 +381,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
         (repairing.shutil, "copymode"),
         (repairing, "link_or_copy"),
         (repairing, "write_edited"),
-        (repairing, "read_edited"),
+        (places, "read_edited"),
         (Path, "mkdir"),
         (Path, "chmod"),
         (Path, "replace"),
