@@ -14,7 +14,7 @@ from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.pickle.numpy_arrays import PickledArray
-from embgeo.io.pickle.objects import OddKey
+from embgeo.io.pickle.objects import KeyBox
 
 #: Limits over all word lists of a file.
 MOST_WORDS = 10_000_000
@@ -120,7 +120,7 @@ def word_list(value: object) -> tuple[str, ...] | None:
 def _by_number(pairs: Iterable[tuple[object, object]], size: int) -> tuple[str, ...] | None:
     words: list[object] = [_NO_WORD] * size
     for key, word in pairs:
-        number = key.value if isinstance(key, OddKey) else key
+        number = key.value if isinstance(key, KeyBox) else key
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < size:
             return None
         if words[number] is not _NO_WORD:

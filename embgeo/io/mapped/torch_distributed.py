@@ -19,7 +19,7 @@ from embgeo.io.formats.parts import Box, find_shard, is_grid, put_together
 from embgeo.io.mapped.torch_tensors import DTYPES, TORCH
 from embgeo.io.mapped.torch_zip import saved_tensor
 from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.objects import Global, OddKey, Stub
+from embgeo.io.pickle.objects import Global, KeyBox, Stub
 
 NAME = "torch.distributed.checkpoint"
 RECOGNIZED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.metadata.Metadata"
@@ -150,7 +150,7 @@ def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[
     files: dict[str, Path] = {}
     sizes: dict[Path, int] = {}
     for key, value in storage.items():
-        index = _fields(key.value if isinstance(key, OddKey) else key, "MetadataIndex")
+        index = _fields(key.value if isinstance(key, KeyBox) else key, "MetadataIndex")
         name, first = index.get("fqn"), index.get("offset")
         if first is None:
             continue  # not a tensor

@@ -19,7 +19,7 @@ from embgeo.io.bounded.maps import (
     whole_numbers,
 )
 from embgeo.io.pickle.machine import Constructor, Machine
-from embgeo.io.pickle.objects import Global, Leaf, Stub, Unread
+from embgeo.io.pickle.objects import Global, Leaf, LeftOutLeaf, Stub
 
 #: Names of types in torch, and in numpy or ml_dtypes.
 DTYPES = {
@@ -110,17 +110,17 @@ def _rebuild(args: tuple[object, ...], dtype: object = None, metadata: object = 
         raise Damaged("a tensor lacks its storage, offset, shape or strides")
     storage, offset, shape, strides = args[:4]
     if not isinstance(storage, Storage):
-        return Unread("its storage is not part of this file")
+        return LeftOutLeaf("its storage is not part of this file")
     if isinstance(metadata, dict) and any(metadata.values()):
-        return Unread("it is a lazily negated or conjugated view")
+        return LeftOutLeaf("it is a lazily negated or conjugated view")
     name = storage.dtype
     if dtype is not None:
         text = dtype.name if isinstance(dtype, Global) else ""
         name = DTYPES.get(text.removeprefix("torch."), "") if text.startswith("torch.") else ""
         if not name:
-            return Unread(f"its type {short(text or '?')} is not known")
+            return LeftOutLeaf(f"its type {short(text or '?')} is not known")
     if not name:
-        return Unread(f"its storage is a {short(storage.kind)}")
+        return LeftOutLeaf(f"its storage is a {short(storage.kind)}")
     return TorchTensor(storage, name, offset, shape, strides)
 
 
@@ -149,7 +149,7 @@ def _rebuild_subclass(machine: Machine, args: tuple[object, ...]) -> object:
 
 def _not_read(kind: str) -> Constructor:
     def constructor(_machine: Machine, _args: tuple[object, ...]) -> object:
-        return Unread(f"it is a {kind} tensor")
+        return LeftOutLeaf(f"it is a {kind} tensor")
 
     return constructor
 

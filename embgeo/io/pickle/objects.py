@@ -77,7 +77,7 @@ def _extend(known: Sequence[T], more: Sequence[T]) -> list[T]:
     return extended
 
 
-class OddKey:
+class KeyBox:
     """Box of a dict key that is not a text or a small integer; hashed by identity."""
 
     __slots__ = ("value",)
@@ -92,7 +92,7 @@ def as_key(value: object) -> object:
         return value
     if isinstance(value, int) and -_LARGEST_KEY < value < _LARGEST_KEY:
         return value
-    return OddKey(value)
+    return KeyBox(value)
 
 
 class Leaf:
@@ -117,7 +117,7 @@ class Leaf:
         raise NotImplementedError
 
 
-class Unread(Leaf):
+class LeftOutLeaf(Leaf):
     """A tensor that is left out for a stated reason."""
 
     __slots__ = ("unread",)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Quantity, Scalar, format_number
-from embgeo.publish.latex.latex_table import Content, Latex, LatexTable, TableColumn
+from embgeo.publish.latex.latex_table import Latex, LatexTable, TableColumn, TableContent
 from embgeo.publish.latex.latex_text import latex_number
 from embgeo.result.analysis import Analysis
 
@@ -53,7 +53,7 @@ def pair(analysis: Analysis, group: Group) -> tuple[Scalar | None, Scalar | None
     return analysis.scalar(first), analysis.scalar(second)
 
 
-def fill(methods: Sequence[TableColumn], signs: str) -> Content:
+def fill(methods: Sequence[TableColumn], signs: str) -> TableContent:
     sampled = all(None not in pair(method.analysis, SAMPLED) for method in methods)
     groups = [group for group in GROUPS[signs] if group is not SAMPLED or sampled]
     table = [[s for g in groups for s in pair(method.analysis, g)] for method in methods]
@@ -88,7 +88,7 @@ def fill(methods: Sequence[TableColumn], signs: str) -> Content:
         "bold": any(value is not None for value in best),
     }
     columns = ("analysis", "name", "value", "standard error", "convention", "undefined")
-    return Content(values, columns, rows)
+    return TableContent(values, columns, rows)
 
 
 def find_best(

@@ -23,7 +23,7 @@ class TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class TableContent:
     """The content of a table."""
 
     #: Values of the template by name; all but `Latex` are escaped.
@@ -42,7 +42,7 @@ class LatexTable:
     #: Why an analysis cannot be in the table; empty if it can.
     missing: Callable[[Analysis], str]
     #: Makes the content from the columns and the signs of the eigenvectors, "both" or "one".
-    fill: Callable[[Sequence[TableColumn], str], Content]
+    fill: Callable[[Sequence[TableColumn], str], TableContent]
 
 
 class Latex(str):
@@ -51,7 +51,7 @@ class Latex(str):
     __slots__ = ()
 
 
-def render_table(table: LatexTable, content: Content, made_by: str) -> str:
+def render_table(table: LatexTable, content: TableContent, made_by: str) -> str:
     """The table as a file to ``\\input``, with `made_by` in a comment on the first line."""
     template = _environment().get_template(f"{table.name}.tex.j2")
     body = template.render(content.values)

@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.core.quantities import frequency
 from embgeo.core.values import Cell, Table
-from embgeo.publish.latex.latex_table import Content, Latex, LatexTable, TableColumn
+from embgeo.publish.latex.latex_table import Latex, LatexTable, TableColumn, TableContent
 from embgeo.publish.latex.latex_text import latex_text
 from embgeo.result.analysis import Analysis
 
@@ -38,7 +38,7 @@ def missing(analysis: Analysis) -> str:
     return ""
 
 
-def fill(methods: Sequence[TableColumn], _signs: str) -> Content:
+def fill(methods: Sequence[TableColumn], _signs: str) -> TableContent:
     words = list(dict.fromkeys(word for method in methods for word in list_asked(method.analysis)))
     found = [WordLists(method.analysis) for method in methods]
     rows: list[tuple[Cell, ...]] = []
@@ -57,7 +57,7 @@ def fill(methods: Sequence[TableColumn], _signs: str) -> Content:
         "ranked": any(block["ranks"] for block in blocks),
     }
     columns = ("analysis", "word", "kind", "place", "neighbor", "rare")
-    return Content(values, columns, rows)
+    return TableContent(values, columns, rows)
 
 
 class WordLists:
