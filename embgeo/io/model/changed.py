@@ -78,7 +78,8 @@ def _static(m: Module) -> Tensor | None:
     lengths = {one.shape for one in (mapping, weights) if one is not None}
     if len(lengths) != 1 or len(shape := lengths.pop()) != 1:
         return None
-    if mapping is None and shape != vectors.shape[:1]:
+    # Weights beside vectors may be anything, such as frequencies, in other models.
+    if mapping is None and (m.facts.model_type != "model2vec" or shape != vectors.shape[:1]):
         return None
     form = "vectors" + "[mapping]" * bool(mapping) + " · weights" * bool(weights)
 

@@ -81,10 +81,17 @@ def test_model2vec(parts: str, tmp_path: Path) -> None:
     expected = expected * weights[:, None] if "weights" in tensors else expected
     vocab = {f"w{i}": i for i in range(N)}
     tokenizer = {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocab}}
-    folder = write(tmp_path, tensors, tokenizer=tokenizer)
+    config = {"model_type": "model2vec"}
+    folder = write(tmp_path, tensors, tokenizer=tokenizer, config=config)
     matrix = check(folder, expected, "vectors", "embeddings")
     assert matrix.tokens is not None
     assert matrix.tokens[-1] == f"w{N - 1}"
+
+
+def test_weights_beside_vectors_of_other_models_are_not_applied(tmp_path: Path) -> None:
+    vectors = numbers(N, D)
+    folder = write(tmp_path, {"embeddings": vectors, "weights": numbers(N, seed=1)})
+    np.testing.assert_array_equal(embgeo.load(folder).data, vectors)
 
 
 def test_a_mapping_beyond_the_vectors_is_refused(tmp_path: Path) -> None:
