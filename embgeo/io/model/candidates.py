@@ -101,7 +101,8 @@ def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[Gr
 
 
 def _is_part(name: str) -> bool:
-    return name.rpartition(".")[2].lower() in PARTS
+    module, _, leaf = name.rpartition(".")
+    return bool(module) and leaf.lower() in PARTS
 
 
 def input_rank(tensor: Tensor, facts: Facts) -> int | None:
