@@ -180,12 +180,12 @@ def _rename_checkpoint(path: Path, checkpoint: Checkpoint, held: ScratchFile) ->
 def _rename_error(path: Path, error: EmbgeoError, held: ScratchFile) -> UnreadableFile:
     """Make the error one about the file `path`."""
 
-    def renamed(text: str) -> str:
+    def rename(text: str) -> str:
         return text.replace(str(held.path), str(path)).replace(held.path.name, path.name)
 
-    named = UnreadableFile(renamed(str(error)))
+    named = UnreadableFile(rename(str(error)))
     # The arguments in the text are options on the command line.
-    named.command_line_text = renamed(error.command_line_text)
+    named.command_line_text = rename(error.command_line_text)
     return named
 
 

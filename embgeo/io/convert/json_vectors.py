@@ -154,7 +154,7 @@ def _groups(listing: _Listing) -> list[_Group]:
     """The vectors by kind, or all together if there are very many kinds, which name them."""
     kind, names = np.asarray(listing.kind), list(listing.kinds)
     if len(names) == 1:
-        return _named_apart("vectors", np.arange(len(kind)), listing)
+        return _split_named("vectors", np.arange(len(kind)), listing)
     if len(names) == len(kind) or len(names) > _MOST_NAMED:
         lasts = [name.rpartition(".")[2] for name in names]
         labels = tuple(lasts[number] for number in listing.kind)
@@ -162,11 +162,11 @@ def _groups(listing: _Listing) -> list[_Group]:
     return [
         group
         for number, name in enumerate(names)
-        for group in _named_apart(name, np.flatnonzero(kind == number), listing)
+        for group in _split_named(name, np.flatnonzero(kind == number), listing)
     ]
 
 
-def _named_apart(name: str, places: IntArray, listing: _Listing) -> list[_Group]:
+def _split_named(name: str, places: IntArray, listing: _Listing) -> list[_Group]:
     """The vectors of a kind; those that every record has under the same names are apart."""
     labels = None if listing.labels is None else [listing.labels.tokens[k] for k in places]
     if labels is not None:
@@ -202,7 +202,7 @@ def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[n
     in_file = np.sort(places)
     wanted = iter(in_file)
 
-    def chosen() -> Iterator[list[float]]:
+    def choose() -> Iterator[list[float]]:
         place = next(wanted, None)
         for number, found in enumerate(_read(path)):
             if number == place:
@@ -210,7 +210,7 @@ def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[n
                 place = next(wanted, None)
 
     def blocks() -> Iterator[npt.NDArray[np.float32]]:
-        vectors = chosen()
+        vectors = choose()
         while block := list(itertools.islice(vectors, _BLOCK_ROWS)):
             with np.errstate(over="ignore"):  # 1e300 becomes inf, a non-finite row
                 yield np.array(block, dtype=np.float32)

@@ -302,7 +302,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     tensor = tensor_of_lines(path, layout.has_headings, parse, (n, len(layout.numbers)))
     order = None if numbers is None else order_of(numbers)
     if order is not None:
-        tensor = replace(tensor, open=partial(_reordered, tensor, order))
+        tensor = replace(tensor, open=partial(_reorder, tensor, order))
         tokens = tuple(tokens[place] for place in order) if layout.words is not None else tokens
         counts = None if counts is None else [counts[place] for place in order]
         notes = (*notes, "the rows are in the order of the row numbers in the file")
@@ -319,7 +319,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     )
 
 
-def _reordered(tensor: Tensor, order: IntArray) -> npt.NDArray[np.float32]:
+def _reorder(tensor: Tensor, order: IntArray) -> npt.NDArray[np.float32]:
     array: npt.NDArray[np.float32] = tensor.open()[order]
     array.flags.writeable = False
     return array
