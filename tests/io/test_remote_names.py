@@ -197,3 +197,11 @@ def test_what_a_bare_name_would_fetch_is_said_where_the_cache_knows(cached: Path
         with pytest.raises(embgeo.EmbgeoError) as caught:
             embgeo.load("org/name")
         assert str(caught.value).endswith(said + size)
+
+
+def test_a_name_without_an_organization_is_told_how_models_are_named() -> None:
+    for name in ("gpt2", "bert-base-uncased"):
+        with pytest.raises(embgeo.EmbgeoError, match="as in hf://openai-community/gpt2"):
+            embgeo.load(name)
+    with pytest.raises(embgeo.EmbgeoError, match=r"there is no such file; check the path$"):
+        embgeo.load("archive::member")

@@ -70,7 +70,9 @@ def find_here(source: Source) -> SourcePlace | None:
         bare = None if path.parent.exists() else read_bare_name(given)
     except OSError:  # a name that is too long, for instance: opening it gives the error
         bare = None
-    if bare is None and path.name == given and not path.suffix and given != "-":
+    # Neither stdin nor a member of an archive.
+    is_word = path.name == given and not path.suffix and given != "-" and ":" not in given
+    if bare is None and is_word:
         raise refuse(
             given,
             "there is no such file",
