@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.training.complete import complete_settings
@@ -203,3 +205,20 @@ def assert_two_processes_agree(config: StudySettings, folder: Path) -> RunResult
     for name, tensor in one.items():
         np.testing.assert_allclose(two[name], tensor, rtol=1e-3, atol=1e-5)
     return found
+
+
+class RecurrentCalls(TorchFunctionMode):  # type: ignore[misc]
+    """Notes the precisions of what recurrent kernels are given, and whether autocast is on."""
+
+    KERNELS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, set[torch.dtype | bool]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in self.KERNELS:
+            noted = self.seen.setdefault(func.__name__, set())
+            noted |= {leaf.dtype for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)}
+            noted.add(torch.is_autocast_enabled("cpu"))
+        return func(*args, **(kwargs or {}))

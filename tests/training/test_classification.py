@@ -29,6 +29,7 @@ from embgeo.training.data.labeled_corpus import (
 )
 from embgeo.training.loop.check import check_study
 from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
@@ -36,6 +37,7 @@ from embgeo.training.tasks import TASKS, ClassificationTask, make_task
 from embgeo.training.tasks.classification import DocumentBatches, Rcnn
 from tests.support.training_runs import (
     CPU,
+    RecurrentCalls,
     assert_resumes,
     assert_two_processes_agree,
 )
@@ -114,6 +116,15 @@ def test_the_network_is_that_of_its_equations() -> None:
     twins = torch.autograd.grad(expected[:, 0].sum(), parameters)
     for name, one, twin in zip(names, ones, twins, strict=True):
         torch.testing.assert_close(one, twin, msg=name)
+
+
+def test_its_recurrence_ignores_autocast(place: Path) -> None:
+    config = complete_settings(settings(place, training={"precision": "bf16"}))
+    dataset = make_task(config).load(config)
+    trainer = Trainer(config.one("mle", 0), dataset, CPU, ProcessGroup())
+    with RecurrentCalls() as calls:
+        trainer.step()
+    assert calls.seen == {"rnn_tanh": {torch.float32, False}}
 
 
 def test_every_document_is_seen_once_and_processes_share_every_batch() -> None:

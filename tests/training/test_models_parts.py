@@ -16,9 +16,11 @@ from embgeo.training.models.language_model import drop_rows  # noqa: E402
 from embgeo.training.models.recurrent import (  # noqa: E402
     LstmLayer,
     in_one_piece,
+    keep_recurrence_exact,
     locked_mask,
 )
 from embgeo.training.models.transformer import TransformerBlock, rotated, rotations  # noqa: E402
+from tests.support.training_runs import RecurrentCalls  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
 
@@ -293,3 +295,32 @@ def test_windows_longer_than_the_learned_positions() -> None:
         model(tokens(5))
     rotary = made("transformer", d=D, heads=2, layers=1, context=4, positions="rotary")
     assert rotary(tokens(5)).raw.shape == (5, B, D)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "kernel"),
+    [
+        ({"nonlinearity": "relu"}, "rnn_relu"),
+        ({"nonlinearity": "tanh"}, "rnn_tanh"),
+        (torch.nn.GRU, "gru"),
+        (torch.nn.LSTM, "lstm"),
+    ],
+)
+def test_recurrent_layers_of_torch_ignore_autocast(kind: Any, kernel: str, packed: bool) -> None:
+    """On CUDA it would run them in float16 without scaling the loss."""
+    torch.manual_seed(0)
+    layer = torch.nn.RNN(4, 3, **kind) if isinstance(kind, dict) else kind(4, 3)
+    given, start = torch.randn(5, 2, 4), torch.randn(1, 2, 3)
+    short = given.bfloat16()
+    state: Any = (start.bfloat16(),) * 2 if kernel == "lstm" else start.bfloat16()
+    exact: Any = (state[0].float(),) * 2 if kernel == "lstm" else state.float()
+    expected, _ = layer(short.float(), exact)
+    keep_recurrence_exact(torch.nn.Sequential(layer))
+    one: Any = torch.nn.utils.rnn.pack_padded_sequence(short, [5, 5]) if packed else short
+    with torch.autocast("cpu", dtype=torch.bfloat16), RecurrentCalls() as calls:
+        found, _ = layer(one, state)
+        layer(one)
+    assert calls.seen == {kernel: {torch.float32, False} | ({torch.int64} if packed else set())}
+    found = found.data.view(5, 2, 3) if packed else found
+    torch.testing.assert_close(found, expected)

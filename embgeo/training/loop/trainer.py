@@ -21,6 +21,7 @@ from embgeo.training.loop.distributed import (
 from embgeo.training.methods import Setup
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.methods.method import list_embeddings, refuse_sgd
+from embgeo.training.models.recurrent import keep_recurrence_exact
 from embgeo.training.optimization import (
     NtAsgd,
     WeightAverage,
@@ -100,6 +101,8 @@ class Trainer:
             ),
             config.method.get(self.method.name, {}),
         ).to(device)
+        if config.training.precision == "bf16":
+            keep_recurrence_exact(self.model)
         # A method that depends on weights alone can act once a step, unless these are products.
         leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
         self.in_loss = bool(self.regularizer.NEEDS) or not leaves

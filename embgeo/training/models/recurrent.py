@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -86,6 +88,30 @@ def in_one_piece(weights: list[Tensor]) -> list[Tensor]:
     flat = torch.cat([weight.reshape(-1) for weight in weights])
     parts = torch.split(flat, [weight.numel() for weight in weights])
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
+
+
+def keep_recurrence_exact(model: nn.Module) -> None:
+    """Let the recurrent layers of torch in a model (RNN, GRU, LSTM) ignore autocast.
+
+    On CUDA, autocast runs them in float16 whatever its own dtype, which would need a scaled loss.
+    """
+    for layer in model.modules():
+        if isinstance(layer, nn.RNNBase):
+            layer.forward = partial(call_exact, layer, layer.forward)
+
+
+def call_exact(layer: nn.RNNBase, forward: Any, given: Any, state: Any = None) -> Any:
+    """Call a recurrent layer of torch without autocast, in the precision of its weights.
+
+    `given`: a tensor or a packed sequence. `state`: a tensor, h and c of an LSTM, or None.
+    """
+    weight = next(layer.parameters())
+    if isinstance(state, tuple):
+        state = tuple(part.to(weight.dtype) for part in state)
+    elif state is not None:
+        state = state.to(weight.dtype)
+    with exact(weight):
+        return forward(given.to(weight.dtype), state)
 
 
 class RecurrentModel(LanguageModel):
