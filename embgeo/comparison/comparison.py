@@ -24,6 +24,7 @@ from embgeo.core.text import drawable, visible, visible_text
 from embgeo.core.values import Value
 from embgeo.io.bounded.records import ARRAYS_NAME, Json, RecordFormat
 from embgeo.result.analysis import Analysis, MissingValue, load_analysis
+from embgeo.result.saved import check_shapes
 
 #: Members and sentences that a `repr` shows.
 MOST_SHOWN, MOST_SENTENCES = 4, 5
@@ -92,8 +93,9 @@ def check_folders(folders: list[Any]) -> None:
 def _check_pair(pair: Pair, members: int) -> None:
     if not (0 <= pair.first < pair.second < members):
         raise ValueError("a pair of no members")
-    lengths = {len(pair.matching.second), *(len(c.values) for c in pair.columns)}
-    if lengths != {pair.matching.shared}:
+    check_shapes(pair.values())
+    parts = (pair.matching.first, pair.matching.second, *(c.values for c in pair.columns))
+    if {part.shape for part in parts} != {(pair.matching.shared,)}:
         raise ValueError(f"not everything has {pair.matching.shared:,} shared tokens")
 
 

@@ -49,6 +49,7 @@ from embgeo.result.saved import (
     JSON_NAME,
     SavedAnalysis,
     check_nearest,
+    check_shapes,
     pack_nearest,
     pack_tokens,
     unpack_nearest,
@@ -299,25 +300,35 @@ def load_analysis(folder: Path) -> Analysis:
 
 
 def _check_rows(analysis: Analysis) -> None:
-    """Raise ValueError unless all arrays have one entry per row."""
-    rows = len(analysis.rows)
+    """Raise ValueError unless all arrays have one entry per row, and the kinds of their numbers."""
+    check_shapes(analysis.values())
+    check_shapes(analysis.influences)
+    rows, total = analysis.rows, analysis.provenance.get("n")
+    for name, array, kinds in (
+        ("rows", rows, "iu"),
+        ("counts", analysis.counts, "f"),
+        ("popular", analysis.popular, "b"),
+    ):
+        if array is not None and (array.ndim != 1 or array.dtype.kind not in kinds):
+            raise ValueError(f"{name} is of shape {array.shape} and type {array.dtype}")
+    if len(rows) and not (rows.min() >= 0 and (total is None or rows.max() < total)):
+        raise ValueError("the rows are not rows of the matrix")
+    count = len(rows)
     per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
     per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]
     lengths = {len(part) for part in per_row if part is not None}
     for influence in analysis.influences:
-        _check_places(influence, rows)
+        _check_places(influence, count)
     if analysis.nearest is not None:
-        check_nearest(analysis.nearest, rows)
-    if not lengths <= {rows} or analysis.provenance.get("listed", analysis.kept) != rows:
-        raise ValueError(f"not everything has {rows:,} rows")
+        check_nearest(analysis.nearest, count)
+    if not lengths <= {count} or analysis.provenance.get("listed", analysis.kept) != count:
+        raise ValueError(f"not everything has {count:,} rows")
 
 
 def _check_places(influence: Influence, rows: int) -> None:
     """Raise ValueError unless the rows of an influence are rows of the analysis."""
     places = influence.rows
-    count = rows if places is None else len(places)
-    parts = (influence.values, influence.noise)
-    if any(part is not None and len(part) != count for part in parts):
-        raise ValueError(f"the influences on {influence.name} are not of {count:,} rows")
-    if places is not None and count and not 0 <= places.min() <= places.max() < rows:
+    if places is None and len(influence.values) != rows:
+        raise ValueError(f"the influences on {influence.name} are not of {rows:,} rows")
+    if places is not None and len(places) and not 0 <= places.min() <= places.max() < rows:
         raise ValueError(f"the influences on {influence.name} are of rows that are not there")

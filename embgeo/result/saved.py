@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.rows import NearestRows
-from embgeo.core.values import Column, Histogram, Influence, Note, Points, Scalar, Series, Table
+from embgeo.core.values import (
+    Column,
+    Histogram,
+    Influence,
+    Note,
+    Points,
+    Scalar,
+    Series,
+    Table,
+    Value,
+)
 from embgeo.io.bounded.records import RecordFormat
 
 JSON_NAME = "analysis.json"
@@ -51,6 +63,34 @@ FORMAT = RecordFormat(
 )
 
 
+# --- shapes of arrays ----------------------------------------------------------------------------
+
+
+def check_shapes(values: Iterable[Value]) -> None:
+    """Raise ValueError for saved values whose arrays do not fit together.
+
+    Arrays with an entry per row have one dimension here, or two columns; the number of rows is
+    compared by the caller.
+    """
+    for value in values:
+        fits = True
+        match value:
+            case Series():
+                fits = value.x.ndim == 1 and all(y.shape == value.x.shape for y in value.y.values())
+            case Histogram():
+                fits = value.counts.ndim == 1 and value.edges.shape == (len(value.counts) + 1,)
+            case Points():
+                fits = value.xy.ndim == 2 and value.xy.shape[1] == 2
+            case Column():
+                fits = value.values.ndim == 1
+            case Influence():
+                parts = (value.values, value.rows, value.noise)
+                shapes = {part.shape for part in parts if part is not None}
+                fits = value.values.ndim == 1 and len(shapes) == 1
+        if not fits:
+            raise ValueError(f"the arrays of {value.name} do not have the shapes of one")
+
+
 # --- tokens in the archive ------------------------------------------------------------------
 
 
@@ -66,12 +106,11 @@ def pack_tokens(tokens: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
 def unpack_tokens(arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] | None:
     if "tokens_utf8" not in arrays:
         return None
-    raw = arrays["tokens_utf8"].tobytes()
-    ends = arrays["tokens_end"].tolist()
-    return tuple(
-        raw[start:stop].decode("utf-8", "surrogatepass")
-        for start, stop in zip([0, *ends[:-1]], ends, strict=True)
-    )
+    packed, ends = arrays["tokens_utf8"], [0, *arrays["tokens_end"].tolist()]
+    raw = packed.tobytes()
+    if packed.shape != (len(raw),) or ends != sorted(ends) or ends[-1] != len(raw):
+        raise ValueError("the tokens are cut")
+    return tuple(raw[start:stop].decode("utf-8", "surrogatepass") for start, stop in pairwise(ends))
 
 
 # --- nearest rows in the archive ------------------------------------------------------------

@@ -1,13 +1,16 @@
-"""Checks of single settings; each returns the value or raises `BadOption`."""
+"""Checks of single settings, which return the value or raise `BadOption`, and of states."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import is_number
 from embgeo.core.errors import BadOption
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
 
 
 def require(name: str, value: object, fits: bool, way_out: str) -> None:
@@ -69,3 +72,15 @@ def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     """The settings of a function: its keyword-only parameters with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def check_state(optimizer: Optimizer) -> None:
+    """Raise ValueError for a state that would be broadcast over a parameter.
+
+    Entries are numbers, or have the shape of the parameter or of one of its rows.
+    """
+    for p in (p for group in optimizer.param_groups for p in group["params"]):
+        shape = tuple(p.shape)
+        for name, value in optimizer.state[p].items() if p in optimizer.state else ():
+            if (found := tuple(getattr(value, "shape", ()))) not in ((), shape, shape[1:]):
+                raise ValueError(f"{name} {found} of a parameter {shape}")

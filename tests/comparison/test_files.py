@@ -10,7 +10,7 @@ import pytest
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Member, load_comparison
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.records import ARRAYS_NAME
+from embgeo.io.bounded.records import ARRAYS_NAME, DIGEST, digest_of
 from tests.support.sample_comparison import sample_comparison
 
 SAMPLES = {
@@ -130,6 +130,17 @@ def test_rows_beyond_the_matrices_are_refused(tmp_path, first):
     np.savez(tmp_path / ARRAYS_NAME, **arrays)
     with pytest.raises(UnreadableFile, match=r"arrays\.npz"):
         load_comparison(tmp_path)
+
+
+def test_arrays_of_a_shape_that_would_be_broadcast_are_refused(tmp_path):
+    sample_comparison().save(tmp_path)
+    arrays = dict(np.load(tmp_path / ARRAYS_NAME))
+    for name, array in arrays.items():
+        for cut in (array[:1], array[:, None], array[None]):
+            np.savez(tmp_path / ARRAYS_NAME, **arrays | {name: cut})
+            edited(tmp_path, lambda d: d.update({DIGEST: digest_of(tmp_path / ARRAYS_NAME)}))
+            with pytest.raises(UnreadableFile, match=r"damaged"):
+                load_comparison(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "[", "null", "[1]", "[" * 100_000])

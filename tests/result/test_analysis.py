@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,8 +17,8 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
 from embgeo.core.values import Quantity, Scalar
-from embgeo.io.bounded.records import ARRAYS_NAME
-from embgeo.result.analysis import Analysis, load_analysis
+from embgeo.io.bounded.records import ARRAYS_NAME, DIGEST, digest_of
+from embgeo.result.analysis import Analysis, _check_rows, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME, check_nearest, unpack_nearest
 from tests.support.matrices import ASKED, analysis, analyze_matrix, case, gaussian
 from tests.support.sampling import sample_cases
@@ -326,6 +327,48 @@ def test_arrays_of_another_analysis(folder, tmp_path_factory):
     refused(folder)
 
 
+CUTS = {
+    "one entry": lambda found: found.ravel()[:1],
+    "no dimension": lambda found: found.ravel()[0],
+    "a column": lambda found: found[:, None],
+    "a row": lambda found: found[None],
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_arrays_of_a_shape_that_would_be_broadcast(folder, cut):
+    """With the digest of the edited archive, so that the shapes are all that is wrong."""
+    with np.load(folder / ARRAYS_NAME) as stored:
+        arrays = dict(stored)
+    for name, array in arrays.items():
+        np.savez(folder / ARRAYS_NAME, **arrays | {name: CUTS[cut](array)})
+        content = json.loads((folder / JSON_NAME).read_text())
+        content[DIGEST] = digest_of(folder / ARRAYS_NAME)
+        (folder / JSON_NAME).write_text(json.dumps(content))
+        assert not readable(folder), name
+
+
+@pytest.mark.parametrize("cut", [[1.0], [[1.0]]])
+def test_lists_of_a_shape_that_would_be_broadcast(folder, cut):
+    text = (folder / JSON_NAME).read_text()
+    for kind, parts in (("series", ("x", "y")), ("histograms", ("edges", "counts"))):
+        for part in parts:
+            content = json.loads(text)
+            one = content[kind][0]
+            one[part] = dict.fromkeys(one[part], cut) if part == "y" else cut
+            (folder / JSON_NAME).write_text(json.dumps(content))
+            assert "do not have the shapes of one" in refused(folder)
+
+
+@pytest.mark.parametrize("rows", [-1, 10**9])
+def test_rows_that_the_matrix_does_not_have(rows):
+    found = analysis("dirty")
+    changed = found.rows.copy()
+    changed[0] = rows
+    with pytest.raises(ValueError, match="not rows of the matrix"):
+        _check_rows(replace(found, rows=changed))
+
+
 def test_notes_are_for_people():
     found = analysis("dirty")
     assert tuple(note.code for note in found.notes) == ("masked", "zero", "nonfinite")
@@ -394,7 +437,7 @@ def test_influences_of_other_rows_are_refused(folder):
     one = content["influences"][0]
     with np.load(folder / "arrays.npz") as archive:
         arrays = dict(archive)
-    arrays["spare"] = np.array([10**6], dtype=np.int64)
+    arrays["spare"] = np.full(arrays[one["array"]].shape, 10**6, dtype=np.int64)
     np.savez(folder / "arrays.npz", **arrays)
     one["rows"] = "spare"
     del content["arrays_sha256"]

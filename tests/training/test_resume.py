@@ -330,3 +330,41 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Pat
     with pytest.raises(EmbgeoError, match=r"model.safetensors: cannot be written.*make room"):
         write(target, b"content")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def list_tensors(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places of all tensors of several entries in a state."""
+    if isinstance(value, torch.Tensor):
+        return [path] if value.numel() > 1 else []
+    if not isinstance(value, dict | list | tuple):
+        return []
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    return [found for key, entry in entries for found in list_tensors(entry, (*path, key))]
+
+
+def cut_tensor(value: Any, path: tuple[Any, ...]) -> Any:
+    """The state with the first entry of a tensor in its place."""
+    if not path:
+        return value.flatten()[:1].clone()
+    if isinstance(value, dict):
+        return {k: cut_tensor(v, path[1:]) if k == path[0] else v for k, v in value.items()}
+    return type(value)(cut_tensor(v, path[1:]) if i == path[0] else v for i, v in enumerate(value))
+
+
+@pytest.mark.parametrize("name", ["mle", "nt-asgd", "coupled-adam", "frage", "real", "mixture"])
+def test_a_state_whose_tensors_were_cut_is_refused(name: str, tmp_path: Path) -> None:
+    """A tensor of one entry would be broadcast."""
+    config = saving(CASES[name], 2)
+    with pytest.raises(Stopped):
+        run(config, tmp_path, stopping(9))
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    places: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for path in list_tensors(state["trainer"]):  # one of each kind
+        if "hidden" in path:  # the kernels refuse other shapes
+            continue
+        places.setdefault((path[0], *(key for key in path if isinstance(key, str))), path)
+    assert places
+    for path in places.values():
+        torch.save(state | {"trainer": cut_tensor(state["trainer"], path)}, tmp_path / "state.pt")
+        with pytest.raises(UnreadableFile, match=r"state\.pt: does not fit the run, or damaged"):
+            run(config, tmp_path)

@@ -32,6 +32,7 @@ VOCABULARY_NAME = "vocabulary.tsv"
 SOURCE_NAME = "vocabulary.source.tsv"
 STATE_NAME = "state.pt"
 FORMAT = 1
+START_AGAIN = "remove the file to start again"
 _PLAIN = (bool, int, float, str, bytes, NoneType)
 
 #: Settings that may change when a run is resumed: on the same device they change no number.
@@ -239,15 +240,26 @@ def load_state(folder: Path) -> dict[str, Any] | None:
     path = folder / STATE_NAME
     if not path.exists():
         return None
-    way_out = "remove the file to start again"
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # the reader of zip files and pickles raises all kinds
         cause = "no state of a run, or damaged"
-        raise UnreadableFile(cause, where=path, way_out=way_out) from error
+        raise UnreadableFile(cause, where=path, way_out=START_AGAIN) from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise UnreadableFile(f"no state in format {FORMAT}", where=path, way_out=way_out)
+        raise UnreadableFile(f"no state in format {FORMAT}", where=path, way_out=START_AGAIN)
     return state
+
+
+@contextmanager
+def guard_state(folder: Path) -> Iterator[None]:
+    """Report a state that does not fit its run as a damaged file."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
+        cause = f"does not fit the run, or damaged ({error})"
+        raise UnreadableFile(cause, where=folder / STATE_NAME, way_out=START_AGAIN) from error
 
 
 def move_to(device: torch.device | str, value: Any) -> Any:

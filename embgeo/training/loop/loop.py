@@ -132,7 +132,8 @@ class RunLoop:
         self.group, self.identity = group, identity
         state = checkpoint.load_state(folder)
         if state is not None:
-            checkpoint.require_same(state["identity"], identity, folder)
+            with checkpoint.guard_state(folder):
+                checkpoint.require_same(state["identity"], identity, folder)
         self.trainer = Trainer(config, dataset, device, group)
         self.evaluator = self.trainer.task.evaluator(config, dataset, device)
         self.measure = measure if config.geometry.every else None
@@ -142,10 +143,11 @@ class RunLoop:
         self.seconds_before = 0.0
         length = 0
         if state is not None:
-            self.trainer.load_state_dict(state["trainer"])
-            self.notes, self.best = list(state["notes"]), state["best"]
-            self.interval = LossInterval(**state["interval"])
-            self.seconds_before, length = state["seconds"], state["log"]
+            with checkpoint.guard_state(folder):
+                self.trainer.load_state_dict(state["trainer"])
+                self.notes, self.best = list(state["notes"]), state["best"]
+                self.interval = LossInterval(**state["interval"])
+                self.seconds_before, length = state["seconds"], state["log"]
         path = folder / LOG_NAME if group.leads else None
         self.log = RunLog(path, length, tensorboard=config.training.tensorboard)
         self.started = self.saved = time.perf_counter()

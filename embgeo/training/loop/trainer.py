@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.training.checks import check_state
 from embgeo.training.complete import set_fields
 from embgeo.training.loop.checkpoint import fingerprint, move_to
 from embgeo.training.loop.distributed import (
@@ -333,6 +334,7 @@ class Trainer:
         if self.finetune_end is not None:
             self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
+        check_state(self.optimizer)
         self.regularizer.load_state_dict(state["regularizer"])
         (self.asgd or self.average).load_state_dict(state["average"])
         self.batches.load_state_dict(state["batches"])

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.numerics.scores import auc
-from embgeo.training.checks import nonnegative, positive, whole
+from embgeo.training.checks import check_state, nonnegative, positive, whole
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import Source, exact, make_linear
@@ -151,6 +151,7 @@ class Frage(ClassRegularizer):
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
+        check_state(self.optimizer)
         self.generator.set_state(state["generator"].cpu())
 
 

@@ -92,7 +92,9 @@ class WeightAverage:
         """Restore the saved state, on the devices of the parameters."""
         self.require_own_weights()
         self.count = state["count"]
-        pairs = zip(state["mean"], self.parameters, strict=self.count > 0)
+        pairs = list(zip(state["mean"], self.parameters, strict=self.count > 0))
+        if any(mean.shape != p.shape for mean, p in pairs):
+            raise ValueError("the mean weights are of other shapes")
         self.mean = [mean.to(p.device, p.dtype, copy=True) for mean, p in pairs]
 
 
