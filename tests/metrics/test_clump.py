@@ -11,6 +11,8 @@ import pytest
 
 import embgeo
 from embgeo.core.matrix import Frequency
+from embgeo.core.quantities.clump import CLUMP_MEAN_COSINE
+from embgeo.metrics.clump import bound_mean_cosine
 from embgeo.numerics.clumps import find_clump
 from tests.support.sampling import sample_cases
 
@@ -71,6 +73,37 @@ def test_numbers_of_the_clump():
     assert found["tokens.clump_unused_share"] == 100 / 101
     for name in ("angle_excess", "norm_excess"):
         assert found[f"tokens.{name}"].value > found[f"tokens.{name}"].reference
+
+
+def test_the_error_of_its_mean_cosine_is_the_literal_jackknife():
+    angles = np.random.default_rng(0).uniform(0.2, 0.9, 60)
+
+    def bound(kept):
+        return (np.cos(kept).sum() ** 2 - len(kept)) / (len(kept) * (len(kept) - 1))
+
+    without = [bound(np.delete(angles, i)) for i in range(60)]
+    found = bound_mean_cosine(CLUMP_MEAN_COSINE, angles)
+    assert found.value == pytest.approx(bound(angles), rel=1e-12)
+    assert found.population_error == pytest.approx(np.sqrt(59 * np.var(without)), rel=1e-12)
+
+
+def test_errors_of_its_size_and_rarity_are_those_of_other_tokens():
+    """The binomial error of the size, the jackknife over tokens of the rarity."""
+    rng = np.random.default_rng(4)
+    counts = np.floor(np.exp(rng.standard_normal(N) * 2 + (np.arange(N) >= CLUMP)))
+    found = measure(planted(), frequency=Frequency("counts", counts, "file"))
+    size = found["tokens.clump_rows"]
+    assert size.population_error == pytest.approx(np.sqrt(CLUMP * (1 - CLUMP / N)), rel=1e-9)
+    clump, others = counts[:CLUMP], counts[CLUMP:]
+    more = (others > clump[:, None]) + 0.5 * (others == clump[:, None])
+    rarity = found["tokens.clump_rarity"]
+    assert rarity.value == pytest.approx(more.mean(), rel=1e-12)
+    left = np.r_[
+        [np.delete(more, i, 0).mean() for i in range(CLUMP)],
+        [np.delete(more, j, 1).mean() for j in range(N - CLUMP)],
+    ]
+    literal = np.sqrt(CLUMP * left[:CLUMP].var() + (N - CLUMP) * left[CLUMP:].var())
+    assert rarity.population_error == pytest.approx(literal, rel=0.02)
 
 
 def test_kinds_and_examples():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -10,6 +13,7 @@ import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.special import classify_token
 from embgeo.core.values import Column, Scalar, Table
+from embgeo.metrics.hubs import measure_twins
 from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
 from tests.support import naive
 
@@ -284,6 +288,19 @@ def test_the_error_of_hubness_is_the_literal_jackknife() -> None:
     spread = sum((value - left.mean()) ** 2 for value in left)
     expected = np.sqrt((1 - 24 / 60) * (parts - 1) / parts * spread)
     assert jackknife_error(places, 5, parts) == pytest.approx(expected, rel=1e-12)
+
+
+def test_near_duplicates_among_a_sample_of_queries() -> None:
+    """The share of the queries that have one, with the binomial error of a finite draw."""
+    rows = np.random.default_rng(7).standard_normal((300, 12))
+    rows[:60] = rows[60:120] + 1e-4
+    exact = scalar(tokens_of(Matrix(rows)), "near_duplicate_share")
+    assert (exact.value, exact.standard_error) == (0.4, None)
+    facts: Any = SimpleNamespace(m=3000, d=12)
+    found = measure_twins(facts, np.r_[np.ones(200), np.zeros(300)], "a sample")
+    near = (0.4 * 500 + 2) / 504
+    error = np.sqrt(near * (1 - near) / 504 * (1 - 500 / 3000))
+    assert found.standard_error == pytest.approx(error, rel=1e-12)
 
 
 # Intrinsic dimension ----------------------------------------------------------------------------
