@@ -174,6 +174,15 @@ def group_rows(rng: Rng, n: int, d: int, degrees: float, sizes: tuple[float, ...
     return centers[member] + 0.02 * isotropic(rng, n, d)
 
 
+def two_modalities(rng: Rng, n: int, d: int) -> Array:
+    """Mean cosine 0.5 inside either half of the rows, 0.2 between them, as CLIP has."""
+    own = rng.standard_normal((n, d)) * np.arange(1.0, d + 1.0) ** -0.3
+    own /= np.linalg.norm(own, axis=1, keepdims=True)
+    common, *sides = np.linalg.qr(rng.standard_normal((d, 3)))[0].T
+    side = np.where(np.arange(n)[:, None] < n // 2, sides[0], sides[1])
+    return np.asarray(np.sqrt(0.5) * own + np.sqrt(0.2) * common + np.sqrt(0.3) * side)
+
+
 def in_a_quadrant(rng: Rng, n: int) -> Array:
     angle = rng.uniform(0.1, np.pi / 2 + 0.1, n)
     return np.c_[np.cos(angle), np.sin(angle)]
@@ -219,6 +228,10 @@ def shapes_that_experts_saw() -> Iterator[Case]:
                 lambda r, a=degrees, k=k: group_rows(r, 2000, 32, a, (1 / k,) * k),
                 ("degenerate",), "cone", says="a narrow cone",
             )  # fmt: skip
+    yield Case(
+        "two modalities", "1,000 × 512", lambda r: two_modalities(r, 1000, 512), ("degenerate",),
+        "cone", says="with 2 clusters in it",
+    )  # fmt: skip
     yield Case(
         "a cluster of 1 %", "600 × 32", lambda r: group_rows(r, 600, 32, 180.0, (0.99, 0.01)),
         ("degenerate",), "cone", says="a narrow cone",

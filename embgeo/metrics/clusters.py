@@ -27,6 +27,7 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.metrics.family import Family, Measurement
+from embgeo.numerics.clumps import find_critical_excess, find_modes
 from embgeo.numerics.clusters import (
     STARTS,
     find_clusters,
@@ -46,6 +47,12 @@ TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 16)
 #: Least mean silhouette of clusters. Kaufman & Rousseeuw 1990 call 0.5 a reasonable and 0.7 a
 #: strong structure; uniform directions in a plane, cut into arcs, reach 0.55.
 REASONABLE = 0.6
+#: Two groups of a cone are wide, as two modalities are, and no clusters by their silhouette. They
+#: count where rows held out have two modes between their centers, this many times what chance
+#: gives. Below that mean cosine, the ends of a sphere of few dimensions are two modes as well.
+SURE = 2.0
+LEAST_BETWEEN = 0.1
+LEAST_OF_GROUPS = 200
 #: Smaller clusters make nothing: they hold less than a tenth of the pairs.
 LEAST_SHARE = 0.05
 ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_BETWEEN_CLUSTERS)
@@ -64,6 +71,8 @@ def compute(m: Measurement) -> list[Value]:
         return [quantity.undefined(reason) for quantity in ALL]
     unit = m.reader.take_unit(rows)
     labels, scores = choose_clusters(unit, generator(0, "centers"))
+    if labels.max() == 0:
+        labels = find_two_groups(unit, generator(0, "groups"))
     large = np.flatnonzero(np.bincount(labels) >= LEAST_SHARE * len(rows))
     starts = f"{STARTS} random starts"
     sample = f"{len(rows):,} of {facts.m:,} rows, {starts}" if len(rows) < facts.m else starts
@@ -72,7 +81,8 @@ def compute(m: Measurement) -> list[Value]:
         q.CLUSTERS.measured(
             max(len(large), 1),
             sample=sample,
-            convention=f"{convention}; 1 below a silhouette of {REASONABLE}",
+            convention=f"{convention}; below a silhouette of {REASONABLE} 2 groups of a cone where "
+            "other rows have two modes between their centers, else 1",
         ),
         # Without an error: its spread over seeds comes from the search for clusters, and is ten
         # times the spread over rows.
@@ -115,6 +125,29 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
     if best_scores.mean() < REASONABLE:
         best = np.zeros(len(unit), dtype=np.int64)
     return best, best_scores
+
+
+def find_two_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Labels of two groups of a cone, from the centers of one half of the rows; else all 0."""
+    none = np.zeros(len(unit), dtype=np.int64)
+    distinct = np.unique(unit, axis=0, return_index=True)[1]
+    if len(distinct) < LEAST_OF_GROUPS:
+        return none
+    first, second = np.array_split(rng.permutation(distinct), 2)
+    found = find_clusters(unit[first] @ unit[first].T, 2, rng)
+    centers = [unit[first[found == label]].mean(axis=0) for label in np.unique(found)]
+    if len(centers) < 2:
+        return none
+    along = unit @ (centers[1] - centers[0])
+    excess = find_modes(along[second]).excess
+    if excess <= SURE * find_critical_excess(len(second)):
+        return none
+    labels = (along > (np.square(centers[1]).sum() - np.square(centers[0]).sum()) / 2.0).astype(
+        np.int64
+    )
+    if labels.min() == labels.max() or mean_between(unit, labels) < LEAST_BETWEEN:
+        return none
+    return labels
 
 
 FAMILY = Family("cosine", compute, rows_read=rows_read, isotropic=True)

@@ -68,6 +68,33 @@ def test_groups_at_right_angles_are_clusters_without_a_cone() -> None:
     assert "two modalities" in finding.sentence
 
 
+def modalities(between: float, inside: float, d: int = 128) -> Rows:
+    """Two halves with these mean cosines between and inside them."""
+    own = normal(5, N, d)
+    own /= np.linalg.norm(own, axis=1, keepdims=True)
+    common, *sides = np.linalg.qr(normal(6, d, 3))[0].T
+    side = np.where(np.arange(N)[:, None] < N // 2, sides[0], sides[1])
+    return np.asarray(
+        np.sqrt(1 - inside) * own + np.sqrt(between) * common + np.sqrt(inside - between) * side
+    )
+
+
+def test_two_modalities_in_one_cone_are_named() -> None:
+    """As wide as those of CLIP: their silhouette is 0.2."""
+    verdict = look(modalities(0.2, 0.5))
+    assert "a narrow cone" in verdict.headline
+    assert "with 2 clusters in it" in verdict.headline
+    finding = verdict.finding("cone")
+    assert finding is not None
+    assert "two modalities" in finding.sentence
+    assert "usual for such models" in finding.sentence
+
+
+@pytest.mark.parametrize("rows", [modalities(0.3, 0.3), normal(7) + 1.0, normal(7, N, 3) + 1.0])
+def test_one_cone_has_no_groups(rows: Rows) -> None:
+    assert "cluster" not in look(rows).headline
+
+
 def test_the_two_ends_of_one_line_are_a_line_and_no_clusters() -> None:
     verdict = look(groups(180, (300, 300)))
     assert "a collapse on both sides of the origin" in verdict.headline

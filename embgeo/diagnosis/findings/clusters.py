@@ -16,6 +16,11 @@ from embgeo.diagnosis.finding import (
 )
 from embgeo.diagnosis.question import Answer, Question
 
+TWO_GROUPS = (
+    " Two groups often are two modalities, or the input and output vectors of a model in one "
+    "matrix, which is usual for such models."
+)
+
 
 def answer(a: Numbers) -> Answer:
     clusters, silhouette = need(a, cosine.CLUSTERS), need(a, cosine.SILHOUETTE)
@@ -43,10 +48,7 @@ def answer(a: Numbers) -> Answer:
             else "."
         )
     if count == 2 and not is_line:
-        parts.append(
-            " Two groups often are two modalities, or the input and output vectors of a model in "
-            "one matrix, which is usual for such models."
-        )
+        parts.append(TWO_GROUPS)
     tight = "tight " if state == "degenerate" else ""
     return (
         (milder(state, "mild"), parts, "")

@@ -18,7 +18,7 @@ from embgeo.diagnosis.finding import (
     quote_percent,
     quote_short,
 )
-from embgeo.diagnosis.findings.clusters import is_inside_cone
+from embgeo.diagnosis.findings.clusters import TWO_GROUPS, is_inside_cone
 from embgeo.diagnosis.question import Answer, Question
 
 #: How the sentence begins, and what the headline calls the shape.
@@ -77,7 +77,7 @@ def answer(a: Numbers) -> Answer:
         clause = f"a mean cosine of {format_short(value)} without a cone"
     elif state != "healthy":
         cause, more = _describe_cone(a)
-        clause += more
+        clause = clause.replace(noun, noun + more, 1)
     return state, [*parts, *cause], clause
 
 
@@ -99,7 +99,10 @@ def _describe_cone(a: Numbers) -> tuple[list[Part], str]:
         quote(clusters, count),
         " clusters lie in it: two rows of different ones have a ",
     ]
-    return [*said, "mean cosine of ", quote(between), "."], f", with {count} clusters in it"
+    said += ["mean cosine of ", quote(between), "."]
+    if int(clusters) == 2:
+        said.append(TWO_GROUPS)
+    return said, f" with {count} clusters in it"
 
 
 def _find_cause(a: Numbers, state: State) -> list[Part]:
