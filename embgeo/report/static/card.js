@@ -69,9 +69,10 @@ function wireBlamed(data, card, maps) {
     const number = Number(word.dataset.row);
     const row = data.number.indexOf(number);
     if (row >= 0) rows.push(row);
+    const name = word.textContent.replace(/ \(row [\d,]+\)$/, "");
     const show = () => {
       if (row >= 0) card.store.pin(row);
-      else card.showLeftOut(word.textContent, number, data.leftOut[number]);
+      else card.showLeftOut(name, number, data.leftOut[number]);
       card.box.scrollIntoView({ block: "nearest" });
     };
     word.setAttribute("role", "button");
