@@ -122,7 +122,10 @@ ShowNeighbors = Annotated[
 
 # --- resources ------------------------------------------------------------------------------
 
-Memory = Annotated[str | None, option("Memory for the passes; 640MiB by default.", metavar="SIZE")]
+Memory = Annotated[
+    str | None,
+    option("Memory for the passes; 640MiB by default, or more if columns need it.", metavar="SIZE"),
+]
 Threads = Annotated[int | None, option("Threads; as many as BLAS uses by default.", least=1)]
 Device = Annotated[
     str | None,

@@ -181,7 +181,7 @@ def read_both(
 
     Very many queries need further passes.
     """
-    chunks = in_chunks(queries, shared.resources.memory)
+    chunks = in_chunks(queries, shared.resources.room)
     if not chunks:
         return read_joint(shared, advance), None
     before, after = searches(shared, chunks[0])

@@ -184,7 +184,7 @@ def analyze_remotely(
 
     The entries of `matrix` are not read.
     """
-    check_width(matrix)
+    check_width(matrix, resources)
     options = options or Options()
     matrix = replace(matrix, rounded=options.precision == "float32")
     reader = RemoteReader(matrix, parts, run, resources, progress)

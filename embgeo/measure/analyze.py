@@ -68,7 +68,7 @@ def analyze(
     EmbgeoError
         If no row is left to analyze, or the entries are too large to be squared.
     """
-    check_width(matrix)
+    check_width(matrix, resources)
     options = options or Options()
     reader = open_rows(matrix, options, resources, progress)
     analysis = measure_rows(reader, options, sections, reference, command)

@@ -154,14 +154,21 @@ def distinct(statistics: Iterable[Statistic]) -> list[Statistic]:
     return list(by_key.values())
 
 
-def check_width(matrix: Matrix) -> None:
-    """Check before the first pass that a d×d matrix fits into memory."""
+def check_width(matrix: Matrix, resources: Resources | None = None) -> None:
+    """Check before the first pass that a d×d matrix fits into memory, and into what is allowed."""
+    refusal = "" if resources is None else resources.explain_refusal(matrix.n, matrix.d)
     if matrix.d > MOST_COLUMNS:
         raise EmbgeoError(
             f"{matrix.d:,} columns; embgeo holds products of all pairs of columns, and takes up to "
             f"{MOST_COLUMNS:,}",
             where=matrix.origin.path or matrix.name,
             way_out=f"if tokens are columns in the file, give {argument('transpose')}",
+        )
+    if refusal:
+        raise EmbgeoError(
+            refusal,
+            where=argument("memory"),
+            way_out="allow more, or leave it out to take what is needed",
         )
 
 

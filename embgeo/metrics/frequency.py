@@ -27,10 +27,10 @@ from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.isotropy import measure_isoscore
 from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
-from embgeo.numerics.eigen import eigenvalues
 from embgeo.numerics.scores import spearman
 from embgeo.numerics.spectra import average_cosine, compute_effective_rank
 from embgeo.stats import GroupMoments, Moments, WeightedSum
+from embgeo.stats.moments import are_few
 from embgeo.stats.statistic import Statistic
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
@@ -134,7 +134,8 @@ def second(m: Measurement) -> list[Statistic]:
     single = facts.options.precision == "float32"
     weighted: list[Statistic] = []
     if weights is not None:
-        weighted.append(Moments(facts.d, single=single, weights=weights))
+        few = are_few(facts.n, facts.d)
+        weighted.append(Moments(facts.d, single=single, weights=weights, few=few))
         weighted.append(WeightedSum(COUNTS, weights, facts.d))
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
@@ -265,11 +266,9 @@ def measure_weighted(facts: Facts, shared: SharedStatistics) -> list[Value]:
     p = weights[facts.kept]
     moments = shared.find(Moments, "weighted rows")
     total = shared.find(WeightedSum, COUNTS).total
-    scatter = moments.scatter
-    variances = eigenvalues(scatter, facts.m)
+    variances = moments.eigenvalues(centered=True)
     varies = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
-    scatter += np.outer(moments.mean, moments.n * moments.mean)
-    energies = eigenvalues(scatter, facts.m)
+    energies = moments.eigenvalues()
     # Eigenvalues below the rounding error count as 0.
     floor = energies[0] * max(facts.m, facts.d) * np.finfo(float).eps
     sigma = np.sqrt(np.where(energies > floor, energies, 0.0))

@@ -27,7 +27,7 @@ from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments
-from embgeo.numerics.eigen import signed_eigen
+from embgeo.numerics.eigen import signed_eigen, signed_eigen_of_rows
 from embgeo.numerics.row_errors import RowError, combine, participation_ratio
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
@@ -121,18 +121,21 @@ def rows_read(m: Measurement) -> IntArray:
 
 def draw_directions(facts: Facts) -> FloatArray:
     drawn = facts.generator("random directions").standard_normal((facts.d, RANDOM_PAIRS))
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
+    drawn /= np.sqrt(np.einsum("ij,ij->j", drawn, drawn))  # in place: as large as a few rows
+    return drawn
 
 
 def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
     eigenvectors = shared.find(LogPartition, "eigenvectors")
-    raw = eigenvectors.log_z(1.0)
-    unit = eigenvectors.log_z(1.0 / float(shared.norms.mean()))
+    raw = add_null_directions(eigenvectors.log_z(1.0), facts.d, facts.m)
+    scale = 1.0 / float(shared.norms.mean())
+    unit = add_null_directions(eigenvectors.log_z(scale), facts.d, facts.m)
     sigma = shared.singular_values("uncentered")
     gap, unsafe = measure_eigengap(np.square(sigma[: shared.rank]))
     unsigned = find_unsigned(shared)
-    of_rows, _ = compute_i1_i2(eigenvectors.log_z_of_unit_rows())
+    directions = add_null_directions(eigenvectors.log_z_of_unit_rows(), facts.d, facts.m)
+    of_rows, _ = compute_i1_i2(directions)
     values: list[Value] = [
         *measure_pair(RAW, raw, BOTH, unsafe),
         *measure_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
@@ -198,6 +201,12 @@ def find_random_error(
     return combine(first - 0.5 * own, pairs, m)
 
 
+def add_null_directions(log_z: FloatArray, d: int, rows: int) -> FloatArray:
+    """log Z, shape (2, k), at all d eigenvectors: at those that no row has a part along, Z is N."""
+    missing = d - log_z.shape[1]
+    return np.pad(log_z, ((0, 0), (0, missing)), constant_values=float(np.log(rows)))
+
+
 def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:
     """I1 and I2 over the given log Z, of any shape."""
     largest = float(log_z.max())
@@ -245,6 +254,7 @@ def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar
     if shared.all_rows_equal:
         return [quantity.undefined(shared.all_rows_equal) for quantity in CENTERED]
     log_z = shared.find(LogPartition, "centered").log_z()
+    log_z = add_null_directions(log_z, facts.d, facts.m)
     eigen = shared.eigen_centered
     _, unsafe = measure_eigengap(eigen.values[: eigen.rank(facts.m)])
     convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ"
@@ -326,12 +336,16 @@ def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
     table: list[tuple[float, float, float, float]] = []
     for run, chosen in enumerate(samples(facts, rows), 1):
         reader.announce(f"isotropy of samples, {run} of {facts.options.isotropy_runs}", 2 * rows)
-        moments = row_moments(facts)
+        moments = row_moments(facts, rows)
         reader.fold([moments], chosen)
-        vectors = signed_eigen(moments.gram(), moments.mean, reader.eigh, moments.n).vectors
-        partition = LogPartition("run", vectors)
+        mean = moments.mean
+        if moments.few:
+            found = signed_eigen_of_rows(moments.uncentered_factor, mean)
+        else:
+            found = signed_eigen(moments.gram(), mean, reader.eigh)
+        partition = LogPartition("run", found.vectors)
         reader.fold([partition], chosen)
-        log_z = partition.log_z()
+        log_z = add_null_directions(partition.log_z(), facts.d, rows)
         table.append((*compute_i1_i2(log_z), *compute_i1_i2(log_z[:1])))
     runs = np.asarray(table)
     sample = f"{len(runs)} samples of {rows:,} rows"

@@ -16,10 +16,11 @@ from embgeo.numerics.eigen import (
     BlockRotation,
     Eigen,
     Eigh,
+    add_outside,
     add_rank_one,
     block_rotation,
-    eigenvalues,
     signed_eigen,
+    signed_eigen_of_rows,
 )
 from embgeo.stats import (
     AngleTo,
@@ -31,6 +32,7 @@ from embgeo.stats import (
     RowHashes,
     StackedQR,
 )
+from embgeo.stats.moments import are_few
 from embgeo.stats.per_row import PerRow
 from embgeo.stats.statistic import Statistic
 
@@ -56,14 +58,15 @@ def hashes(facts: Facts) -> RowHashes:
     return RowHashes(facts.d)
 
 
-def row_moments(facts: Facts) -> Moments:
-    """Mean and scatter of the rows, in the requested precision."""
-    return Moments(facts.d, single=facts.options.precision == "float32")
+def row_moments(facts: Facts, rows: int | None = None) -> Moments:
+    """Mean and scatter of the rows, or of a sample, in the requested precision."""
+    single = facts.options.precision == "float32"
+    return Moments(facts.d, single=single, few=are_few(rows or facts.n, facts.d))
 
 
 def unit_moments(facts: Facts) -> Moments:
     """Mean and scatter of the rows divided by their norms."""
-    return Moments(facts.d, of="unit")
+    return Moments(facts.d, of="unit", few=are_few(facts.n, facts.d))
 
 
 def count_rank(sigma: FloatArray, rows: int) -> int:
@@ -124,7 +127,7 @@ class SharedStatistics:
     @cached_property
     def unit_eigenvalues(self) -> FloatArray:
         """Eigenvalues of ŴᵀŴ, falling, shape (d,)."""
-        return eigenvalues(self.unit_moments.gram(), self.unit_moments.n)
+        return self.unit_moments.eigenvalues()
 
     @property
     def norms(self) -> FloatArray:
@@ -189,23 +192,25 @@ class SharedStatistics:
 
     @property
     def _decomposes_gram(self) -> bool:
-        """Whether WᵀW is decomposed itself, on a device or because there are few rows."""
-        few = 2 * self.moments.n <= self.moments.d
-        return (self._eigh is not None or few) and not self.mean_is_long
+        """Whether WᵀW is decomposed itself, on a device."""
+        return not (self._eigh is None or self.moments.few or self.mean_is_long)
 
     @cached_property
     def _uncentered(self) -> tuple[Eigen, BlockRotation | None]:
         """Eigenpairs of the centered scatter plus n·μμᵀ, which is WᵀW."""
         rows, mean = self.moments.n, self.moments.mean
         if self._decomposes_gram:
-            return signed_eigen(self.moments.gram(), mean, self._eigh, rows), None
+            return signed_eigen(self.moments.gram(), mean, self._eigh), None
         known = self.eigen_centered
-        mean = known.vectors.T @ mean
-        values, q = add_rank_one(known.values, np.sqrt(rows) * mean)
+        basis = add_outside(known.vectors, mean)
+        mean = basis.T @ mean
+        values, q = add_rank_one(known.values[: len(mean)], np.sqrt(rows) * mean)
         q *= np.where(mean @ q < 0, -1.0, 1.0)
         # Next to a long mean the others keep the digits that they have in the centered matrix.
         scale = max(known.values[0], np.finfo(float).eps * values[0])
-        return Eigen(values, known.vectors @ q, float(scale)), block_rotation(q)
+        values = np.pad(values, (0, len(known.values) - len(values)))
+        rotation = None if self.moments.few else block_rotation(q)
+        return Eigen(values, basis @ q, float(scale)), rotation
 
     def singular_values(self, of: Spectrum) -> FloatArray:
         """σ_1 … σ_d: from the QR factor if one was requested, else from the Gram matrix."""
@@ -245,6 +250,7 @@ class SharedStatistics:
         """Eigenpairs of the centered scatter, with the entry of largest magnitude positive."""
         if self._decomposes_gram:
             _ = self._uncentered  # while there is a scatter
-        scatter = self.moments.scatter
+        few = self.moments.few
+        found = self.moments.factor if few else self.moments.scatter
         self.moments.forget_scatter()
-        return signed_eigen(scatter, None, self._eigh, self.moments.n)
+        return signed_eigen_of_rows(found) if few else signed_eigen(found, None, self._eigh)

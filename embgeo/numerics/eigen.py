@@ -1,9 +1,7 @@
 """Eigenpairs of symmetric matrices, in falling order and with a fixed sign of each vector.
 
-A Gram matrix of fewer rows than half its dimensions takes less than d³ operations: a pivoted
-Cholesky factorization WᵀW = LLᵀ stops after as many columns as there are rows (Higham 1990). L has
-shape (d, rank) and its singular vectors are eigenvectors; the others are orthogonal to them, with
-eigenvalue 0.
+Of few rows in many dimensions the eigenvectors are the right singular vectors: as many as there are
+rows. All directions orthogonal to the rows have eigenvalue 0 and are not formed.
 
 WᵀW is the centered scatter plus N·μμᵀ, and both decompositions are needed: the second takes a
 product instead of a decomposition. The eigenvalues of D + zzᵀ are the roots of the secular equation
@@ -39,8 +37,9 @@ NUMPY_EIGH = 2048
 
 @dataclass(frozen=True, slots=True)
 class Eigen:
-    """Falling eigenvalues and their vectors as columns.
+    """Falling eigenvalues, shape (d,), and the vectors of the first of them as columns.
 
+    Of few rows there are fewer vectors than values: the others have value 0 and any basis.
     Rounding errors of the values are relative to `scale`, by default the largest value.
     """
 
@@ -57,9 +56,7 @@ class Eigen:
         return int(np.count_nonzero(self.values > floor))
 
 
-def signed_eigen(
-    gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = None, rows: float | None = None
-) -> Eigen:
+def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = None) -> Eigen:
     """Eigenpairs of a positive semidefinite matrix in falling order.
 
     Parameters
@@ -70,8 +67,6 @@ def signed_eigen(
         Each vector v gets ⟨mean, v⟩ ≥ 0; by default its entry of largest magnitude is positive.
     eigh : callable, optional
         Decomposes on a device, or returns None if that fails.
-    rows : int, optional
-        Number of rows of the Gram matrix; few rows need less work.
 
     Examples
     --------
@@ -79,62 +74,69 @@ def signed_eigen(
     >>> eigen.values.round(12).tolist(), eigen.vectors.round(4).tolist()
     ([3.0, 1.0], [[-0.7071, -0.7071], [-0.7071, 0.7071]])
     """
-    if rows is not None and 2 * rows <= len(gram):
-        eigh = low_rank_eigh
     pair = None if eigh is None else eigh(gram)
     values, vectors = pair or _decompose(gram)
     values, vectors = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+    return Eigen(values, _with_signs(vectors, mean))
+
+
+def _with_signs(vectors: FloatArray, mean: FloatArray | None) -> FloatArray:
+    """The columns, with signs as in `signed_eigen`; changed in place."""
     if mean is None:
         largest = np.argmax(np.abs(vectors), axis=0)
         side = vectors[largest, np.arange(vectors.shape[1])]
     else:
         side = mean @ vectors
     vectors *= np.where(side < 0, -1.0, 1.0)
-    return Eigen(values, vectors)
+    return vectors
 
 
-def eigenvalues(gram: FloatArray, rows: float) -> FloatArray:
-    """Falling, non-negative eigenvalues of a Gram matrix of `rows` rows."""
-    if 2 * rows > len(gram):
-        return np.asarray(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0))
-    sigma = np.linalg.svd(_factorize(gram), compute_uv=False)
-    return np.pad(np.square(sigma), (0, len(gram) - len(sigma)))
-
-
-def low_rank_eigh(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rising eigenvalues and eigenvectors of a positive semidefinite matrix of low rank.
+def signed_eigen_of_rows(rows: FloatArray, mean: FloatArray | None = None) -> Eigen:
+    """Eigenpairs of ``rowsᵀ rows`` for a few rows, without the matrix.
 
     Parameters
     ----------
-    gram : float64 array, shape (d, d)
+    rows : float64 array, shape (k, d)
+    mean : float64 array, shape (d,), optional
+        As in `signed_eigen`.
 
     Returns
     -------
-    values : float64 array, shape (d,)
-        Accurate to about ε·d times the largest.
-    vectors : float64 array, shape (d, d)
-        Orthonormal columns.
+    Eigen
+        With min(max(k, 2), d) vectors.
 
     Examples
     --------
-    >>> W = np.array([[3.0, 4.0, 0.0, 0.0, 0.0]])
-    >>> low_rank_eigh(W.T @ W)[0].round(12).tolist()
-    [0.0, 0.0, 0.0, 0.0, 25.0]
+    >>> eigen = signed_eigen_of_rows(np.array([[3.0, 4.0, 0.0, 0.0, 0.0]]))
+    >>> eigen.values.round(12).tolist(), eigen.vectors[:, 0].round(12).tolist()
+    ([25.0, 0.0, 0.0, 0.0, 0.0], [0.6, 0.8, 0.0, 0.0, 0.0])
     """
-    vectors, sigma, _ = np.linalg.svd(_factorize(gram), full_matrices=False)
-    whole = np.linalg.qr(vectors, mode="complete")[0]
-    whole[:, : len(sigma)] = vectors
-    return np.pad(sigma**2, (0, len(gram) - len(sigma)))[::-1], whole[:, ::-1]
+    k, d = rows.shape
+    if k < 2:  # a plane needs two directions
+        rows = np.pad(rows, ((0, 2 - k), (0, 0)))
+    _, sigma, across = np.linalg.svd(rows, full_matrices=False)
+    values = np.pad(np.square(sigma), (0, d - len(sigma)))
+    return Eigen(values, _with_signs(np.ascontiguousarray(across.T), mean))
 
 
-def _factorize(gram: FloatArray) -> FloatArray:
-    """L of `gram` = LLᵀ, shape (d, rank)."""
-    from scipy.linalg.lapack import dpstrf
+def add_outside(vectors: FloatArray, x: FloatArray) -> FloatArray:
+    """Orthonormal columns, and one more along the part of `x` outside their span, if there is any.
 
-    factor, order, rank, _ = dpstrf(gram, lower=1)
-    lower = np.empty((len(gram), rank))
-    lower[order - 1] = np.tril(factor[:, :rank])
-    return lower
+    A part of 1e-13 of `x` is rounding.
+    """
+    rest = x - vectors @ (vectors.T @ x)
+    length = float(np.linalg.norm(rest))
+    if vectors.shape[1] == len(x) or not length > 1e-13 * float(np.linalg.norm(x)):
+        return vectors
+    # Projected again, because the first projection leaves a rounding error inside the span.
+    rest /= length
+    rest -= vectors @ (vectors.T @ rest)
+    return np.column_stack([vectors, rest / np.linalg.norm(rest)])
+
+
+def eigenvalues(gram: FloatArray) -> FloatArray:
+    """Falling, non-negative eigenvalues of a Gram matrix."""
+    return np.asarray(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0))
 
 
 def _decompose(gram: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -9,6 +9,7 @@ from typing import Literal, Self
 import numpy as np
 
 from embgeo.core.arrays import Array, FloatArray, IntArray, WorkingArray
+from embgeo.numerics.eigen import eigenvalues
 from embgeo.stats.backend.backend import HOST, Backend
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
@@ -20,6 +21,11 @@ COLUMN_ENTRIES = 2**21
 #: Where the mean of the unit rows leaves less than this of their square, they are taken in float64:
 #: float32 errs by 1e-7 of the standard deviation of their cosines at 1e-2, by 1e-5 at 1e-3.
 NARROW = 0.05
+
+
+def are_few(rows: int, d: int) -> bool:
+    """Whether rows are so few for their dimensions that sums of d×d would be larger and slower."""
+    return 2 * rows <= d
 
 
 @dataclass(eq=False)
@@ -39,6 +45,8 @@ class Moments(Statistic):
         Whether the rows, too, are summed in stored precision.
     weights : float64 array, shape (N,), optional
         One weight for every row of the matrix.
+    few : bool
+        Whether the centered rows are kept, in float64, in place of their scatter matrix.
 
     Attributes
     ----------
@@ -48,12 +56,13 @@ class Moments(Statistic):
         Always summed in float64.
     """
 
-    STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept")
+    STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept", "_rows")
 
     d: int
     of: Literal["rows", "unit"] = "rows"
     single: bool = False
     weights: FloatArray | None = None
+    few: bool = False
 
     def clear(self) -> None:
         # Diagonal, sum of squares and value along the mean row, after `forget_scatter`.
@@ -64,6 +73,8 @@ class Moments(Statistic):
         self._triangle: Array = None
         self._recent: Array = None
         self._recent_blocks = 0
+        # Rows R with RᵀR = scatter, if they are few.
+        self._rows: list[FloatArray] = []
 
     @property
     def name(self) -> str:
@@ -80,14 +91,14 @@ class Moments(Statistic):
             if not n:
                 return
             mean = wide.put(weights / n) @ block.rows
-            x = block.stored if self.single else block.rows
+            x = block.stored if self.single and not self.few else block.rows
         elif self.of == "rows":
             mean = wide.xp.mean(block.rows, axis=0)
-            x = block.stored if self.single else block.rows
+            x = block.stored if self.single and not self.few else block.rows
         else:
             mean = _unit_mean(block)
             narrow = 1.0 - float(wide.xp.vecdot(mean, mean)) < NARROW
-            x = block.unit if narrow else block.stored_unit
+            x = block.unit if narrow or self.few else block.stored_unit
         mean = wide.to_host(mean)
         backend = wide if x.dtype == wide.xp.float64 else block.backend
         total = self.n + n
@@ -108,6 +119,7 @@ class Moments(Statistic):
         step = (other.mean - self.mean) * np.sqrt(self.n * other.n / total)
         single = self._recent is not None or other._recent is not None
         self._add(HOST, step[None].astype(np.float32 if single else np.float64))
+        self._rows += other._rows
         if other._triangle is not None:
             self._triangle = _sum(self._triangle, other._triangle)
         if other._recent is not None:
@@ -118,6 +130,9 @@ class Moments(Statistic):
 
     def _add(self, backend: Backend, rows: Array) -> None:
         """Add ``rowsᵀ rows`` in place (a symmetric rank-k update, half the work of a product)."""
+        if self.few:
+            self._rows.append(backend.to_host(rows))
+            return
         if rows.dtype == backend.xp.float64:
             if self._triangle is None:
                 self._triangle = backend.empty_gram(self.d, rows.dtype)
@@ -157,8 +172,32 @@ class Moments(Statistic):
             yield start, part
 
     @property
+    def factor(self) -> FloatArray:
+        """Rows R with RᵀR = scatter, if rows are few: no more than rows, blocks and merges."""
+        if self._kept:
+            raise ValueError("the rows were forgotten")
+        if len(self._rows) != 1:
+            self._rows = [np.concatenate([np.zeros((0, self.d)), *self._rows])]
+        return self._rows[0]
+
+    @property
+    def uncentered_factor(self) -> FloatArray:
+        """Rows R with RᵀR = Σxxᵀ, if rows are few."""
+        return np.vstack([self.factor, self.mean * np.sqrt(self.n)])
+
+    def eigenvalues(self, centered: bool = False) -> FloatArray:
+        """Falling eigenvalues of Σxxᵀ, or of the scatter matrix, shape (d,)."""
+        if not self.few:
+            return eigenvalues(self.scatter if centered else self.gram())
+        rows = self.factor if centered else self.uncentered_factor
+        values = np.square(np.linalg.svd(rows, compute_uv=False))
+        return np.pad(values, (0, self.d - len(values)))
+
+    @property
     def scatter(self) -> FloatArray:
         """Σ(x−μ)(x−μ)ᵀ, shape (d, d): a new array each time."""
+        if self.few:
+            return self.factor.T @ self.factor
         lower = np.empty((self.d, self.d))
         for start, part in self._columns():
             lower[start : start + part.shape[1]] = part.T
@@ -168,6 +207,8 @@ class Moments(Statistic):
         """Sum of squared deviations of each coordinate, shape (d,)."""
         if self._kept:
             return self._kept[0]
+        if self.few:
+            return np.asarray(np.einsum("ij,ij->j", self.factor, self.factor))
         diagonal = np.zeros(self.d)
         for triangle in (self._triangle, self._recent):
             if triangle is not None:
@@ -182,6 +223,8 @@ class Moments(Statistic):
         """Sum of the squared entries of the scatter matrix."""
         if self._kept:
             return self._kept[1]
+        if self.few:
+            return float(np.square(self.factor @ self.factor.T).sum())
         upper = sum(float(np.vdot(part, part)) for _, part in self._columns())
         return 2.0 * upper - float(np.square(self.diagonal()).sum())
 
@@ -190,6 +233,8 @@ class Moments(Statistic):
         if self._kept:
             return self._kept[2]
         mean = self.mean
+        if self.few:
+            return float(np.square(self.factor @ mean).sum())
         upper = sum(
             float(mean @ part @ mean[start : start + part.shape[1]])
             for start, part in self._columns()
@@ -201,6 +246,7 @@ class Moments(Statistic):
         with np.errstate(over="ignore", invalid="ignore"):  # entries beyond the root of a square
             self._kept = self.diagonal(), self.squares(), self.along_mean()
         self._triangle = self._recent = None
+        self._rows = []
 
     def gram(self) -> FloatArray:
         """Σxxᵀ, uncentered, shape (d, d): a sum of two positive semidefinite parts."""

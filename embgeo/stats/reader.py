@@ -69,7 +69,7 @@ class RowReader:
                 self.resources.device,
                 matrix,
                 self.takes_part,
-                self.resources.memory,
+                self.resources.room,
                 lambda rows: self.progress.advance(rows),
             )
 

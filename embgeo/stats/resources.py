@@ -13,6 +13,7 @@ import numpy as np
 
 from embgeo.numerics.blas_threads import blas_threads, limited
 from embgeo.stats.block import Block
+from embgeo.stats.moments import are_few
 from embgeo.stats.statistic import Statistic, fold, merge_all
 
 P = ParamSpec("P")
@@ -28,6 +29,8 @@ NARROW = 1024
 NARROW_ENTRIES = 2**19
 #: From here on sums in float32 are moved into float64 on the way.
 MANY_ROWS = 2**18
+#: Bytes for each entry of d×d while it is decomposed: five matrices in float64.
+SQUARE_BYTES = 40
 #: Copies of a block that statistics hold at one time, in float64.
 COPIES = 4
 
@@ -38,8 +41,9 @@ class Resources:
 
     Attributes
     ----------
-    memory : int
-        Bytes that the passes may use in addition to the mapped file.
+    memory : int or None
+        Bytes that the passes may use in addition to the mapped file; a matrix that needs more is
+        refused. None means 640 MiB, or more for a matrix that needs it.
     threads : int or None
         None means as many as BLAS uses, which honors OMP_NUM_THREADS and similar variables.
     device : str
@@ -47,9 +51,25 @@ class Resources:
         latter where there is one.
     """
 
-    memory: int = DEFAULT_MEMORY
+    memory: int | None = None
     threads: int | None = None
     device: str = "cpu"
+
+    @property
+    def room(self) -> int:
+        """Bytes that passes are planned for."""
+        return DEFAULT_MEMORY if self.memory is None else self.memory
+
+    def explain_refusal(self, n: int, d: int) -> str:
+        """Why a matrix of n rows and d columns does not fit into memory; empty if it may."""
+        need = SQUARE_BYTES * (n if are_few(n, d) else d) * d
+        if self.memory is None or need <= self.memory:
+            return ""
+        of = "rows × columns" if are_few(n, d) else "columns × columns"
+        return (
+            f"matrices of {of} take {need / 1e6:,.0f} MB at {n:,} × {d:,}, more than the "
+            f"{self.memory / 1e6:,.0f} MB that are allowed"
+        )
 
     def plan(self, n: int, d: int, weighted: bool = False) -> PassPlan:
         """Workers and block size for a matrix of n rows and d columns, with weights or without."""
@@ -57,11 +77,13 @@ class Resources:
         # In the first pass each worker keeps sums of d×d, in float64 and in float32 (of very many
         # rows also what was moved from the latter to the former); in the second all share the
         # eigenvectors of two matrices, in both precisions, and weighted sums are each worker's own.
-        own, shared = (12 if n < MANY_ROWS else 20) * d * d, 24 * d * d
+        # Of few rows these are matrices of n×d.
+        square = n * d if are_few(n, d) else d * d
+        own, shared = (12 if n < MANY_ROWS else 20) * square, 24 * square
         row = COPIES * 8 * d
-        workers = max(1, min(threads, self.memory // (own + row * LEAST_ROWS)))
-        later = shared + (8 * d * d * workers if weighted else 0)
-        left = (self.memory - max(workers * own, later)) // workers
+        workers = max(1, min(threads, self.room // (own + row * LEAST_ROWS)))
+        later = shared + (8 * square * workers if weighted else 0)
+        left = (self.room - max(workers * own, later)) // workers
         most = MOST_ROWS if d > NARROW else min(MOST_ROWS, NARROW_ENTRIES // d)
         rows = max(LEAST_ROWS, min(most, left // row))
         workers = max(1, min(workers, -(-n // rows)))

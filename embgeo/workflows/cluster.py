@@ -49,7 +49,7 @@ def analyze_in_cluster(
     threads = resources.threads or os.cpu_count() or 1
     with connect(scheduler, threads) as client:
         threads = sum(client.nthreads().values()) or threads
-        cluster = Cluster(client, cut_pieces(shards, threads, resources.memory))
+        cluster = Cluster(client, cut_pieces(shards, threads, resources.room))
         if matrix is None:
             matrix = label_whole(cluster.describe(), source)
         return analyze_remotely(

@@ -90,10 +90,10 @@ def choose_resources(
 ) -> Resources:
     """Resources from plain arguments; memory is written as in ``"2GB"``."""
     from embgeo.stats.backend.torch import resolve_device
-    from embgeo.stats.resources import DEFAULT_MEMORY, Resources
+    from embgeo.stats.resources import Resources
 
     resolve_device(device)
-    size = DEFAULT_MEMORY if memory is None else parse_size(memory, "memory")
-    small = size < LEAST_MEMORY
+    size = None if memory is None else parse_size(memory, "memory")
+    small = size is not None and size < LEAST_MEMORY
     refuse_if(small, argument("memory"), f"{memory} is too little", "give 64MB or more")
     return Resources(size, threads, device)

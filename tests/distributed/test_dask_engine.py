@@ -344,7 +344,7 @@ def test_a_scheduler_that_is_lost(
     monkeypatch.setattr(engine, "CONNECT_SECONDS", 2.0)
     with scheduler(n_workers=1) as local:
         address = local.scheduler_address
-        monkeypatch.setattr(reader, "check_width", lambda _matrix: local.close())
+        monkeypatch.setattr(reader, "check_width", lambda *_: local.close())
         result = call(f"analyze W.npy --engine dask --scheduler {address}")
     assert result.exit_code == 2
     assert f"the scheduler at {address} was lost; start it and run again" in result.stderr

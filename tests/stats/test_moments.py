@@ -52,3 +52,36 @@ def test_sums_of_a_scatter_that_is_read_some_columns_at_a_time(monkeypatch, of, 
     np.testing.assert_allclose(found.scatter, scatter, rtol=precise, atol=precise)
     assert found.squares() == pytest.approx(np.square(scatter).sum(), rel=precise)
     assert found.along_mean() == pytest.approx(mean @ scatter @ mean, rel=precise)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+@pytest.mark.parametrize("kind", ["rows", "unit", "weighted"])
+def test_few_rows_give_the_sums_of_their_scatter_matrix(n, kind):
+    """Merged from two workers of two blocks each, beside the matrix."""
+    d, W = 20, gaussian(73, n=7, d=20) + 0.4
+    options = {"weights": np.arange(1.0, 8.0)} if kind == "weighted" else {"of": kind}
+    found = []
+    for few in (False, True):
+        workers = [Moments(d, few=few, **options) for _ in range(2)]
+        for number, part in enumerate(np.array_split(np.arange(n), 4)):
+            workers[number // 2].update(Block(part, W[part]))
+        workers[0].merge(workers[1])
+        found.append(workers[0])
+    whole, rows = found
+    assert rows.n == whole.n
+    close = {"rtol": 1e-12, "atol": 1e-13}
+    np.testing.assert_allclose(rows.mean, whole.mean, **close)
+    np.testing.assert_allclose(rows.scatter, whole.scatter, **close)
+    np.testing.assert_allclose(rows.gram(), whole.gram(), **close)
+    for centered in (False, True):
+        values = whole.eigenvalues(centered)
+        np.testing.assert_allclose(rows.eigenvalues(centered), values, atol=1e-12 * (1 + values[0]))
+    for _ in range(2):
+        np.testing.assert_allclose(rows.diagonal(), whole.diagonal(), **close)
+        for name in ("trace", "squares", "along_mean"):
+            expected = pytest.approx(getattr(whole, name)(), rel=1e-12, abs=1e-13)
+            assert getattr(rows, name)() == expected, name
+        rows.forget_scatter()
+        whole.forget_scatter()
+    with pytest.raises(ValueError, match="forgotten"):
+        rows.gram()
