@@ -194,7 +194,7 @@ def test_onnx_external_data_beside_the_model(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_onnx_with_too_many_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = field(1, 8) + field(2, "p") + field(7, b"\x08\x01" * 20_000)
+    content = field(1, 8) + field(2, "p") + field(7, b"\x48\x01" * 20_000)
     monkeypatch.setattr(onnx_file, "_MOST_FIELDS", 20_000)
     check(onnx_file, tmp_path, content, "implausibly many fields")
     monkeypatch.setattr(onnx_file, "MOST_TENSORS", 2)

@@ -120,13 +120,14 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
             token_column = columns.tokens
             order_column = columns.order
             others = (k for k in range(len(cells)) if k not in (token_column, order_column))
-            count_column = next(others, None) if columns.counts is None else columns.counts
-            if count_column is None:
+            named = next(others, None) if columns.counts is None else columns.counts
+            if named is None:
                 raise refuse(
                     path,
                     "it has row numbers and no counts",
                     f"give it with {argument('tokens', 'FILE')}",
                 )
+            count_column = named
             notes = (side_tables.header_note(path),)
             continue
         if len(cells) <= max(token_column, count_column):
