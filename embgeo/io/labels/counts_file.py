@@ -106,7 +106,7 @@ def from_rank(n: int) -> Frequency:
 def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     notes: tuple[str, ...] = ()
     token_column: int = 0
-    count_column: int | None = 1
+    count_column = 1
     raw: list[str] = []
     counts: list[int] = []
     ids: list[int | None] = []
