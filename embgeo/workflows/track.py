@@ -1,9 +1,8 @@
-"""Tracks: the checkpoints that paths and patterns name, their steps, and their kept analyses."""
+"""Tracks: the checkpoints that paths and patterns name, and their steps."""
 
 from __future__ import annotations
 
 import glob
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,14 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import BadOption, EmbgeoError, argument
-from embgeo.core.version import VERSION
+from embgeo.core.errors import BadOption, argument
 from embgeo.io.remote.cache import find_cached, is_offline
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
-from embgeo.result.analysis import load_analysis
-from embgeo.result.saved import JSON_NAME
 from embgeo.workflows.analyze import measure
 from embgeo.workflows.folders import default_name, result_name
+from embgeo.workflows.kept_steps import identify, keep_analysis, read_kept
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
@@ -238,18 +235,15 @@ def measure_kept(
     command: str,
     progress: Progress | None,
 ) -> Analysis:
-    """Analyze a step, unless its analysis is in the folder `keep`, under a hash of all options."""
+    """Analyze a step, unless this user's analysis of it is in the folder `keep`."""
     folder = None
     if keep is not None and matrix.origin.sha256:
         device = getattr(resources, "device", "cpu")
         facts = (source.collect_changes(), asdict(options), sections, reference, device)
         name = default_name(Path(matrix.origin.path))[:60]
-        folder = keep / f"{name}-{_identify(matrix, facts)}"
-        if (folder / JSON_NAME).is_file():
-            try:
-                return load_analysis(folder)
-            except EmbgeoError:  # damaged
-                pass
+        folder = keep / f"{name}-{identify(matrix, facts)}"
+        if (kept := read_kept(folder, matrix)) is not None:
+            return kept
     analysis = measure(
         matrix,
         options,
@@ -260,23 +254,5 @@ def measure_kept(
         resources=resources,
     )
     if folder is not None:
-        analysis.save(folder)
+        keep_analysis(analysis, folder)
     return analysis
-
-
-def _identify(matrix: Matrix, how: object) -> str:
-    """A hash of everything that decides the numbers of an analysis."""
-    origin = matrix.origin
-    hidden = None if matrix.hidden is None else matrix.hidden.origin.sha256
-    facts = (
-        VERSION,
-        (origin.sha256, origin.tensor, origin.rows, origin.transposed, origin.notes, hidden),
-        (matrix.tokens, matrix.special, matrix.vocabulary_size, matrix.unreachable),
-        {reason: rows.tolist() for reason, rows in matrix.masked.items()},
-        None if matrix.frequency is None else matrix.frequency.source,
-        how,
-    )
-    digest = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass"))
-    if matrix.frequency is not None:
-        digest.update(matrix.frequency.counts.tobytes())
-    return digest.hexdigest()[:12]

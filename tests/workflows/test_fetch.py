@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli import fetch as command
 from embgeo.cli.app import app
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.remote import hub as remote_hub
 from embgeo.io.remote import ranges
@@ -98,6 +98,44 @@ def test_the_second_time_nothing_is_asked(hub: ToyHub, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert embgeo.load(NAME).n == 3000
     assert not hub.requests
+
+
+def flip(folder: Path) -> None:
+    path = next(folder.glob("*.safetensors"))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def change_record(folder: Path) -> None:
+    (folder / "source.json").write_text("{}")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        flip,
+        change_record,
+        lambda folder: (folder / "source.json").unlink(),
+        lambda folder: (folder / "config.json").write_text("{}"),
+        lambda folder: (folder / "added_tokens.json").write_text("{}"),
+        lambda folder: (folder / "config.json").unlink(),
+    ],
+)
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.usefixtures("hub")
+def test_a_cached_folder_that_was_changed_is_not_believed(
+    change: Callable[[Path], object], whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = embgeo.fetch(NAME, whole=whole).folder
+    change(folder)
+    for offline in ("0", "1"):
+        monkeypatch.setenv("HF_HUB_OFFLINE", offline)
+        with pytest.raises(UnreadableFile, match=r"not as it was fetched .*remove this folder"):
+            embgeo.fetch(NAME, whole=whole)
+        if not whole:
+            with pytest.raises(UnreadableFile, match="not as it was fetched"):
+                embgeo.load(NAME)
 
 
 @pytest.mark.slow

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.io.remote import ranges
-from embgeo.workflows import track
+from embgeo.workflows import kept_steps, track
 from embgeo.workflows.diff import diff_run
 from embgeo.workflows.track import list_checkpoints
 from tests.support.toy_hub import ToyHub, serve
@@ -36,6 +38,7 @@ def write_run(count: int = STEPS) -> list[bytes]:
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EMBGEO_CACHE", str(tmp_path / "own"))
     Path("run").mkdir()
     for i, data in enumerate(write_run()):
         Path(f"run/ckpt-{100 * i}.safetensors").write_bytes(data)
@@ -103,7 +106,8 @@ def test_steps_are_kept_and_measured_once(files: Path, monkeypatch: pytest.Monke
 
     def measure(matrix: Matrix, *_: object, **__: object) -> embgeo.Analysis:
         measured.append(matrix.origin.path)
-        return analysis
+        provenance = {**analysis.provenance, "sha256": matrix.origin.sha256}
+        return replace(analysis, provenance=provenance)
 
     monkeypatch.setattr(track, "measure", measure)
     keep = files / "kept"
@@ -123,6 +127,80 @@ def test_steps_are_kept_and_measured_once(files: Path, monkeypatch: pytest.Monke
     run(3)
     run(3, seed=1)
     assert len(measured) == 11
+
+
+def change_key(keep: Path) -> None:
+    (keep / "../own/seal.key").write_bytes(bytes(32))
+
+
+def edit_analysis(keep: Path) -> None:
+    record = next(keep.glob("ckpt-0-*")) / "analysis.json"
+    content = json.loads(record.read_text())
+    content["scalars"]["cosine.mean"]["value"] = 0.0
+    record.write_text(json.dumps(content))
+
+
+def edit_arrays(keep: Path) -> None:
+    folder = next(keep.glob("ckpt-0-*"))
+    (folder / "arrays.npz").write_bytes((next(keep.glob("ckpt-100-*")) / "arrays.npz").read_bytes())
+
+
+def exchange(keep: Path) -> None:
+    """The analysis of another step, with its seal."""
+    for name in ("analysis.json", "arrays.npz", "seal.txt"):
+        source = next(keep.glob("ckpt-100-*")) / name
+        (next(keep.glob("ckpt-0-*")) / name).write_bytes(source.read_bytes())
+
+
+def remove_seal(keep: Path) -> None:
+    (next(keep.glob("ckpt-0-*")) / "seal.txt").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (None, 0),
+        (edit_analysis, 1),
+        (edit_arrays, 1),
+        (exchange, 1),
+        (remove_seal, 1),
+        (change_key, 2),
+    ],
+)
+def test_kept_analyses_that_are_not_ours_are_measured_again(
+    files: Path, monkeypatch: pytest.MonkeyPatch, change: Any, again: int
+) -> None:
+    measured: list[str] = []
+    measure = track.measure
+
+    def count(matrix: Matrix, *given: Any, **how: Any) -> embgeo.Analysis:
+        measured.append(matrix.origin.path)
+        return measure(matrix, *given, **how)
+
+    monkeypatch.setattr(track, "measure", count)
+    keep = files / "kept"
+
+    def run() -> Any:
+        paths = [Path("run/ckpt-0.safetensors"), Path("run/ckpt-100.safetensors")]
+        how: dict[str, Any] = {"sections": "cosine", "reference": False, "queries": 0}
+        return diff_run(paths, list_checkpoints(paths), keep=keep, **how)
+
+    first = run()
+    assert len(measured) == 2
+    if change is not None:
+        change(keep)
+    second = run()
+    assert len(measured) == 2 + again
+    for one, other in zip(first.members, second.members, strict=True):
+        assert one.analysis["cosine.mean"].value == other.analysis["cosine.mean"].value
+
+
+def test_the_name_of_a_kept_analysis_depends_on_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = Matrix(np.eye(3))
+    before = kept_steps.identify(matrix, ())
+    assert before == kept_steps.identify(matrix, ())
+    monkeypatch.setattr(kept_steps, "digest_code", lambda: "another")
+    assert before != kept_steps.identify(matrix, ())
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from embgeo.io.bounded.small_files import read_json
 from embgeo.io.model.folder import WEIGHTS
 from embgeo.io.remote.names import HubName
 from embgeo.io.remote.ranges import PIECE_BYTES, RemoteFile, link_or_copy
+from embgeo.io.remote.source_record import require_kept
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FEWEST_DIGITS = 7
@@ -141,7 +142,8 @@ def find_cached(name: HubName, source: Source) -> Path | None:
     snapshot = find_whole_snapshot(name)
     if snapshot is not None:
         return snapshot / name.path
-    return find_snapshot(name, own_cache() / choice_key(name.path, source))
+    reduced = find_snapshot(name, own_cache() / choice_key(name.path, source))
+    return None if reduced is None else require_kept(reduced)
 
 
 def find_whole_snapshot(name: HubName) -> Path | None:

@@ -58,7 +58,9 @@ from embgeo.io.remote.source_record import (
     SourceFile,
     SourceTensor,
     bytes_text,
+    list_kept,
     read_source,
+    require_kept,
 )
 from embgeo.io.remote.stores import StoreFolder
 
@@ -116,7 +118,7 @@ def fetch_into_cache(
     own = f"store--{hash_text(name)}" if hub is None else repository_folder(hub)
     home = own_cache() / key / own
     if hub is not None and not refresh and (found := find_revision(home, hub.revision)):
-        return found
+        return require_kept(found)
     snapshot = None if hub is None or refresh else find_whole_snapshot(hub)
     folder = open_remote(name) if hub is None or snapshot is None else SnapshotFolder(hub, snapshot)
     target = next((one for one in known if has_same_weights(one, folder)), None)
@@ -124,6 +126,7 @@ def fetch_into_cache(
         target = home / "snapshots" / folder.commit
         if not target.is_dir():
             _make_folder(folder, source, target, whole, report)
+        require_kept(target)
     if hub is not None:
         keep_reference(home, hub.revision, target.name)
     return target
@@ -184,7 +187,7 @@ def _make_folder(
             record = _fetch_tensors(folder, weights, source, work, report)
         else:
             record = _fetch_files(folder, weights, source, work, report)
-        SOURCE_RECORD.save(record, work)
+        SOURCE_RECORD.save(replace(record, kept=list_kept(work)), work)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.is_dir():
             work.rename(target)

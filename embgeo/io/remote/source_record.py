@@ -8,7 +8,7 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import short
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.io.bounded.records import RecordFormat, digest_of
 from embgeo.io.bounded.saved import DAMAGE
 
 #: A record of a model in thousands of shards is smaller; strangers' folders may hold such a file.
@@ -52,6 +52,8 @@ class ReducedSource:
     files : tuple of SourceFile
         Remote files that hold the tensors.
     tensors : tuple of SourceTensor
+    kept : tuple of SourceFile
+        The files of the folder itself as they were fetched, without this record.
     """
 
     source: str
@@ -61,6 +63,7 @@ class ReducedSource:
     whole: bool
     files: tuple[SourceFile, ...]
     tensors: tuple[SourceTensor, ...]
+    kept: tuple[SourceFile, ...] = ()
 
     @property
     def note(self) -> str:
@@ -81,13 +84,35 @@ def _check_sizes(record: ReducedSource) -> None:
 
 SOURCE_RECORD = RecordFormat(
     name="embgeo.source",
-    version=1,
+    version=2,
     kind=ReducedSource,
     file="source.json",
     what="the source of a reduced model folder",
     again="fetch it again",
     check=_check_sizes,
 )
+
+
+def list_kept(folder: Path) -> tuple[SourceFile, ...]:
+    """The files of a folder with their SHA-256, without its record."""
+    return tuple(
+        SourceFile(path.name, path.stat().st_size, digest_of(path))
+        for path in sorted(folder.iterdir())
+        if path.name != SOURCE_RECORD.file
+    )
+
+
+def require_kept(folder: Path) -> Path:
+    """The reduced folder; UnreadableFile if its files are not as they were fetched."""
+    record = read_source(folder)
+    try:
+        is_same = record is not None and list_kept(folder) == record.kept
+    except OSError:
+        is_same = False
+    if not is_same:
+        cause = "is not as it was fetched (another SHA-256)"
+        raise UnreadableFile(cause, where=folder, way_out="remove this folder and fetch it again")
+    return folder
 
 
 def bytes_text(size: int) -> str:
