@@ -16,10 +16,16 @@ WIDE = 80
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
     """A bar on stderr if that is a terminal, else None; `quiet` silences announcements, too."""
-    QUIET.set(quiet)
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
+    before = QUIET.set(quiet)
+    try:
+        with _bar() if sys.stderr.isatty() and not quiet else contextlib.nullcontext() as progress:
+            yield progress
+    finally:
+        QUIET.reset(before)
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
