@@ -17,6 +17,7 @@ from embgeo.numerics.principal_angles import (
 )
 from embgeo.stats import DistanceTo, Moments, PairedSums, StackedQR
 from embgeo.stats.block import Block
+from embgeo.stats.moments import are_few
 from embgeo.stats.resources import Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
@@ -140,9 +141,11 @@ def read_joint(
     The first pass also feeds the statistics in `more`.
     """
     p, width = shared.p, shared.p + shared.q
-    moments, sums = Moments(width), PairedSums(p)
+    # Of few rows the QR factor is smaller than a Gram matrix, which would be singular.
+    few = are_few(shared.n, width)
+    moments, sums = Moments(width, few=few), PairedSums(p)
     shared.fold([moments, sums, *more], advance)
-    factor = cholesky_factor(moments.gram())
+    factor = None if few else cholesky_factor(moments.gram())
     full_rank = factor is not None
     first, second = DistanceTo("mean", moments.mean[:p]), DistanceTo("mean", moments.mean[p:])
     shared.fold_sides([first], [second])

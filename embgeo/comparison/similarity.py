@@ -2,7 +2,7 @@
 
 Subspace distance, Procrustes residual, the change itself, and linear centered kernel alignment:
 biased, debiased, and compared with random pairings. For Gram matrices K and L of centered rows,
-Σ_ij K_ij L_ij = ‖XᵀY‖_F² and K_ii = ‖x_i − μ‖²: no array of size N² is formed.
+Σ_ij K_ij L_ij = ‖XᵀY‖_F² and K_ii = ‖x_i − μ‖²: no array of size N² is formed, unless rows are few.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.spectra import compute_effective_rank
+from embgeo.stats import Moments
 
 #: A relative change below this limit is of the size of rounding errors.
 LEAST_CHANGE = 1e-10
@@ -69,6 +70,9 @@ def procrustes(joint: Joint) -> Scalar:
     x, y = (
         np.pad(a, ((0, 0), (0, width - a.shape[1]))) / np.linalg.norm(a) for a in (joint.x, joint.y)
     )
+    if len(x) + len(y) < width:  # the best rotation turns nothing outside of their row spaces
+        basis = np.linalg.qr(np.vstack([x, y]).T)[0]
+        x, y = x @ basis, y @ basis
     u, _, vt = np.linalg.svd(y.T @ x)
     padded = "" if joint.x.shape[1] == joint.y.shape[1] else "; the narrower padded with zeros"
     return q.PROCRUSTES.measured(
@@ -120,28 +124,42 @@ def cka_values(joint: Joint) -> list[Scalar]:
     The mean of the former over all ways to pair the tokens of one matrix with those of the other
     is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F); that of the latter is 0.
     """
-    scatter, p = joint.moments.scatter, joint.p
-    level = np.diag(joint.moments.gram())
-    parts = (slice(None, p), slice(p, None))
-    # Scaled by their traces first, so that no square overflows.
-    own = [float(np.trace(scatter[part, part])) for part in parts]
+    moments, parts = joint.moments, (slice(None, joint.p), slice(joint.p, None))
+    spread = moments.diagonal()
+    level = spread + moments.n * np.square(moments.mean)
+    own = [float(spread[part].sum()) for part in parts]
     for part, size in zip(parts, own, strict=True):
         if not size > level[part].sum() * 1e-28:
             return [quantity.undefined(EQUAL_ROWS) for quantity in (q.CKA, q.CKA_DEBIASED)]
-    xx, yy = (scatter[part, part] / size for part, size in zip(parts, own, strict=True))
-    xy = scatter[parts[0], parts[1]] / np.sqrt(own[0]) / np.sqrt(own[1])
-    lengths = float(np.linalg.norm(xx) * np.linalg.norm(yy))
+    products = gram_products(moments, joint.p, own)
+    lengths = float(np.sqrt(products[0]) * np.sqrt(products[1]))
     biased = q.CKA.measured(
-        min(1.0, float(np.square(xy).sum()) / lengths),
+        min(1.0, products[2] / lengths),
         convention="linear, centered, biased",
         reference=min(1.0, 1.0 / ((joint.n - 1) * lengths)),
         reference_kind="chance",
         reference_note="chance: the mean over all pairings of the tokens",
     )
     x, y = (np.square(d / np.sqrt(size)) for d, size in zip(joint.distances, own, strict=True))
-    products = [float(np.square(gram).sum()) for gram in (xx, yy, xy)]
     diagonals = [float(x @ x), float(y @ y), float(x @ y)]
     return [biased, debiased_cka(joint.n, products, diagonals)]
+
+
+def gram_products(moments: Moments, p: int, own: list[float]) -> list[float]:
+    """ΣK_ij², ΣL_ij² and ΣK_ij L_ij of the Gram matrices of X, p columns, and Y with trace 1.
+
+    `own` are their traces, by which they are scaled first, so that no square overflows.
+    """
+    first, second = np.sqrt(own)
+    if moments.few:
+        x, y = moments.factor[:, :p] / first, moments.factor[:, p:] / second
+        one, other = x @ x.T, y @ y.T
+        pairs = (one, one), (other, other), (one, other)
+        return [float(np.vdot(a, b)) for a, b in pairs]
+    scatter = moments.scatter
+    xx, yy = scatter[:p, :p] / own[0], scatter[p:, p:] / own[1]
+    xy = scatter[:p, p:] / first / second
+    return [float(np.square(gram).sum()) for gram in (xx, yy, xy)]
 
 
 def debiased_cka(n: int, products: list[float], diagonals: list[float]) -> Scalar:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.comparison import shared as joint
 from embgeo.metrics import frequency, shared
 from embgeo.stats import moments
 from embgeo.stats.moments import are_few
@@ -66,6 +67,31 @@ def test_numbers_are_those_of_the_whole_matrix(
         np.testing.assert_allclose(mine, given, rtol=1e-9, atol=lost, err_msg=name)
 
 
+@pytest.mark.parametrize(("n", "d", "others"), [(12, 64, 64), (40, 60, 60), (12, 64, 40)])
+@pytest.mark.parametrize("kind", ["apart", "equal rows", "long mean"])
+def test_comparisons_are_those_of_the_whole_matrix(
+    n: int, d: int, others: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    g = rng(502)
+    first, second = g.standard_normal((n, d)), g.standard_normal((n, others))
+    if kind == "equal rows":
+        second = np.tile(second[:1], (n, 1))
+    if kind == "long mean":
+        first, second = first + 100.0, second + 50.0
+    found = embgeo.diff(first, second).pairs[0]
+    monkeypatch.setattr(joint, "are_few", lambda _n, _d: False)
+    whole = embgeo.diff(first, second).pairs[0]
+    for mine, given in zip(found.scalars, whole.scalars, strict=True):
+        assert (mine.name, mine.undefined) == (given.name, given.undefined)
+        for one, other in zip(
+            (mine.value, mine.reference), (given.value, given.reference), strict=True
+        ):
+            assert one == (other if other is None else pytest.approx(other, rel=1e-9, abs=1e-12))
+    for mine, given in zip(found.series, whole.series, strict=True):
+        for name, y in given.y.items():
+            np.testing.assert_allclose(mine.y[name], y, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
 def test_both_sides_of_few() -> None:
     assert are_few(4, 8)
     assert not are_few(5, 8)
@@ -76,9 +102,11 @@ def test_a_matrix_of_few_rows_stays_within_its_memory(counts: bool) -> None:
     """8 × 8192 took 3.8 GB."""
     rows = rng(501).standard_normal((8, 8192)).astype(np.float32)
     options = {"counts": np.arange(8, 0, -1)} if counts else {}
+    resources = embgeo.Resources(memory=256_000_000)
     tracemalloc.start()
     try:
-        embgeo.analyze(rows, resources=embgeo.Resources(memory=256_000_000), **options)
+        embgeo.analyze(rows, resources=resources, **options)
+        embgeo.diff(rows, rows + 0.1 * rows[::-1], resources=resources)
         assert tracemalloc.get_traced_memory()[1] < 256_000_000
     finally:
         tracemalloc.stop()
