@@ -142,9 +142,8 @@ def find_two_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
     excess = find_modes(along[second]).excess
     if excess <= SURE * find_critical_excess(len(second)):
         return none
-    labels = (along > (np.square(centers[1]).sum() - np.square(centers[0]).sum()) / 2.0).astype(
-        np.int64
-    )
+    middle = (np.square(centers[1]).sum() - np.square(centers[0]).sum()) / 2.0
+    labels: IntArray = np.where(along > middle, 1, 0)
     if labels.min() == labels.max() or mean_between(unit, labels) < LEAST_BETWEEN:
         return none
     return labels
