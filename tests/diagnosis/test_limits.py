@@ -190,3 +190,22 @@ def test_a_cone_is_as_bad_as_the_narrower_of_all_rows_and_those_that_gather(
         clump.SCATTERED_ROWS.measured(100),
     ]
     assert find_state("cone", scalars, 1000, 32) == state
+
+
+@pytest.mark.parametrize(("share", "squared", "energy", "said"), [
+    (0.3, 0.01, 0.6, True),  # directions are spread
+    (0.8, 0.12, 0.6, True),  # the share is far larger than unit rows would have
+    (0.8, 0.2, 0.6, False),  # unit rows have it, too
+    (0.3, 0.01, 0.4, False),  # the long rows hold too little
+])  # fmt: skip
+def test_long_rows_are_named_where_they_make_the_share(
+    share: float, squared: float, energy: float, said: bool
+) -> None:
+    scalars = [
+        *by_spectrum(share, 0.9),
+        *by_cosines(0.0, squared),
+        tokens.LONG_ROWS.measured(3),
+        tokens.LONG_ROWS_ENERGY.measured(energy),
+    ]
+    verdict = judge(Analysis(provenance={"kept": 1000, "d": 1000}, scalars=tuple(scalars)))
+    assert ("3 long rows hold" in verdict.headline) is said
