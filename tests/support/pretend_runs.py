@@ -1,0 +1,127 @@
+"""Language models and methods on the pretend device, as a program: it prints a table as JSON."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from embgeo.training.complete import complete_settings
+from embgeo.training.loop.checkpoint import load_state, model_bytes, save_state
+from embgeo.training.loop.distributed import ProcessGroup
+from embgeo.training.loop.trainer import Trainer
+from embgeo.training.methods import make_plain
+from embgeo.training.settings import StudySettings
+from tests.support.pretend_device import MixedDevices, pretend
+from tests.support.training_runs import CPU, LLAMA, corpus, settings
+
+METHODS = ("mle", "cosreg", "sc-exp", "frage", "coupled-adam")
+PRECISIONS = ("float32", "bf16")
+MODELS: dict[str, dict[str, Any]] = {"awd-lstm": {}, "llama": LLAMA}
+CASES = [
+    *(("awd-lstm", method, precision) for method in METHODS for precision in PRECISIONS),
+    *(("llama", method, precision) for method in ("mle", "al") for precision in PRECISIONS),
+]
+
+
+def run_case(model: str, method: str, precision: str) -> dict[str, Any]:
+    """Two steps, with the state saved and loaded between them, and an evaluation."""
+    tables = {**MODELS[model]}
+    tables["training"] = {**tables.get("training", {}), "precision": precision}
+    config = complete_settings(settings(method, **tables)).one(method, 0)
+    expected = float(Trainer(config, corpus(200), CPU, ProcessGroup()).step().loss)
+    with pretend() as device, tempfile.TemporaryDirectory() as folder:
+        trainer = make_trainer(config, device)
+        first = float(trainer.step().loss)
+        save_state(trainer.state_dict(), Path(folder))
+        resumed = make_trainer(config, device)
+        resumed.load_state_dict(load_state(Path(folder)) or {})
+        losses = []
+        for one in (trainer, resumed):
+            torch.manual_seed(1)
+            losses.append(float(one.step().loss))
+        parts = (trainer.model, trainer.regularizer)
+        held = [t for one in parts for t in (*one.parameters(), *one.buffers())]
+        evaluator = trainer.task.evaluator(config, corpus(200), device)
+        with trainer.evaluated() as trained:
+            evaluator.valid(trained)
+            trainer.matrices()
+            make_plain(trained)
+            evaluator.final(trained)
+            saved = len(model_bytes(trained))
+    return {
+        "loss": first,
+        "expected": expected,
+        "resumed": losses[0] == losses[1],
+        "devices": sorted({one.device.type for one in held}),
+        "saved": saved > 0,
+    }
+
+
+def make_trainer(config: StudySettings, device: torch.device) -> Trainer:
+    return Trainer(config, corpus(200), device, ProcessGroup())
+
+
+def list_mixtures() -> dict[str, Callable[[torch.device], Any]]:
+    """What a GPU refuses."""
+    here = torch.ones(3)
+    return {
+        "sum": lambda there: torch.ones(3, device=there) + here,
+        "product": lambda there: torch.ones(2, 3, device=there) @ here,
+        "in place": lambda there: torch.ones(3).add_(torch.ones(3, device=there)),
+        "index": lambda there: here[torch.zeros(2, dtype=torch.int64, device=there)],
+        "lookup": lambda there: torch.nn.Embedding(3, 2)(
+            torch.zeros(2, dtype=torch.int64, device=there)
+        ),
+        "lstm": lambda there: torch.nn.LSTM(3, 3)(torch.ones(2, 1, 3, device=there)),
+        "generator": lambda there: torch.rand(3, device=there, generator=torch.Generator()),
+    }
+
+
+def list_allowed() -> dict[str, Callable[[torch.device], Any]]:
+    """What a GPU allows."""
+    here = torch.ones(3)
+    return {
+        "number": lambda there: torch.ones(3, device=there) * torch.tensor(2.0),
+        "copy": lambda there: torch.ones(3, device=there).copy_(here).cpu() + here,
+        "index": lambda there: torch.ones(3, device=there)[torch.tensor([0, 2])],
+        "numbers": lambda there: torch.tensor([1.0, 2.0], device=there).tolist(),
+    }
+
+
+def describe(work: Callable[[], Any]) -> Any:
+    """What a function gives, or what it raises and where."""
+    try:
+        return work()
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        places = [f"{Path(one.filename).name}:{one.lineno}" for one in frames]
+        return f"{type(error).__name__}: {error} ({', '.join(places[-4:])})"
+
+
+def is_refused(work: Callable[[torch.device], Any]) -> bool:
+    with pretend() as device:
+        try:
+            work(device)
+        except MixedDevices:
+            return True
+    return False
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    table = {
+        "runs": {" ".join(case): describe(lambda case=case: run_case(*case)) for case in CASES},
+        "refused": {name: is_refused(work) for name, work in list_mixtures().items()},
+        "allowed": {name: not is_refused(work) for name, work in list_allowed().items()},
+    }
+    print(json.dumps(table))
+
+
+if __name__ == "__main__":
+    main()
