@@ -247,11 +247,11 @@ def distance_to_hull(
     seen = _overview(blocks, d, repeated)
     if seen.origin is not None:
         row, point = np.array([seen.origin]), np.zeros((1, d))
-        return _certified(blocks, row, point, np.ones(1), np.eye(d)[0], seen, 1)
+        return _certified(blocks, row, point, np.ones(1), np.eye(1, d)[0], seen, 1)
     search = NearestPoint(d)
     rows, points = _lowest(blocks, seen.mean, 2 * d + 2, seen.repeated)
     search.add(points / seen.longest)
-    upper, lower, direction = np.inf, -np.inf, np.eye(d)[0]
+    upper, lower, direction = np.inf, -np.inf, np.eye(1, d)[0]
     passes = 0
     while passes < MAX_PASSES:
         passes += 1
