@@ -1,4 +1,4 @@
-"""Language models and methods on the pretend device, as a program: it prints a table as JSON."""
+"""Training and analyses on the pretend device, as a program: it prints a table as JSON."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import torch
 
+from embgeo.core.matrix import Frequency, Matrix, Origin
+from embgeo.measure.analyze import analyze
+from embgeo.stats.backend import executor
+from embgeo.stats.backend.torch import TorchBackend
+from embgeo.stats.resources import Resources
 from embgeo.training.complete import complete_settings
 from embgeo.training.loop.checkpoint import load_state, model_bytes, save_state
 from embgeo.training.loop.distributed import ProcessGroup
@@ -67,6 +74,34 @@ def make_trainer(config: StudySettings, device: torch.device) -> Trainer:
     return Trainer(config, corpus(200), device, ProcessGroup())
 
 
+class PretendBackend(TorchBackend):
+    """The backend of ``--device cuda`` on the pretend device."""
+
+    def __init__(self, name: str, memory: int) -> None:
+        super().__init__(name, "pretend:0", has_float64=True, memory=memory)
+
+    def upload(self, rows: Any, working: Any) -> Any:
+        with pretend():  # in a thread of its own
+            return super().upload(rows, working)
+
+
+def compare_analyses(stored: str) -> float:
+    """The largest relative difference between the scalars of the device and those of numpy."""
+    rows = np.random.default_rng(0).standard_normal((500, 8)).astype(stored)
+    counts = Frequency("counts", np.arange(500, 0, -1), "made up")
+    matrix = Matrix(rows, origin=Origin(), frequency=counts)
+    expected = analyze(matrix, reference=False, resources=Resources(device="cpu"))
+    with pretend(), patch.object(executor, "open_device", PretendBackend):
+        found = analyze(matrix, reference=False, resources=Resources(device="cuda"))
+    values = {scalar.name: scalar.value for scalar in found.scalars}
+    assert values.keys() == {scalar.name for scalar in expected.scalars}
+    return max(
+        abs(values[one.name] - one.value) / (abs(one.value) + 1e-9)
+        for one in expected.scalars
+        if one.value is not None
+    )
+
+
 def list_mixtures() -> dict[str, Callable[[torch.device], Any]]:
     """What a GPU refuses."""
     here = torch.ones(3)
@@ -117,6 +152,10 @@ def main() -> None:
     torch.set_num_threads(1)
     table = {
         "runs": {" ".join(case): describe(lambda case=case: run_case(*case)) for case in CASES},
+        "analyses": {
+            stored: describe(lambda stored=stored: compare_analyses(stored))
+            for stored in ("float16", "float64")
+        },
         "refused": {name: is_refused(work) for name, work in list_mixtures().items()},
         "allowed": {name: not is_refused(work) for name, work in list_allowed().items()},
     }

@@ -1,4 +1,4 @@
-"""Training on a pretend GPU: no kernel gets tensors of two devices. It needs no GPU."""
+"""Training and analyses on a pretend GPU: no kernel gets tensors of two devices."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ def test_steps_saves_and_evaluations_stay_on_the_device(table: Any) -> None:
         assert found["devices"] == ["pretend"], case
         assert found["resumed"], case
         assert found["saved"], case
+
+
+def test_analyses_stay_on_the_device(table: Any) -> None:
+    """Singular values of rows in float32 are the least exact."""
+    assert set(table["analyses"]) == {"float16", "float64"}
+    for stored, difference in table["analyses"].items():
+        assert isinstance(difference, float), f"{stored}: {difference}"
+        assert difference < (1e-9 if stored == "float64" else 1e-5), stored
 
 
 def test_the_device_refuses_what_a_gpu_refuses(table: Any) -> None:
