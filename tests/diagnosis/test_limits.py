@@ -209,3 +209,20 @@ def test_long_rows_are_named_where_they_make_the_share(
     ]
     verdict = judge(Analysis(provenance={"kept": 1000, "d": 1000}, scalars=tuple(scalars)))
     assert ("3 long rows hold" in verdict.headline) is said
+
+
+@pytest.mark.parametrize(("count", "lead", "clause"), [
+    (1, "The widest coordinate holds 40\u00a0%", "one coordinate holds 40\u00a0%"),
+    (2, "2 coordinates hold 40\u00a0%", "2 coordinates hold 40\u00a0%"),
+])  # fmt: skip
+def test_wide_coordinates_are_named_by_their_joint_share(
+    count: int, lead: str, clause: str
+) -> None:
+    scalars = by_variance(0.4, 200.0)
+    scalars[0] = coordinates.ROGUE_COORDINATES.measured(count)
+    verdict = judge(Analysis(provenance={"kept": 1000, "d": 1000}, scalars=tuple(scalars)))
+    finding = verdict.finding("coordinate")
+    assert finding is not None
+    assert finding.sentence.startswith(lead)
+    assert ", the widest of them" in finding.sentence or count == 1
+    assert clause in finding.clause
