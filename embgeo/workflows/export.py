@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
-from embgeo.core.errors import BadOption, UnreadableFile, argument, looking_at, writing
+from embgeo.core.errors import (
+    BadOption,
+    EmbgeoError,
+    UnreadableFile,
+    argument,
+    looking_at,
+    writing,
+)
 from embgeo.core.matrix import Matrix
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
@@ -139,8 +146,8 @@ def export(
         return export_study(source, to, out, command)
     if not isinstance(source, Analysis | str | os.PathLike):
         raise refuse_type(source, "source", "an analysis or a study, or the folder of one")
-    cause = "is about a study, and this is none"
-    refuse_if(to not in targets, argument("to", to), cause, f"choose from {', '.join(targets)}")
+    if to not in targets:
+        raise refuse_no_study(source, to, targets)
     target = targets[to]
     item = source if isinstance(source, Analysis) else Path(source)
     path = as_path(out, "out") if out is not None else Path(f"{name_source(item)}{target.suffix}")
@@ -180,6 +187,16 @@ def is_study(source: object) -> TypeGuard[Study | Path | str]:
     if isinstance(source, str | os.PathLike):
         return names_result(Path(source), STUDY_NAME)
     return isinstance(source, Study)
+
+
+def refuse_no_study(source: Analysis | Path | str, to: str, targets: Iterable[str]) -> EmbgeoError:
+    """The error for a format of studies and another source."""
+    if isinstance(source, Analysis) or Path(source).exists():
+        way_out = f"choose from {', '.join(targets)}"
+        return BadOption(
+            "is about a study, and this is none", where=argument("to", to), way_out=way_out
+        )
+    return UnreadableFile("no such folder", where=source, way_out="make one with: embgeo train")
 
 
 def export_study(

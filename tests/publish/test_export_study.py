@@ -139,6 +139,7 @@ def test_every_form_is_written_under_the_name_of_the_study(here: Path, to: str, 
         (("all.runs", "--to", "latex", "--rows", "0:3"), "--rows: is about --to projector"),
         (("all.runs", "--to", "csv", "-o", "own"), "own: exists and was not made by this"),
         (("W.embgeo", "--to", "latex"), "--to latex: is about a study, and this is none; choose"),
+        (("nowhere", "--to", "markdown"), "nowhere: no such folder; make one with: embgeo train"),
         (("broken", "--to", "csv"), "broken/training.json: "),
     ],
 )
