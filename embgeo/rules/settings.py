@@ -168,7 +168,8 @@ def _parse_options(
         is_file = key in FILES and (key, read) != ("tokens", NO_TOKENS)
         if is_file and not trust_settings:
             require_inside(read, path, f"{key} of {name}")
-        found[key] = path.parent / read if is_file else read
+        # Absolute: a relative one that does not exist may be a model in a cache.
+        found[key] = path.parent.absolute() / read if is_file else read
     return found
 
 

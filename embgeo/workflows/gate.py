@@ -185,7 +185,11 @@ def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
 
 
 def settings_path(settings: GateSettings, name: str) -> Path:
-    return Path(name if is_remote(name) else shorten_path(settings.resolve_path(name)))
+    """A path in the settings; a missing one is absolute, so that it is no model in a cache."""
+    if is_remote(name):
+        return Path(name)
+    path = settings.resolve_path(name)
+    return Path(shorten_path(path)) if path.exists() or "::" in name else path.absolute()
 
 
 def shorten_path(path: Path) -> str:

@@ -148,3 +148,10 @@ def test_trusted_settings_name_anything() -> None:
 def test_the_command_line_names_anything() -> None:
     done = run("analyze", "a.npy", "--tokens", "../secret.txt", "--json", "--sections", "cosine")
     assert done.exit_code == 0
+
+
+def test_a_missing_source_is_no_model_in_a_cache(checkout: Path) -> None:
+    write_settings("[gate]\nsources = ['org/name']\nrules = ['cosine.mean <= 1']\n")
+    done = run("gate")
+    assert done.exit_code == 2
+    assert f"{checkout / 'org/name'}: there is no such file" in done.stderr

@@ -168,3 +168,45 @@ def test_a_link_to_nothing_is_found_before_anything_is_computed(
     assert done.exit_code == 2, done.output
     assert "is a link to nothing" in done.stderr.splitlines()[-1]
     assert sorted(os.listdir()) == before
+
+
+# --- pipes and devices in saved results ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["analysis.json", "arrays.npz"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["gate", "-r", "cosine.mean <= 1"],
+        ["report", "-o", "report.html"],
+        ["export", "--to", "csv"],
+        ["figures", "-o", "figures"],
+    ],
+)
+@needs_links
+def test_pipes_and_devices_in_saved_results_are_refused(
+    here: Path, name: str, kind: str, command: list[str]
+) -> None:
+    """Reading them would never end, or fill the memory."""
+    embgeo.analyze(W, sections="cosine").save("saved")
+    path = here / "saved" / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    done = CliRunner().invoke(app, [command[0], "saved", *command[1:]])
+    assert done.exit_code == 2, done.output
+    assert "unexpected" not in done.stderr
+
+
+@pytest.mark.usefixtures("here")
+def test_a_long_settings_file_is_refused() -> None:
+    np.save("a.npy", W)
+    Path("embgeo.toml").write_text("#" * (2**20 + 1))
+    done = CliRunner().invoke(app, ["analyze", "a.npy", "--json", "--sections", "cosine"])
+    assert done.exit_code == 2
+    assert "more than 1 MiB" in done.stderr

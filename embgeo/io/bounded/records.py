@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.saved import DAMAGE, atomic_file, write_text
+from embgeo.io.bounded.saved import DAMAGE, atomic_file, require_plain, write_text
 from embgeo.io.bounded.zip_members import open_archive
 
 T = TypeVar("T")
@@ -38,6 +38,8 @@ _NO_DIGEST = "0" * 64
 #: were made to fill the memory.
 SMALL_ARRAYS = 256 * 2**20
 MOST_GROWTH = 20
+#: The largest archive.
+MOST_ARCHIVE = 2**40
 #: An exponent of a number beyond the range of float.
 _HUGE = re.compile(r"[eE]\+?\d{3}")
 
@@ -125,6 +127,7 @@ class RecordFormat(Generic[T]):
     def read(self, path: Path, named: Path | None = None) -> Json:
         """Read a JSON file and check format and version; `named` is the path for errors."""
         try:
+            require_plain(path)
             content = parse(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             where = named or path
@@ -176,6 +179,7 @@ def digest_of(path: Path) -> str:
 
 def read_arrays(path: Path, content: Json) -> Arrays:
     """Read the archive next to a JSON file with this content; raises one of `DAMAGE`."""
+    require_plain(path, MOST_ARCHIVE)
     if content.get(DIGEST, saved := digest_of(path)) != saved:
         raise ValueError("the two files are of different runs")
     try:

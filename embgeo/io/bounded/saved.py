@@ -21,6 +21,10 @@ PREFIX = ".embgeo."
 DAMAGE = (OSError, RuntimeError, *CAUSED_BY_BYTES)
 
 
+#: The longest record in JSON.
+MOST_BYTES = 512 * 2**20
+
+
 def name_temporary(home: Path) -> Path:
     """A path in `home` that nothing has."""
     return home / f"{PREFIX}{secrets.token_hex(8)}"
@@ -55,9 +59,18 @@ def write_text(target: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
+def require_plain(path: Path, most: int = MOST_BYTES) -> None:
+    """Raise ValueError for a pipe, a device, a folder, and a file of more than `most` bytes."""
+    if path.exists() and not path.is_file():
+        raise ValueError("not a plain file")
+    if path.is_file() and path.stat().st_size > most:
+        raise ValueError(f"more than {most // 2**20:,} MiB")
+
+
 def is_record(path: Path, form: str) -> bool:
     """Whether a file is JSON whose ``format`` is `form`."""
     try:
+        require_plain(path)
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False

@@ -13,8 +13,11 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from embgeo.core.arguments import find_nearest
 from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.io.bounded.saved import require_plain
 
 T = TypeVar("T")
+#: The longest file of settings.
+MOST_BYTES = 2**20
 Where = Path | str | None
 
 #: The place at the end of an error of msgspec: a key, or the rest of the path behind it.
@@ -26,14 +29,17 @@ _LIMITS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
 def read_document(path: Path, way_out: str = "") -> str:
     """Read the text of a settings file."""
     try:
+        require_plain(path, MOST_BYTES)
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise UnreadableFile("no such file", where=path, way_out=way_out) from error
     except OSError as error:
         cause = f"cannot be read: {error.strerror or error}"
         raise UnreadableFile(cause, where=path, way_out=way_out) from error
-    except ValueError as error:
+    except UnicodeDecodeError as error:
         raise UnreadableFile("not UTF-8 text", where=path, way_out=way_out) from error
+    except ValueError as error:
+        raise UnreadableFile(f"cannot be read: {error}", where=path, way_out=way_out) from error
 
 
 def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
