@@ -83,10 +83,12 @@ class GateOutputs:
         taken = {path.resolve() for path in inputs}
         for name, path in self.files.items():
             where = f"{argument(name)} {path}"
+            # A circle of links has no resolved path.
+            dead = path.is_symlink() and not path.exists()
+            if not dead and path.resolve() in taken:
+                raise BadOption("is read or written already", where=where)
             if cause := find_obstacle(name, path):
                 raise BadOption(cause, where=where, way_out="choose another file")
-            if path.resolve() in taken:
-                raise BadOption("is read or written already", where=where)
             taken.add(path.resolve())
         for name, path in self.files.items():
             if path.exists() and not path.is_file():
