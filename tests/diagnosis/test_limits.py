@@ -8,8 +8,17 @@ from typing import NamedTuple
 
 import pytest
 
-from embgeo.core.quantities import clump, coordinates, cosine, isotropy, spectrum, tokens
+from embgeo.core.quantities import (
+    clump,
+    coordinates,
+    cosine,
+    frequency,
+    isotropy,
+    spectrum,
+    tokens,
+)
 from embgeo.core.values import Scalar
+from embgeo.diagnosis.thresholds import INITIAL_P
 from embgeo.diagnosis.verdict import judge
 from embgeo.result.analysis import Analysis
 
@@ -226,3 +235,31 @@ def test_wide_coordinates_are_named_by_their_joint_share(
     assert finding.sentence.startswith(lead)
     assert ", the widest of them" in finding.sentence or count == 1
     assert clause in finding.clause
+
+
+#: Of 1,000 rows in 32 dimensions: three errors of the mean cosine, of the norms' variation and of a
+#: rank correlation.
+CHANCE_OF_MEAN = 3 * math.sqrt(2 / (32 * 1000 * 999))
+CHANCE_OF_NORMS = 64**-0.5 * (1 + 3 * 2000**-0.5)
+CHANCE_OF_RANKS = 3 / math.sqrt(999)
+
+
+@pytest.mark.parametrize("name", ["mean", "p", "variation", "auc", "rho", "equal rows"])
+@pytest.mark.parametrize("beyond", [False, True])
+def test_rows_like_an_initialization_are_within_chance_in_every_number(
+    name: str, beyond: bool
+) -> None:
+    at = dict.fromkeys(("mean", "variation", "auc", "rho"), 1 - STEP)
+    at[name] = 1 + STEP if beyond else 1 - STEP
+    # A small chance of the strongest direction is the one that tells.
+    least = INITIAL_P * (1 - STEP if name == "p" and beyond else 1 + STEP)
+    scalars = [
+        *by_cosines(at["mean"] * CHANCE_OF_MEAN, 1 / 32),
+        spectrum.LARGEST_P.measured(least),
+        tokens.NORM_VARIATION.measured(at["variation"] * CHANCE_OF_NORMS),
+        tokens.DUPLICATE_ROWS.measured(int(name == "equal rows" and beyond)),
+        frequency.PROBE_AUC.measured(0.5 + at["auc"] * 3 * 0.01, standard_error=0.01),
+        frequency.NORM_SPEARMAN.measured(at["rho"] * CHANCE_OF_RANKS),
+    ]
+    verdict = judge(Analysis(provenance={"kept": 1000, "d": 32}, scalars=tuple(scalars)))
+    assert (verdict.finding("initialization") is None) is beyond
