@@ -17,7 +17,7 @@ from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.guard import Damaged, list_short, short
 from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
 from embgeo.io.labels.vocabulary import TextEncoder
-from embgeo.io.model.facts import Facts
+from embgeo.io.model.facts import ModelFacts
 
 #: Most tensors of a file. Files of the largest models, with a tensor for each expert, have fewer.
 MOST_TENSORS = 200_000
@@ -140,7 +140,7 @@ class Checkpoint:
         Tokenizer next to the weights whose ids are the rows.
     special : tuple of SpecialToken
         Tokens that the tokenizer or a chat template names.
-    facts : Facts
+    facts : ModelFacts
         What the configuration says of the matrices.
     label_error : EmbgeoError or None
         Why the tokenizer beside the weights cannot be read; raised where its labels are wanted.
@@ -165,7 +165,7 @@ class Checkpoint:
     counts_source: str = ""
     encoder: TextEncoder | None = None
     special: tuple[SpecialToken, ...] = ()
-    facts: Facts = field(default_factory=Facts)
+    facts: ModelFacts = field(default_factory=ModelFacts)
     label_error: EmbgeoError | None = None
     added: frozenset[int] = frozenset()
     unread: tuple[tuple[str, str], ...] = ()

@@ -27,7 +27,7 @@ from embgeo.io.formats.format import open_with
 from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
 from embgeo.io.model import folder as model_folder
 from embgeo.io.model.companions import read_parameters
-from embgeo.io.model.facts import Facts, read_facts
+from embgeo.io.model.facts import ModelFacts, read_facts
 from embgeo.io.model.pieces import open_pieces
 from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here, find_place
@@ -86,17 +86,17 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
             f"is one of {found.facts.pieces} files of a split model",
             "name it as llama.cpp does, NAME-00001-of-00002.gguf, with the others next to it",
         )
-    if found.format in _OF_MODELS and found.facts == Facts():
+    if found.format in _OF_MODELS and found.facts == ModelFacts():
         found = replace(found, facts=facts)
     return read_parameters(found)
 
 
-def _facts_beside(path: Path) -> Facts:
+def _facts_beside(path: Path) -> ModelFacts:
     """What the configuration beside a named file says; nothing if it cannot be read."""
     try:
         return read_facts(path.parent)
     except (EmbgeoError, OSError):
-        return Facts()
+        return ModelFacts()
 
 
 def _open_file(path: Path, member: str = "") -> Checkpoint:

@@ -208,7 +208,7 @@ def check_rules(
             if rule.is_relative:
                 other = counterpart(matrix, matrices, baseline, baseline_name)
                 before = other.reading(rule.name)
-                if cause := why_incomparable(rule, matrix, other, reading, before):
+                if cause := explain_incomparable(rule, matrix, other, reading, before):
                     reading = RuleValue.missing(cause)
                 notes = list_unlike(matrix, other)
             decision = decide(rule, reading, before, z)
@@ -255,7 +255,7 @@ def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
             )
 
 
-def why_incomparable(
+def explain_incomparable(
     rule: Rule, matrix: Measured, other: Measured, now: RuleValue, before: RuleValue
 ) -> str:
     """Why a value and its baseline are different quantities; empty if they are one."""

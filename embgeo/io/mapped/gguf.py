@@ -26,7 +26,7 @@ from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
-from embgeo.io.model.facts import Facts
+from embgeo.io.model.facts import ModelFacts
 
 MAGIC = b"GGUF"
 
@@ -284,7 +284,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def _read_facts(header: GGUFHeader) -> Facts:
+def _read_facts(header: GGUFHeader) -> ModelFacts:
     """Sizes that the metadata states; the architecture is the first part of their keys."""
     found: dict[str, int] = {}
     for key, value in header.metadata.items():
@@ -296,7 +296,7 @@ def _read_facts(header: GGUFHeader) -> Facts:
         layers -= found.get("nextn_predict_layers", 0)
     stored, pieces = header.metadata.get(TOKENS), header.metadata.get(_PIECES)
     tokens = len(stored) if isinstance(stored, list) else None
-    return Facts(
+    return ModelFacts(
         vocabulary=tokens or found.get("vocab_size"),
         columns=found.get("embedding_length"),
         layers=layers,

@@ -102,14 +102,14 @@ def _linear(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: No
     axis, size = node.numbers.get("axis", 1) % 2, node.numbers.get("block_size", 0)
     parts = (codes.tensor, scale, None if zero is None else zero.tensor)
     if len(codes.shape) != 2:
-        return _named(name, *parts)
+        return _refuse_scales(name, *parts)
     n, d = codes.shape
     one = (size, 1) if axis == 0 else (1, size)
     block = one if size else {0: (n, d)}.get(len(scale.shape), (1, d) if axis == 0 else (n, 1))
     grid = (-(-n // block[0]), -(-d // block[1]))
     if int(np.prod(scale.shape)) not in {grid[0] * grid[1]}:
         if int(np.prod(scale.shape)) != 1:
-            return _named(name, *parts)
+            return _refuse_scales(name, *parts)
         block, grid = (n, d), (1, 1)
 
     def rows_of(c: Array, s: Array, z: Array | None, rows: slice) -> Array:
@@ -134,10 +134,10 @@ def _blocks(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: No
     parts = (codes.tensor, scale, None if zero is None else zero.tensor)
     axes = (node.numbers.get("gather_axis", 0), node.numbers.get("quantize_axis", 1))
     if axes not in ((0, 1), (0, -1)) or len(codes.shape) != 2 or size < 1:
-        return _named(name, *parts)
+        return _refuse_scales(name, *parts)
     n, d = codes.shape
     if scale.shape != (n, -(-d // size)):
-        return _named(name, *parts)
+        return _refuse_scales(name, *parts)
 
     def rows_of(c: Array, s: Array, z: Array | None, rows: slice) -> Array:
         minus = np.full((rows.stop - rows.start, s.shape[1]), default)
@@ -159,7 +159,7 @@ def _matmul(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: No
     fits = bits in (2, 4, 8) and codes.tensor.shape == (n, blocks, size * bits // 8)
     order = node.inputs[4] if len(node.inputs) > 4 else ""
     if not fits or int(np.prod(scale.shape)) != n * blocks or order:
-        return _named(name, *parts)
+        return _refuse_scales(name, *parts)
 
     def rows_of(c: Array, s: Array, z: Array | None, rows: slice) -> Array:
         flat = np.ascontiguousarray(c[rows].reshape(rows.stop - rows.start, -1))
@@ -179,6 +179,6 @@ def _of_blocks(codes: Array, scale: Array, zero: Array, size: int) -> forms.Rows
     return (forms.f32(codes) - forms.f32(zero)[:, columns]) * forms.f32(scale)[:, columns]
 
 
-def _named(name: str, *parts: Tensor | None) -> Tensor:
+def _refuse_scales(name: str, *parts: Tensor | None) -> Tensor:
     codes = next(part for part in parts if part is not None)
     return cannot(name, codes, "is quantized (ONNX), and its scales do not fit", *parts[1:])

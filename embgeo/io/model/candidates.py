@@ -11,7 +11,7 @@ import numpy as np
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import short
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.model.facts import Facts
+from embgeo.io.model.facts import ModelFacts
 
 #: An embedding may have this many rows more than the vocabulary, or this share of it: padding.
 PADDING_ROWS, PADDING_SHARE = 1024, 0.05
@@ -37,7 +37,7 @@ class Evidence:
 
 
 @dataclass(slots=True)
-class Group:
+class CandidateGroup:
     """Tensors in the same storage."""
 
     members: list[Tensor] = field(default_factory=list)
@@ -83,17 +83,17 @@ def is_real(dtype: str) -> bool:
         return False
 
 
-def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[Group]:
+def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[CandidateGroup]:
     """Group the matrices by storage, without those of adapters and without parts of weights.
 
     Parameters whose form cannot be read are groups, too: their names may be the embedding's.
     """
-    by_root: dict[str, Group] = {}
+    by_root: dict[str, CandidateGroup] = {}
     for t in tensors:
         if t is not named and (names.is_adapter(t.name) or _is_part(t.name)):
             continue
         if t.problem or (len(t.shape) == 2 and is_real(t.dtype)):
-            by_root.setdefault(t.alias_of or t.name, Group()).members.append(t)
+            by_root.setdefault(t.alias_of or t.name, CandidateGroup()).members.append(t)
     for group in by_root.values():
         # The optimizer's parameters may precede the model; their names come last.
         group.members.sort(key=lambda t: copy_kind(t.name))
@@ -105,7 +105,7 @@ def _is_part(name: str) -> bool:
     return bool(module) and leaf.lower() in PARTS
 
 
-def input_rank(tensor: Tensor, facts: Facts) -> int | None:
+def input_rank(tensor: Tensor, facts: ModelFacts) -> int | None:
     """Rank of a tensor as an input embedding by its name.
 
     A name that only contains "embed" counts if the matrix has the rows of the vocabulary.
@@ -116,7 +116,7 @@ def input_rank(tensor: Tensor, facts: Facts) -> int | None:
     return rank
 
 
-def has_vocabulary(tensor: Tensor, facts: Facts) -> bool:
+def has_vocabulary(tensor: Tensor, facts: ModelFacts) -> bool:
     """Whether a matrix has the rows of the vocabulary of text, perhaps padded."""
     known = facts.vocabulary
     if known is None or len(tensor.shape) != 2:
@@ -124,7 +124,7 @@ def has_vocabulary(tensor: Tensor, facts: Facts) -> bool:
     return 0 <= tensor.shape[0] - known <= max(PADDING_ROWS, int(PADDING_SHARE * known))
 
 
-def contradicts(tensor: Tensor, facts: Facts, *, transposed: bool = False) -> bool:
+def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) -> bool:
     """Whether a matrix has fewer rows than the vocabulary, and no mapping of ids explains it."""
     known = facts.vocabulary
     if known is None or tensor.row_ids is not None or len(tensor.shape) != 2:
@@ -133,7 +133,7 @@ def contradicts(tensor: Tensor, facts: Facts, *, transposed: bool = False) -> bo
     return n < known and d < known and n not in facts.others.values()
 
 
-def count_slices(tensor: Tensor, facts: Facts) -> int:
+def count_slices(tensor: Tensor, facts: ModelFacts) -> int:
     """How many such matrices would have the rows of the vocabulary; 1 if it is not a slice."""
     known = facts.vocabulary
     if known and tensor.row_ids is None and 1 < tensor.shape[0] < known:
@@ -144,7 +144,7 @@ def count_slices(tensor: Tensor, facts: Facts) -> int:
     return 1
 
 
-def collect_evidence(tensor: Tensor, facts: Facts) -> tuple[Evidence, ...]:
+def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
     """What speaks for a matrix as the embedding, and what against it."""
     found: list[Evidence] = []
 
@@ -174,7 +174,7 @@ def collect_evidence(tensor: Tensor, facts: Facts) -> tuple[Evidence, ...]:
 
 
 def _compare_sizes(
-    tensor: Tensor, facts: Facts, add: Callable[[EvidenceKind, bool, str], None]
+    tensor: Tensor, facts: ModelFacts, add: Callable[[EvidenceKind, bool, str], None]
 ) -> None:
     n, d = tensor.shape
     if (known := facts.vocabulary) is not None and not tensor.problem:

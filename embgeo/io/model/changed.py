@@ -15,7 +15,7 @@ from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
-from embgeo.io.model.facts import Facts
+from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
 
 
@@ -157,7 +157,7 @@ def _trainable_tokens(m: Module) -> Tensor | None:
 _DELTAS = ("trainable_tokens_delta", "trainable_tokens_delta.default")
 
 
-def _token_ids(facts: Facts) -> Any:
+def _token_ids(facts: ModelFacts) -> Any:
     listed = facts.adapter.get("trainable_token_indices")
     if isinstance(listed, dict) and len(listed) == 1:
         listed = next(iter(listed.values()))

@@ -15,7 +15,7 @@ from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
-    Group,
+    CandidateGroup,
     collect_evidence,
     contradicts,
     count_slices,
@@ -173,7 +173,7 @@ def _vocabulary_note(checkpoint: Checkpoint, chosen: Tensor, n: int) -> tuple[st
     return (f"config.json says vocab_size {size:,}, and the matrix has {n:,} rows",)
 
 
-def _averaged_copies(every: list[Group], kind: int, chosen: Tensor) -> tuple[str, ...]:
+def _averaged_copies(every: list[CandidateGroup], kind: int, chosen: Tensor) -> tuple[str, ...]:
     """A note on averaged copies of the chosen matrix."""
     if kind == 1:
         return ()
@@ -187,7 +187,7 @@ def _averaged_copies(every: list[Group], kind: int, chosen: Tensor) -> tuple[str
 
 
 def _find_input(
-    checkpoint: Checkpoint, groups: list[Group], role: TensorRole
+    checkpoint: Checkpoint, groups: list[CandidateGroup], role: TensorRole
 ) -> tuple[Tensor, str]:
     """Choose the embedding matrix; returns it with the reason."""
     facts = checkpoint.facts
@@ -263,7 +263,7 @@ def _outermost(checkpoint: Checkpoint, tensors: list[Tensor]) -> list[Tensor]:
     return [t for t in kept if names.layer_of(t.name) is None] or kept
 
 
-def _input_by_shape(groups: list[Group]) -> tuple[Tensor, str] | None:
+def _input_by_shape(groups: list[CandidateGroup]) -> tuple[Tensor, str] | None:
     """Choose the unnamed matrix that is much taller than all others, if there is one.
 
     The vocabulary is by far the largest dimension of a small language model; the output projection

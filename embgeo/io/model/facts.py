@@ -42,7 +42,7 @@ _LARGEST = 2**40
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ModelFacts:
     """The matrices as ``config.json`` and its neighbors, or GGUF's metadata, describe them.
 
     Attributes
@@ -80,7 +80,7 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
-def read_facts(folder: Path) -> Facts:
+def read_facts(folder: Path) -> ModelFacts:
     """The facts of a model folder; empty without its files."""
     data = _object(folder / CONFIGURATION) or _object(folder / _PARAMETERS)
     inner = list(_language_models(data))
@@ -91,7 +91,7 @@ def read_facts(folder: Path) -> Facts:
     ties = [part["tie_word_embeddings"] for part in (data, *inner) if _is_tie(part)]
     agree = len(set(ties)) == 1 and _has_head(data)
     outer = data.get("text_vocab_size")
-    return Facts(
+    return ModelFacts(
         model_type=_first([data, *inner], "model_type", str) or "",
         vocabulary=_size(outer) or _first(parts, "vocab_size", int),
         others={

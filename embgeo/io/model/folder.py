@@ -18,7 +18,7 @@ from embgeo.io.formats.sharded import read_weight_map
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.mapped.torch_distributed import METADATA
-from embgeo.io.model.facts import Facts, read_facts
+from embgeo.io.model.facts import ModelFacts, read_facts
 from embgeo.io.model.pieces import group_pieces, join_files, open_pieces
 from embgeo.io.remote.source_record import read_source
 
@@ -74,7 +74,7 @@ def open_folder(
             raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
     facts = read_facts(folder)
     weights = _open_weights(folder, files, facts, open_file)
-    if facts == Facts():
+    if facts == ModelFacts():
         facts = weights.facts
     # Vectors with counts have words: the vocab.txt of GloVe is not a list of tokens.
     vocabulary, left_out = None, tuple[str, ...]()
@@ -114,7 +114,7 @@ def open_folder(
 
 
 def _open_weights(
-    folder: Path, files: list[Path], facts: Facts, open_file: Callable[[Path], Checkpoint]
+    folder: Path, files: list[Path], facts: ModelFacts, open_file: Callable[[Path], Checkpoint]
 ) -> Checkpoint:
     if len(files) == 1:
         return open_pieces(files[0], facts, open_file) or open_file(files[0])

@@ -11,7 +11,7 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
     PADDING_ROWS,
     PADDING_SHARE,
-    Group,
+    CandidateGroup,
     describe,
     input_rank,
     shape_text,
@@ -23,7 +23,7 @@ _LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputChoice:
     """The output projection, if there is one that can be read.
 
     Attributes
@@ -47,53 +47,53 @@ class Output:
 
 def find_output(
     checkpoint: Checkpoint,
-    groups: list[Group],
+    groups: list[CandidateGroup],
     chosen: Tensor,
     n: int,
     named: Tensor | None,
     *,
     left_out: bool,
-) -> Output:
+) -> OutputChoice:
     """Find the output projection over the same n tokens, and how it is tied."""
     own = next(group for group in groups if chosen in group.members)
     if left_out:
-        return Output()
+        return OutputChoice()
     if named is not None:
         return _check_named(checkpoint, own, chosen, n, named)
     shared = [t.name for t in own.members if t is not chosen]
     if any(names.output_rank(name) is not None for name in shared):
         tied_by = f"{', '.join(map(short, shared))} shares the storage of {short(chosen.name)}"
-        return Output(tied_by=tied_by)
+        return OutputChoice(tied_by=tied_by)
     unread = _find_unread(checkpoint, groups)
     if unread is not None:
         module = short(unread.name.removesuffix(".weight"))
         note = f"the output projection {module} {unread.problem}, and is left out"
-        return Output(notes=(note,), is_unread=True)
+        return OutputChoice(notes=(note,), is_unread=True)
     candidates = _candidates(checkpoint, groups, own, chosen, n)
     if checkpoint.tied:
         tied_by = "the configuration says that the output projection is the input embedding"
         if candidates:
             tied_by += f"; the stored {short(candidates[0].name)} is left out"
-        return Output(tied_by=tied_by)
+        return OutputChoice(tied_by=tied_by)
     if len(candidates) > 1:
         listed = ", ".join(map(describe, candidates[:_LISTED]))
         several = f"several possible output projections: {listed}"
-        return Output(notes=(f"{several}; choose one with --output",))
+        return OutputChoice(notes=(f"{several}; choose one with --output",))
     if candidates:
-        return Output(candidates[0], candidates[0].shape[0] != n)
+        return OutputChoice(candidates[0], candidates[0].shape[0] != n)
     return _over_fewer_tokens(checkpoint, groups, own, chosen, n)
 
 
 def _check_named(
-    checkpoint: Checkpoint, own: Group, chosen: Tensor, n: int, named: Tensor
-) -> Output:
+    checkpoint: Checkpoint, own: CandidateGroup, chosen: Tensor, n: int, named: Tensor
+) -> OutputChoice:
     option = f"{argument('output')} {named.name!r}"
     if named in own.members:
         way_out = "leave it out; the model is tied"
         cause = f"{option} is the input embedding itself"
         raise BadOption(cause, where=checkpoint.path, way_out=way_out)
     if n not in named.shape and _is_padded(named, chosen, n):
-        return Output(named)
+        return OutputChoice(named)
     if n not in named.shape and not _is_over_fewer(named, chosen, n):
         raise BadOption(
             f"{option} ({shape_text(named.shape, named.dtype)}) has no dimension of {n:,} tokens",
@@ -101,8 +101,8 @@ def _check_named(
             way_out="name the output projection over the same tokens",
         )
     if n not in named.shape:
-        return Output(named, notes=(_note_fewer(named, n),))
-    return Output(named, named.shape[0] != n)
+        return OutputChoice(named, notes=(_note_fewer(named, n),))
+    return OutputChoice(named, named.shape[0] != n)
 
 
 def _is_over_fewer(tensor: Tensor, chosen: Tensor, n: int) -> bool:
@@ -119,11 +119,15 @@ def _is_padded(tensor: Tensor, chosen: Tensor, n: int) -> bool:
 
 
 def _over_fewer_tokens(
-    checkpoint: Checkpoint, groups: list[Group], own: Group, chosen: Tensor, n: int
-) -> Output:
+    checkpoint: Checkpoint,
+    groups: list[CandidateGroup],
+    own: CandidateGroup,
+    chosen: Tensor,
+    n: int,
+) -> OutputChoice:
     """An output with the surest of names whose rows are fewer than those of the input."""
     if names.side(chosen.name) == "encoder":
-        return Output()  # the output projection may be over the decoder's tokens
+        return OutputChoice()  # the output projection may be over the decoder's tokens
     surest = [
         best[1]
         for group in groups
@@ -136,16 +140,16 @@ def _over_fewer_tokens(
     known = checkpoint.facts.vocabulary
     fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
     if len(fewer) == 1:
-        return Output(fewer[0], notes=(_note_fewer(fewer[0], n),))
+        return OutputChoice(fewer[0], notes=(_note_fewer(fewer[0], n),))
     padded = [t for t in surest if _is_padded(t, chosen, n)]
     if len(padded) == 1 and not checkpoint.tied:
         more = padded[0].shape[0] - n
         note = f"{short(padded[0].name)} has {more:,} rows more than there are tokens, left out"
-        return Output(padded[0], notes=(note,))
+        return OutputChoice(padded[0], notes=(note,))
     if surest and not checkpoint.tied:
         note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
-        return Output(notes=(note,))
-    return Output()
+        return OutputChoice(notes=(note,))
+    return OutputChoice()
 
 
 def _note_fewer(tensor: Tensor, n: int) -> str:
@@ -160,7 +164,7 @@ def _is_outer(checkpoint: Checkpoint, tensor: Tensor) -> bool:
     return not is_copy and names.layer_of(tensor.name) is None
 
 
-def _find_unread(checkpoint: Checkpoint, groups: list[Group]) -> Tensor | None:
+def _find_unread(checkpoint: Checkpoint, groups: list[CandidateGroup]) -> Tensor | None:
     """A parameter with the surest name of an output, whose form cannot be read."""
     return next(
         (
@@ -176,7 +180,11 @@ def _find_unread(checkpoint: Checkpoint, groups: list[Group]) -> Tensor | None:
 
 
 def _candidates(
-    checkpoint: Checkpoint, groups: list[Group], own: Group, chosen: Tensor, n: int
+    checkpoint: Checkpoint,
+    groups: list[CandidateGroup],
+    own: CandidateGroup,
+    chosen: Tensor,
+    n: int,
 ) -> list[Tensor]:
     others = [g for g in groups if g is not own and g.is_readable and n in g.shape]
     if names.is_numbered(chosen.name):

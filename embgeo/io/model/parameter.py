@@ -11,7 +11,7 @@ from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.model.facts import Facts
+from embgeo.io.model.facts import ModelFacts
 
 BEFORE = "use the checkpoint before quantization"
 _BLOCK_ROWS = 1024
@@ -23,7 +23,7 @@ class Module:
 
     prefix: str
     by: Mapping[str, Tensor]
-    facts: Facts
+    facts: ModelFacts
 
     def name(self, end: str) -> str:
         return self.prefix + end
@@ -45,7 +45,7 @@ def decoded(
 ) -> Tensor:
     """A parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives."""
 
-    def opened() -> Array:
+    def decode() -> Array:
         arrays = [None if part is None else part.open() for part in parts]
         slices = (
             slice(start, min(start + _BLOCK_ROWS, shape[0]))
@@ -56,7 +56,7 @@ def decoded(
             return fill_rows((rows_of(*arrays, rows=rows) for rows in slices), shape)
 
     names = tuple(part.name for part in parts if part is not None)
-    return Tensor(name, shape, "float32", opened, parts=names, form=form)
+    return Tensor(name, shape, "float32", decode, parts=names, form=form)
 
 
 def unreadable(
@@ -64,11 +64,11 @@ def unreadable(
 ) -> Tensor:
     """A parameter whose form is known and not decoded."""
 
-    def opened() -> Array:
+    def refuse_opening() -> Array:
         raise refuse(short(name), problem, way_out)
 
     names = tuple(part.name for part in parts)
-    return Tensor(name, shape, dtype, opened, parts=names, problem=problem, way_out=way_out)
+    return Tensor(name, shape, dtype, refuse_opening, parts=names, problem=problem, way_out=way_out)
 
 
 def cannot(name: str, codes: Tensor, problem: str, *parts: Tensor | None) -> Tensor:

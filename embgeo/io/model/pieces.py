@@ -23,7 +23,7 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.parts import Box, is_grid, put_together
 from embgeo.io.mapped import safetensors
 from embgeo.io.model.candidates import has_vocabulary
-from embgeo.io.model.facts import Facts
+from embgeo.io.model.facts import ModelFacts
 
 JOIN = "join the slices with the conversion script of the model and name the result"
 #: torch.distributed.checkpoint in the Hub's format: JSON of offsets by tensor.
@@ -46,7 +46,7 @@ OpenFile = Callable[[Path], Checkpoint]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FilePiece:
     """What a file name says: the names of its siblings as a pattern, its number, and how many."""
 
     pattern: str
@@ -55,7 +55,7 @@ class Piece:
     is_slice: bool = True
 
 
-def read_name(name: str) -> Piece | None:
+def read_name(name: str) -> FilePiece | None:
     """What the name of a file says of it as a piece; None for other names."""
     for scheme in _SLICES:
         found = re.search(scheme, name)
@@ -65,15 +65,15 @@ def read_name(name: str) -> Piece | None:
             if stop - start < 2:
                 pattern = rf"{re.escape(name[:start])}(\d+){re.escape(name[stop:])}"
             total = found[2] if found.lastindex == 2 else None
-            return Piece(pattern, int(found[1]), None if total is None else int(total))
+            return FilePiece(pattern, int(found[1]), None if total is None else int(total))
     found = _SPLIT.match(name)
     if found is None or int(found[3]) < 2:
         return None
     pattern = rf"{re.escape(found[1])}-(\d{{5}})-of-{found[3]}{re.escape(found[4])}"
-    return Piece(pattern, int(found[2]), int(found[3]), is_slice=False)
+    return FilePiece(pattern, int(found[2]), int(found[3]), is_slice=False)
 
 
-def find_siblings(path: Path, piece: Piece) -> list[Path]:
+def find_siblings(path: Path, piece: FilePiece) -> list[Path]:
     """The files of all pieces in the order of their numbers, with the named one."""
     numbered = {
         int(found[1]): file
@@ -83,7 +83,7 @@ def find_siblings(path: Path, piece: Piece) -> list[Path]:
     return [numbered[number] for number in sorted(numbered)]
 
 
-def open_pieces(path: Path, facts: Facts, open_file: OpenFile) -> Checkpoint | None:
+def open_pieces(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
     """The model that a named file is a piece of; None if it is whole."""
     _refuse_folder_of_slices(path)
     piece = read_name(path.name)
@@ -116,14 +116,14 @@ def group_pieces(files: Sequence[Path]) -> list[Path]:
     return find_siblings(files[0], pieces[0])  # type: ignore[arg-type]
 
 
-def join_files(files: Sequence[Path], facts: Facts, open_file: OpenFile) -> Checkpoint:
+def join_files(files: Sequence[Path], facts: ModelFacts, open_file: OpenFile) -> Checkpoint:
     """Join the pieces of a model, whose files are in their order."""
     piece = read_name(files[0].name)
     assert piece is not None
     _check_complete(files, piece)
     opened = [open_file(file) for file in files]
     whole = replace(opened[0], files=tuple(file for one in opened for file in one.files))
-    if facts == Facts():
+    if facts == ModelFacts():
         facts = opened[0].facts
     if not piece.is_slice:
         return replace(
@@ -158,7 +158,7 @@ def _listed(files: Sequence[Path]) -> str:
     return ", ".join(short(file.name) for file in files[:_LISTED]) + more
 
 
-def _check_complete(files: Sequence[Path], piece: Piece) -> None:
+def _check_complete(files: Sequence[Path], piece: FilePiece) -> None:
     pieces = [read_name(file.name) for file in files]
     numbers = [one.number for one in pieces if one is not None]
     first = 0 if piece.is_slice and numbers[0] == 0 else 1
@@ -208,7 +208,7 @@ def _join(
     pieces: Sequence[Tensor],
     offsets: Sequence[tuple[int, ...]],
     total: int,
-    facts: Facts,
+    facts: ModelFacts,
 ) -> Tensor | None:
     """The whole tensor; one with a problem if the axis is not proved; None if nothing needs it."""
     if len(offsets) == len(pieces):

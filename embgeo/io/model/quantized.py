@@ -18,7 +18,7 @@ from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
-from embgeo.io.model.facts import Facts
+from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
@@ -101,7 +101,7 @@ def _int8_rows(codes: Tensor, scb: Tensor, marker: Tensor | None) -> Tensor:
 
 
 def _find_block(
-    shape: tuple[int, ...], scale: tuple[int, ...], facts: Facts
+    shape: tuple[int, ...], scale: tuple[int, ...], facts: ModelFacts
 ) -> tuple[int, int] | None:
     """Rows and columns that share a factor; None if the shapes do not fit."""
     n, d = shape
@@ -191,7 +191,7 @@ def _compressed(m: Module) -> Tensor | None:
     return decoded(name, (n, columns), form, (codes, scale, zero, order, shape), rows_of)
 
 
-def _packed_sizes(codes: Tensor, facts: Facts, shape: Tensor | None) -> tuple[int, int]:
+def _packed_sizes(codes: Tensor, facts: ModelFacts, shape: Tensor | None) -> tuple[int, int]:
     """Bits of a code and columns; zeros where they are not known."""
     words, columns = codes.shape[1], facts.columns
     if shape is not None and shape.shape == (2,):
@@ -207,7 +207,7 @@ def _packed_sizes(codes: Tensor, facts: Facts, shape: Tensor | None) -> tuple[in
     return (own, words * (32 // own)) if own and not columns else (0, 0)
 
 
-def _weights_settings(facts: Facts) -> Mapping[str, Any]:
+def _weights_settings(facts: ModelFacts) -> Mapping[str, Any]:
     groups = facts.quantization.get("config_groups")
     for group in groups.values() if isinstance(groups, dict) else ():
         if isinstance(group, dict) and isinstance(group.get("weights"), dict):
@@ -216,7 +216,7 @@ def _weights_settings(facts: Facts) -> Mapping[str, Any]:
     return {}
 
 
-def _group_size(facts: Facts) -> int | None:
+def _group_size(facts: ModelFacts) -> int | None:
     size = _weights_settings(facts).get("group_size")
     return size if type(size) is int and size > 0 else None
 
@@ -297,7 +297,7 @@ def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
     return decoded(words.name, (n, d), form, (words, scales), rows_of)
 
 
-def _named(m: Module, *, leaf: str) -> Tensor | None:
+def _name_form(m: Module, *, leaf: str) -> Tensor | None:
     """A form that is not decoded; its name says which one."""
     codes = m[leaf]
     if (beside := _BESIDE.get(leaf)) is not None and m.get(beside) is None:
@@ -350,7 +350,7 @@ READERS: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {
     "weight": (_bitsandbytes, _nvfp4, _eight_bits, _mlx),
     "weight_packed": (_compressed,),
     "weight_blocks": (_blocks,),
-    **{leaf: (partial(_named, leaf=leaf),) for leaf in _NAMED},
+    **{leaf: (partial(_name_form, leaf=leaf),) for leaf in _NAMED},
 }
 #: Tried last.
 LAST: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {"weight": (_whole_numbers,)}

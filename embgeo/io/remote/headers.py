@@ -20,7 +20,7 @@ from embgeo.io.formats import sharded
 from embgeo.io.mapped import safetensors
 from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
-from embgeo.io.model.facts import CONFIGURATIONS, Facts, read_facts
+from embgeo.io.model.facts import CONFIGURATIONS, ModelFacts, read_facts
 from embgeo.io.model.folder import WEIGHTS
 from embgeo.io.model_facts import is_final_norm
 from embgeo.io.remote.ranges import RemoteFolder, read_range, save_small
@@ -140,14 +140,16 @@ def _read_header(folder: RemoteFolder, file: str) -> list[RemoteTensor]:
     return found
 
 
-def as_checkpoint(folder: RemoteFolder, found: Iterable[RemoteTensor], facts: Facts) -> Checkpoint:
+def as_checkpoint(
+    folder: RemoteFolder, found: Iterable[RemoteTensor], facts: ModelFacts
+) -> Checkpoint:
     """A checkpoint whose parameters can be chosen, but not opened."""
     tensors = (Tensor(plain(t.name), t.shape, t.dtype, _not_here) for t in found)
     path, form = Path(folder.name.partition("://")[2]), "headers of a remote model"
     return read_parameters(Checkpoint(path, form, tuple(tensors), (), tied=facts.tied, facts=facts))
 
 
-def read_remote_facts(folder: RemoteFolder) -> Facts:
+def read_remote_facts(folder: RemoteFolder) -> ModelFacts:
     """The facts of the configuration, which is fetched."""
     with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
         for name in CONFIGURATIONS:
