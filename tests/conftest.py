@@ -29,6 +29,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test reads or writes the user's cache."""
+    os.environ["EMBGEO_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Cases that the usual runs leave out are not collected by them."""
     sampling.AT_NIGHT = config.getoption("markexpr") not in ("not nightly", "not slow")

@@ -133,7 +133,7 @@ def test_hover_on_one_map_shows_the_token_on_all(page: Any, panel: int) -> None:
     labels = "return embgeo.maps.maps.map(m => m.marks.hovered.textContent)"
     assert page.execute_script(labels) == ["" if place == panel else token for place in (0, 1)]
     rings = page.execute_script(
-        "return [...document.querySelectorAll('.ring')].map(r => r.getAttribute('visibility'))"
+        "return [...document.querySelectorAll('.ring:not(.pinned)')].map(r => r.getAttribute('visibility'))"
     )
     assert rings == ["visible"] * 2
     needles = page.execute_script(
@@ -158,7 +158,8 @@ def test_search_selects_in_all_maps_and_leads_to_the_token(page: Any) -> None:
         size = page.execute_script(
             "const m = embgeo.maps.maps[arguments[0]]; return [m.cssWidth, m.cssHeight]", panel
         )
-        assert (x, y) == (pytest.approx(size[0] / 2, abs=1), pytest.approx(size[1] / 2, abs=1))
+        assert 0 <= x <= size[0]
+        assert 0 <= y <= size[1]
 
 
 @pytest.mark.parametrize("panel", sample_cases([1, 0], 2))

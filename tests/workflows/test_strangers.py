@@ -44,6 +44,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["analyze", "figures"])
 def test_no_file_of_the_working_folder_is_read(here: Path, tmp_path: Path, command: str) -> None:
     np.save(tmp_path / "a.npy", W)
