@@ -133,7 +133,8 @@ def test_hover_on_one_map_shows_the_token_on_all(page: Any, panel: int) -> None:
     labels = "return embgeo.maps.maps.map(m => m.marks.hovered.textContent)"
     assert page.execute_script(labels) == ["" if place == panel else token for place in (0, 1)]
     rings = page.execute_script(
-        "return [...document.querySelectorAll('.ring:not(.pinned)')].map(r => r.getAttribute('visibility'))"
+        "return [...document.querySelectorAll('.ring:not(.pinned)')]"
+        ".map(r => r.getAttribute('visibility'))"
     )
     assert rings == ["visible"] * 2
     needles = page.execute_script(
