@@ -38,7 +38,7 @@ _COUNTS = "--counts fixtures/vocab_counts.tsv"
 class Picture:
     """A picture, and the commands that make it; OUT stands for an empty folder.
 
-    The first command's output is what the record keeps. With `page`, the picture is the first
+    The output of the first command that prints is what the record keeps. With `page`, the picture is the first
     screen of that file, else the file `drawn`.
     """
 
@@ -56,7 +56,11 @@ PICTURES = (
     ),
     Picture(
         "diff.png",
-        [f"diff fixtures/baseline.pt fixtures/cosreg.safetensors {_COUNTS} -o OUT/diff.embgeo"],
+        [
+            f"analyze fixtures/baseline.pt {_COUNTS} -q -o OUT/baseline.embgeo",
+            f"analyze fixtures/cosreg.safetensors {_COUNTS} -q -o OUT/cosreg.embgeo",
+            "diff OUT/baseline.embgeo OUT/cosreg.embgeo -o OUT/diff.embgeo",
+        ],
         page="diff.embgeo/report.html",
     ),
     Picture(
@@ -78,15 +82,23 @@ PICTURES = (
 
 
 def run_commands(picture: Picture, out: Path) -> list[str]:
-    """Run the commands of a picture; the lines of the first, without those that name files."""
-    shown = io.StringIO()
-    for at, command in enumerate(picture.commands):
-        stream = shown if at == 0 else io.StringIO()
-        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(io.StringIO()):
-            code = run(shlex.split(command.replace("OUT", str(out))))
+    """Run the commands of a picture in a folder; the lines of the first that prints something."""
+    # A copy: a saved analysis opens no checkpoint outside of the working folder.
+    shutil.copytree(ROOT / "fixtures", out / "fixtures")
+    printed = []
+    for command in picture.commands:
+        stream = io.StringIO()
+        with (
+            contextlib.chdir(out),
+            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            code = run(shlex.split(command.replace("OUT/", "").replace("OUT", ".")))
         if code != 0:
             raise SystemExit(f"embgeo {command} ended with {code}")
-    return [line for line in shown.getvalue().splitlines() if str(out) not in line]
+        printed.append(stream.getvalue())
+    shown = next(text for text in printed if text)
+    return [line for line in shown.splitlines() if not line.startswith("report: ")]
 
 
 def hash_look() -> str:

@@ -43,7 +43,9 @@ def test_pages_look_as_in_the_pictures(pictures: ModuleType) -> None:
 def test_numbers_are_those_of_the_readme(name: str, pictures: ModuleType) -> None:
     """What README prints is run by another test; the pictures show the same run."""
     shown = json.loads(pictures.RECORD.read_text("utf-8"))["shown"][name]
-    command = next(p for p in pictures.PICTURES if p.name == name).commands[0].split(" -o ")[0]
+    made = next(picture for picture in pictures.PICTURES if picture.name == name).commands
+    told = next(command for command in made if " -q " not in command)
+    command = told.split(" -o ")[0].replace("OUT/", "")
     blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
     examples = [one for kind, block in blocks if kind == "console" for one in commands(block)]
     printed = next(one.output for one in examples if one.line == f"embgeo {command}")
