@@ -132,7 +132,7 @@ def plan_gate(
         way_out = "name a saved analysis or a checkpoint"
         raise BadOption("there is nothing to check", way_out=way_out)
     if baseline is None and settings.baseline is not None:
-        baseline = settings_path(settings, settings.baseline)
+        baseline = settings_path(settings, settings.baseline, may_be_missing=True)
     elif is_path(baseline):
         baseline = Path(baseline)
     level = next(one for one in (level, settings.level, LEVEL) if one is not None)
@@ -184,12 +184,16 @@ def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
     )
 
 
-def settings_path(settings: GateSettings, name: str) -> Path:
-    """A path in the settings; a missing one is absolute, so that it is no model in a cache."""
+def settings_path(settings: GateSettings, name: str, *, may_be_missing: bool = False) -> Path:
+    """A path in the settings; a missing one is absolute, so that it is no model in a cache.
+
+    A baseline may be missing: it is written, or refused before anything looks for a model.
+    """
     if is_remote(name):
         return Path(name)
     path = settings.resolve_path(name)
-    return Path(shorten_path(path)) if path.exists() or "::" in name else path.absolute()
+    known = may_be_missing or path.exists() or "::" in name
+    return Path(shorten_path(path)) if known else path.absolute()
 
 
 def shorten_path(path: Path) -> str:

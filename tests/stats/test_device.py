@@ -35,6 +35,8 @@ from tests.support.sampling import sample_cases
 #: Eigenvalues of a narrow cone, both ends of a search, the smallest singular value, and singular
 #: values from a Gram matrix, which loses the small ones.
 LOOSER = {
+    # The tail of a distribution whose argument is the largest eigenvalue of unit rows.
+    "spectrum.largest_p": 1e-5,
     "frequency.weighted_effective_rank": 1e-8,
     "isotropy.eigengap": 1e-7,
     "spectrum.condition_number": 1e-6,
@@ -57,7 +59,7 @@ def measured(matrix, device, **options):
 def allowed(scalar, matrix):
     in_float32 = scalar.name in STORED and matrix.working is np.float32
     if in_float32 or scalar.name in LOOSER:
-        relative = 1e-6 if in_float32 else LOOSER[scalar.name]
+        relative = max(1e-6 if in_float32 else 0.0, LOOSER.get(scalar.name, 0.0))
         return max(relative * abs(scalar.value), SPREAD.get(scalar.name, 0.0))
     return max(1e-9 * abs(scalar.value), 1e-13)
 

@@ -81,5 +81,5 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UnreadableFile, match="not UTF-8"):
         read_log(path)
-    with pytest.raises(UnreadableFile, match="directory"):
+    with pytest.raises(UnreadableFile, match="not a plain file"):
         read_log(tmp_path)
