@@ -38,8 +38,8 @@ _COUNTS = "--counts fixtures/vocab_counts.tsv"
 class Picture:
     """A picture, and the commands that make it; OUT stands for an empty folder.
 
-    The output of the first command that prints is what the record keeps. With `page`, the picture is the first
-    screen of that file, else the file `drawn`.
+    The output of the first command that prints is what the record keeps. With `page`, the picture
+    is the first screen of that file, else the file `drawn`.
     """
 
     name: str
