@@ -299,7 +299,8 @@ def open_input(
     saved = saved_folder(one) if isinstance(one, Path) else None
     if isinstance(one, Analysis) or saved is not None:
         analysis = one if isinstance(one, Analysis) else load_analysis(saved or one)
-        matrix, absent = load_analyzed_matrix(analysis, saved)
+        # Only numbers of a file with the SHA-256 of the analysis are shown, none of its content.
+        matrix, absent = load_analyzed_matrix(analysis, saved, anywhere=True)
         return matrix, select_sections(analysis, sections), absent
     if isinstance(one, Path):
         return load_source(replace(source, path=one), progress), None, ""

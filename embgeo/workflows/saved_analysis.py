@@ -21,12 +21,15 @@ def saved_folder(path: Path) -> Path | None:
     return path if path.is_dir() and (path / JSON_NAME).is_file() else None
 
 
-def load_analyzed_matrix(analysis: Analysis, folder: Path | None) -> tuple[Matrix | None, str]:
+def load_analyzed_matrix(
+    analysis: Analysis, folder: Path | None, *, anywhere: bool = False
+) -> tuple[Matrix | None, str]:
     """The analyzed matrix, or why it cannot be read.
 
-    `folder` is that of a saved analysis, which may be a stranger's: the file has to lie beside it,
-    or below the working folder. A relative path in the provenance is resolved from the working
-    directory, then from the parent of `folder`; then a file of that name in `folder` is tried.
+    `folder` is that of a saved analysis, which may be a stranger's: unless it may lie `anywhere`,
+    the file has to lie beside it, or below the working folder. A relative path in the provenance is
+    resolved from the working directory, then from the parent of `folder`; then a file of that name
+    in `folder` is tried.
     """
     p = analysis.provenance
     given, digest = str(p.get("file") or ""), str(p.get("sha256") or "")
@@ -37,7 +40,8 @@ def load_analyzed_matrix(analysis: Analysis, folder: Path | None) -> tuple[Matri
     path = locate_checkpoint(given, folder)
     if path is None:
         return None, f"{given}, which the saved analysis was made of, is not there"
-    if folder is not None and not (is_remote(given) or is_beside(path, folder)):
+    allowed = anywhere or folder is None or is_remote(given) or is_beside(path, folder)
+    if not allowed:
         return None, f"{given}, which the saved analysis names, does not lie beside it"
     try:
         matrix = load_again(path, p)

@@ -106,8 +106,13 @@ def test_a_checkpoint_elsewhere_is_not_opened(
     done = CliRunner().invoke(app, ["export", str(saved), "--to", "projector"])
     assert done.exit_code == 2
     assert "does not lie beside it; name the checkpoint with --checkpoint" in done.stderr
-    found = embgeo.diff(saved, saved)
-    assert "does not lie beside it" in found.members[0].matrix_absent
+
+
+def test_a_comparison_finds_a_checkpoint_elsewhere_by_its_digest(here: Path, secret: Path) -> None:
+    saved = save_stranger(here, secret)
+    assert embgeo.diff(saved, saved).members[0].matrix_absent == ""
+    np.save(secret, W + 1.0)
+    assert "another sha256" in embgeo.diff(saved, saved).members[0].matrix_absent
 
 
 def test_a_checkpoint_elsewhere_that_the_user_names(here: Path, secret: Path) -> None:
