@@ -16,7 +16,7 @@ OPENING = """# Options
 <!-- Made by docs/make_options.py from the code; change it there, then run it. -->
 
 All options of every command. `embgeo COMMAND --help` prints those of one; for `analyze` and
-`export` it leaves rare ones out, which `--help-all` prints, too. How to measure is said to
+`export` it leaves rare ones out, which `--help-all` prints, too. Give options of measuring to
 `embgeo analyze`: `embgeo diff` and `embgeo gate` take the folders that it writes, or checkpoints,
 which are measured with the defaults or as the settings say.
 

@@ -115,5 +115,5 @@ def _read_key() -> bytes:
             temporary.write_bytes(secrets.token_bytes(_KEY_BYTES))
     key = path.read_bytes()
     if len(key) != _KEY_BYTES:
-        raise OSError(f"{path} is no key")
+        raise OSError(f"{path} is not a key")
     return key

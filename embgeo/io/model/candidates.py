@@ -15,7 +15,7 @@ from embgeo.io.model.facts import ModelFacts
 
 #: An embedding may have this many rows more than the vocabulary, or this share of it: padding.
 PADDING_ROWS, PADDING_SHARE = 1024, 0.05
-#: Last parts of names of tensors that belong to a weight and are no matrix of their own.
+#: Last parts of names of tensors that belong to a weight and are not matrices themselves.
 PARTS = frozenset({
     "weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "weight_scale_2",
     "weight_global_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "scb", "qzeros",

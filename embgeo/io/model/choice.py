@@ -123,6 +123,7 @@ def choose(
             *(_form_notes(found.tensor) if found.tensor else ()),
             *_vocabulary_note(checkpoint, chosen, n),
             *found.notes,
+            *_missing_input_note(chosen, named),
             *_averaged_copies(every, kind, chosen),
         ),
         has_unread_output=found.is_unread,
@@ -164,6 +165,14 @@ def _form_notes(tensor: Tensor) -> tuple[str, ...]:
     if tensor.note:
         return (tensor.note,)
     return (f"{short(tensor.name)} is decoded: {tensor.form}",) if tensor.form else ()
+
+
+def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
+    """A note if the output projection takes the place of an embedding that is not stored."""
+    has_input_name = names.input_rank(chosen.name) is not None
+    if named is not None or has_input_name or names.output_rank(chosen.name) is None:
+        return ()
+    return (f"{short(chosen.name)} is an output projection; the file holds no input embedding",)
 
 
 def _vocabulary_note(checkpoint: Checkpoint, chosen: Tensor, n: int) -> tuple[str, ...]:
@@ -220,7 +229,10 @@ def _find_input(
     if outputs:
         lowest = min(rank for rank, _ in outputs)
         surest = _outermost(checkpoint, [t for rank, t in outputs if rank == lowest])
-        if len(surest) == 1 and not contradicts(surest[0], facts):
+        # An untied output projection is another matrix than the missing embedding; with ids of
+        # rows (a draft head) it is the matrix of the file.
+        other = checkpoint.tied is False and surest[0].row_ids is None
+        if len(surest) == 1 and not other and not contradicts(surest[0], facts):
             return surest[0], "its name is that of an output projection, and no other fits"
     raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
 
@@ -231,7 +243,7 @@ def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
 
 
 def _surest(checkpoint: Checkpoint, ranked: list[tuple[int, Tensor]]) -> tuple[list[Tensor], str]:
-    """The tensors that the evidence does not tell apart, and what told them from the others."""
+    """The tensors that the evidence cannot tell apart, and why they go before the others."""
     facts = checkpoint.facts
     outer = _outermost(checkpoint, [t for _, t in ranked])
     ranks = {t.name: rank for rank, t in ranked}

@@ -1,6 +1,6 @@
 """Stored tensors become parameters: a weight with its scales, zero points, packing or mapping.
 
-What a reader used is no matrix of its own any more.
+What a reader used is not a separate matrix any more.
 """
 
 from __future__ import annotations

@@ -19,7 +19,12 @@ from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.mapped.torch_distributed import METADATA
 from embgeo.io.model.facts import ModelFacts, read_facts
-from embgeo.io.model.pieces import group_pieces, join_files, open_pieces
+from embgeo.io.model.pieces import (
+    group_pieces,
+    join_files,
+    open_pieces,
+    refuse_folders_of_slices,
+)
 from embgeo.io.remote.source_record import read_source
 
 NAME = "model folder"
@@ -177,6 +182,7 @@ def _weights_files(
     foreign = refuse_folder(folder, (entry.name for entry in entries))
     if foreign is not None:
         raise foreign
+    refuse_folders_of_slices(folder, [entry.name for entry in entries])
     if inner := _find_inner(entries):
         listing = list_short([one.name for one in inner], _LISTED)
         raise refuse(

@@ -107,6 +107,14 @@ def _refuse_folder_of_slices(path: Path) -> None:
         raise refuse(path, "holds one tensor-parallel slice of each matrix", JOIN)
 
 
+def refuse_folders_of_slices(folder: Path, names: Sequence[str]) -> None:
+    """Refuse a folder of Megatron's ``mp_rank_00``, ``mp_rank_01`` …"""
+    slices = sorted(name for name in names if re.match(r"mp_rank_\d{2,}", name))
+    if len(slices) > 1:
+        cause = f"holds one tensor-parallel slice of each matrix in each of {', '.join(slices[:4])}"
+        raise refuse(folder, cause, JOIN)
+
+
 def group_pieces(files: Sequence[Path]) -> list[Path]:
     """All of `files` if they are the pieces of one model; else none."""
     pieces = [read_name(file.name) for file in files]

@@ -84,7 +84,7 @@ class DeviceRows:
             yield index, self._send(index)
 
     def shorten(self, step: int) -> None:
-        """Read so many rows at a time from now on, and keep none on the device."""
+        """Read this many rows at a time from now on, and keep none on the device."""
         self.step = step
         self.stay = False
         self._here.clear()
@@ -262,7 +262,7 @@ class DeviceExecutor:
             return None
 
     def _within_memory(self, work: Callable[[], T]) -> T:
-        """Do the work with exact float32 products; once more if memory does not suffice."""
+        """Do the work with exact float32 products; repeat it if memory does not suffice."""
         for _ in range(2):
             try:
                 with self.backend.exact_products():

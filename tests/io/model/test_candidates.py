@@ -265,3 +265,25 @@ def test_a_folder_of_models_names_the_command_for_the_inner_one(inner: str, tmp_
     way_out = str(caught.value).rpartition("; ")[2]
     assert way_out == f"embgeo analyze {tmp_path / inner}"
     assert embgeo.load(way_out.removeprefix("embgeo analyze ")).n == N
+
+
+def test_an_output_projection_without_an_embedding_is_a_question_or_noted(tmp_path: Path) -> None:
+    tensors = {"lm_head.weight": rows(N), "model.layers.0.mlp.up_proj.weight": rows(40)}
+    untied = write(tmp_path / "untied", tensors, vocab_size=N, tie_word_embeddings=False)
+    with pytest.raises(AmbiguousTensor, match="choose one with tensor"):
+        embgeo.load(untied)
+    assert embgeo.load(untied, tensor="lm_head.weight").n == N
+    unknown = embgeo.load(write(tmp_path / "unknown", tensors, vocab_size=N))
+    assert unknown.origin.tensor == "lm_head.weight"
+    assert any("holds no input embedding" in note for note in unknown.origin.notes)
+    alone = {"lm_head.weight": rows(N)}
+    one = write(tmp_path / "one", alone, vocab_size=N, tie_word_embeddings=False)
+    assert any("holds no input embedding" in note for note in embgeo.load(one).origin.notes)
+
+
+def test_a_folder_of_slices_is_refused_by_their_names(tmp_path: Path) -> None:
+    for rank in range(2):
+        (tmp_path / f"mp_rank_0{rank}").mkdir()
+        (tmp_path / f"mp_rank_0{rank}" / "model_optim_rng.pt").write_bytes(b"")
+    with pytest.raises(EmbgeoError, match=r"tensor-parallel slice .* mp_rank_00, mp_rank_01"):
+        embgeo.load(tmp_path)
