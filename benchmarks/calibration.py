@@ -233,7 +233,7 @@ def shapes_that_experts_saw() -> Iterator[Case]:
         "cone", says="with 2 clusters in it",
     )  # fmt: skip
     yield Case(
-        "a cluster of 1 %", "600 × 32", lambda r: group_rows(r, 600, 32, 180.0, (0.99, 0.01)),
+        "a cluster of 1%", "600 × 32", lambda r: group_rows(r, 600, 32, 180.0, (0.99, 0.01)),
         ("degenerate",), "cone", says="a narrow cone",
     )  # fmt: skip
     yield Case(
@@ -269,7 +269,7 @@ def shapes_that_experts_saw() -> Iterator[Case]:
         FAULTY, "coordinate", says="3 coordinates hold",
     )  # fmt: skip
     yield Case(
-        "group of similar tokens", "10 %, no counts",
+        "group of similar tokens", "10%, no counts",
         lambda r: embgeo.Matrix(with_gathered_rows(r, 3000, 64, 0.1, 0.8).data),
     )  # fmt: skip
 
@@ -373,7 +373,7 @@ def synthetic(large: bool) -> Iterator[Case]:
             "rows",
         )
     yield Case(
-        "untrained rows", "25 % of norm 0.02 in a cone of ρ = 0.33",
+        "untrained rows", "25% of norm 0.02 in a cone of ρ = 0.33",
         lambda r: with_dead_rows(r, 3000, 64, 0.25, 0.02, rho=0.33), FAULTY, "cone",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Whether 95 % intervals hold what they claim in 92 to 98 % of draws.
+"""Whether 95% intervals hold what they claim in 92 to 98% of draws.
 
     python benchmarks/coverage.py [--draws N] [--first SEED] [--only TABLE]
 
@@ -105,7 +105,7 @@ def cover(
 def show(title: str, name: str, held: float, ratio: float, conservative: bool = False) -> None:
     highest = 1.0 if conservative else HIGHEST
     mark = ("  +" if conservative else "") + ("" if LOWEST <= held <= highest else "  <--")
-    print(f"  {title:<12}{name:<36}{100 * held:7.1f} %{ratio:8.2f}{mark}", flush=True)
+    print(f"  {title:<12}{name:<36}{100 * held:7.1f}%{ratio:8.2f}{mark}", flush=True)
 
 
 def is_conservative(analyses: Sequence[Analysis], name: str) -> bool:
@@ -177,11 +177,11 @@ def show_differences(draws: int, first: int = 0) -> None:
             for s in range(first, first + draws)
         )
         flagged = float(np.mean([is_flagged(found) for found in two]))
-        print(f"  {population.__name__:<12}two draws of the population{100 * flagged:10.1f} %")
+        print(f"  {population.__name__:<12}two draws of the population{100 * flagged:10.1f}%")
         drawn = (draw_matrix(population, first + s) for s in range(draws))
         same = (compare_matrices((m, m), (0, 1)) for m in drawn)
         flagged = float(np.mean([is_flagged(found) for found in same]))
-        print(f"  {population.__name__:<12}two seeds of one matrix{100 * flagged:14.1f} %")
+        print(f"  {population.__name__:<12}two seeds of one matrix{100 * flagged:14.1f}%")
 
 
 def copy_twice(matrix: Matrix, seed: int) -> tuple[Matrix, Matrix]:

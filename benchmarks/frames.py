@@ -141,7 +141,7 @@ def main() -> None:
     intervals = np.diff(said["times"])
     median, high = np.quantile(intervals, [0.5, 0.95])
     print(f"{options.rows:,} rows, {len(intervals)} frames: moved as dragged, each frame drawn")
-    print(f"between frames: {median:.1f} ms (median), {high:.1f} ms (95 %)")
+    print(f"between frames: {median:.1f} ms (median), {high:.1f} ms (95%)")
     print("at work, a frame:")
     for name, spent in sorted(busy_by_thread(cut(events)).items(), key=lambda item: -item[1])[:6]:
         print(f"  {spent / options.frames:5.1f} ms  {name}")

@@ -7,7 +7,7 @@
 skipgram-cpu, of which the runs of `mle` are taken. The classes are those of a small network that
 is trained here on the digits of scikit-learn. Writes the figure with its numbers, and prints the
 table and the claims of the paper, which prints pictures and no numbers: it says that cosines of the
-translation model are positive “for almost all cases”, for which 95 % stands here.
+translation model are positive “for almost all cases”, for which 95% stands here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NUMBERS = {MEAN: "mean cosine", POSITIVE: "cosines above 0", "spectrum.top_share
 #: Text, panel, number, claimed direction, and the limit or the other panel.
 CLAIMS: tuple[tuple[str, str, str, str, float | str], ...] = (
     ("Rows of a translation model lie in a cone", "translation", MEAN, "higher", 0.0),
-    ("“Positive for almost all cases”: at least 95 %", "translation", POSITIVE, "higher", 0.95),
+    ("“Positive for almost all cases”: at least 95%", "translation", POSITIVE, "higher", 0.95),
     ("Rows of word2vec are spread more", "words", MEAN, "lower", "translation"),
     ("Rows of classes are spread around the origin", "classes", MEAN, "lower", 0.0),
     ("Fewer than half of their cosines are above 0", "classes", POSITIVE, "lower", 0.5),
@@ -101,7 +101,7 @@ def tabulate(panels: Mapping[str, Mapping[int, Analysis]]) -> Iterator[str]:
 
 
 def decide(panels: Mapping[str, Mapping[int, Analysis]]) -> Iterator[str]:
-    """A line for each claim: the whole 95 % interval over seeds lies on one side, or neither."""
+    """A line for each claim: the whole 95% interval over seeds lies on one side, or neither."""
     for text, panel, number, change, limit in CLAIMS:
         after = values(panels[panel], number)
         other = isinstance(limit, str)

@@ -86,7 +86,7 @@ def main() -> None:
     for name, value in middle.items():
         print(f"{name}: {1e3 * value:,.2f} ms")
     share = middle["look"] / middle["step"]
-    print(f"{options.rows:,} × {options.columns:,}: a look is {100 * share:.3f} % of a step")
+    print(f"{options.rows:,} × {options.columns:,}: a look is {100 * share:.3f}% of a step")
 
 
 if __name__ == "__main__":

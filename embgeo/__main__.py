@@ -8,7 +8,7 @@ import sys
 # of a second after a call, and slow down those of the other one.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 # Modules and figures are many small objects that live long: searching them for garbage after every
-# 700 new ones takes 2.5 % of the time of a report.
+# 700 new ones takes 2.5% of the time of a report.
 gc.set_threshold(50_000, 20, 20)
 
 

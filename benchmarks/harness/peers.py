@@ -67,7 +67,7 @@ def two_nn(path: str) -> dict[str, Any]:
     """scikit-dimension's TwoNN, every row with its two nearest ones."""
     from skdim.id import TwoNN
 
-    # The form that embgeo computes; the default is another one, a line through 90 % of the ratios.
+    # The form that embgeo computes; the default is another one, a line through 90% of the ratios.
     form = {"method": "mle", "discard_fraction": 0.0}
     TwoNN(**form).fit(few())
     W = np.array(open_matrix(Path(path)))

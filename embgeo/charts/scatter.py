@@ -56,7 +56,7 @@ def find_planes(name: str) -> Lookup[Points]:
 def axis_names(points: Points) -> tuple[str, str]:
     """The labels of both axes, each with its share of the energy."""
     first, second = (
-        label if "%" in label else f"{label} ({format_number(100 * share, 3)} %)"
+        label if "%" in label else f"{label} ({format_number(100 * share, 3)}%)"
         for label, share in zip((points.x_label, points.y_label), points.share, strict=True)
     )
     return first, second
@@ -124,7 +124,7 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
         and a.popular is not None
         and isinstance(a.provenance.get("frequency"), dict)
     }
-    text = " and ".join(f"{100 * share:g} %" for share in sorted(shares))
+    text = " and ".join(f"{100 * share:g}%" for share in sorted(shares))
     return f" Popular: the {text} most frequent tokens; rare: the others." if text else ""
 
 

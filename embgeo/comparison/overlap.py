@@ -41,14 +41,14 @@ def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
 
 
 def interval(replicates: FloatArray) -> tuple[float, float]:
-    """95 % percentile interval of a quantity from its values on the resamples."""
+    """95% percentile interval of a quantity from its values on the resamples."""
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(replicates, [tail, 1 - tail])
     return float(low), float(high)
 
 
 def mean_interval(values: FloatArray, seed: int) -> tuple[float, float]:
-    """95 % interval of the mean of independent draws."""
+    """95% interval of the mean of independent draws."""
     return interval(resampled_means(values[:, None], seed)[:, 0])
 
 
@@ -143,7 +143,7 @@ def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram
     sample = ""
     if not found.is_exact and len(jaccard) > 1:
         low, high = mean_interval(jaccard, seed)
-        sample = f"{found.sample}; 95 % bootstrap interval {low:.4g} to {high:.4g}"
+        sample = f"{found.sample}; 95% bootstrap interval {low:.4g} to {high:.4g}"
     others = found.shared - 1
     overlap = measure_mean(
         q.NEIGHBOR_OVERLAP, found, jaccard, sample, expected_jaccard(others, found.k)

@@ -103,7 +103,7 @@ class Difference:
     error_kind : {"monte_carlo", "population"} or None
         What the standard error is about; "monte_carlo" if the error over tokens is not known.
     interval : tuple of two floats or None
-        95 % interval of the difference, if its standard error is known.
+        95% interval of the difference, if its standard error is known.
     p_value, p_adjusted : float or None
         The probability of a difference of at least this size if the populations do not differ; and
         after Holm's correction. Only for judged differences.

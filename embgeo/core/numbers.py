@@ -104,7 +104,7 @@ class NumberLike:
         return compare(float(self), float(other))
 
 
-#: Standard errors on either side of an estimate in a 95 % interval.
+#: Standard errors on either side of an estimate in a 95% interval.
 Z_95 = 1.96
 
 

@@ -148,8 +148,8 @@ def escape_markdown(text: str) -> str:
 
     >>> escape_markdown("| @team *"), escape_markdown("0.1 ± 0.02 (tokens)")
     ('&#124; &#64;team &#42;', '0.1 ± 0.02 (tokens)')
-    >>> escape_markdown("+3.1 %, + item")
-    '+3.1 %, &#43; item'
+    >>> escape_markdown("+3.1%, + item")
+    '+3.1%, &#43; item'
     >>> escape_markdown("www.example.com, GH-12")
     'www&#46;example.com, GH&#45;12'
     """

@@ -173,13 +173,13 @@ def join_text(parts: Iterable[Part]) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share in [0, 1] as per cent; 0 % and 100 % only when exact."""
+    """A share in [0, 1] as percent; 0% and 100% only when exact."""
     for digits in range(2, 12):
         # Rounded before it is multiplied: 100 times a share may round to the other side.
         text = format_number(100.0 * float(f"{share:.{digits}g}"), digits)
         if float(text) not in (0.0, 100.0) or share in (0.0, 1.0):
-            return f"{text}\u00a0%"
-    return f"{format_number(100.0 * share, 12)}\u00a0%"
+            return f"{text}%"
+    return f"{format_number(100.0 * share, 12)}%"
 
 
 def format_short(value: float) -> str:

@@ -178,7 +178,7 @@ STANDARD_ERRORS = 3.0
 EIGENGAP = 1e-6
 
 #: Root mean square of the norms over their median from which a few long rows hold nearly all
-#: energy: ordinary rows then hold 4 % of it.
+#: energy: ordinary rows then hold 4% of it.
 LONG_ROWS = 5.0
 #: Long rows are a finding if they hold at least this share of the energy and are at most this share
 #: of the rows.
@@ -186,7 +186,7 @@ LONG_ROWS_ENERGY = 0.5
 FEW_LONG_ROWS = 0.05
 
 #: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
-#: that is not a fault is still mentioned: about 70 % of the pairs are positive there.
+#: that is not a fault is still mentioned: about 70% of the pairs are positive there.
 FAINT_CONE = 0.5
 
 #: Mean cosine between two clusters below which they are the two ends of one line.

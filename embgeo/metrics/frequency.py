@@ -116,7 +116,7 @@ def rank_by_frequency(facts: Facts) -> Popularity:
     else:
         log_count = np.log1p(counts)
     convention = (
-        f"popular: the {100 * share:g} % most frequent ({size:,} of {m:,} tokens), by "
+        f"popular: the {100 * share:g}% most frequent ({size:,} of {m:,} tokens), by "
         f"{facts.frequency.source}"
     )
     if tied:

@@ -48,7 +48,7 @@ ROUNDING = 1e-13
 #: Pairs of a random direction and its negative, which share a product: 1,000 directions.
 RANDOM_PAIRS = 500
 #: Least effective number of pairs (squared sum over sum of squares) for an error of the variance of
-#: Z over random directions: with fewer, 95 % intervals cover less than 92 %.
+#: Z over random directions: with fewer, 95% intervals cover less than 92%.
 LEAST_PAIRS = 60
 
 #: A sample may miss the longest rows: no row may add more than this share to Z.

@@ -32,7 +32,7 @@ BLOCK_ROWS = 1024
 BLOCK_ENTRIES = 2**22
 P = TypeVar("P", PairSample, PairHistogram)
 #: At most this many rows have their means over all others formed if every pair counts: enough to
-#: know an error to about 2 %.
+#: know an error to about 2%.
 ERROR_ROWS = 1_000
 #: Cosines in memory at a time.
 HELD = 2**22

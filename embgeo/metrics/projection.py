@@ -54,8 +54,8 @@ def compute(m: Measurement) -> list[Value]:
             Points(
                 quantity,
                 xy,
-                f"axis 1 ({100 * first:.3g} %)",
-                f"axis 2 ({100 * second:.3g} %)",
+                f"axis 1 ({100 * first:.3g}%)",
+                f"axis 2 ({100 * second:.3g}%)",
                 (first, second),
             )
         )

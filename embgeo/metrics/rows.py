@@ -42,7 +42,7 @@ ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
 NORMS = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_VARIATION)
 #: Chance that the longest of lognormal rows counts as long.
 CHANCE = 1e-3
-FEW_ROWS = "fewer than 20 rows: 5 % of them is less than one row"
+FEW_ROWS = "fewer than 20 rows: 5% of them is less than one row"
 
 
 @dataclass(frozen=True, slots=True)

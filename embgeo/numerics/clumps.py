@@ -27,7 +27,7 @@ LEVELS = 128
 #: The highest level is the density of this quantile of the cells.
 FULLEST = 0.95
 #: Upper bound of the excess mass of one mode, times √M. Of all distributions with one mode, uniform
-#: numbers are nearest to two: 98 % of their samples stay below, for M = 100 and 1,000 alike. Normal
+#: numbers are nearest to two: 98% of their samples stay below, for M = 100 and 1,000 alike. Normal
 #: samples stay below 0.7.
 CRITICAL = 1.0
 #: In fewer numbers a second mode would have to hold more than a tenth of them.

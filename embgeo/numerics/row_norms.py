@@ -40,7 +40,7 @@ class NormGap(NamedTuple):
 
 
 def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
-    """The largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5 % by default.
+    """The largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5% by default.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
         Zero and non-finite norms are ignored.
     given : float, optional
         The limit itself. By default the upper end of the highest gap of two decades or more, if
-        there is one, else of the gap above at most 5 % of the rows, if that is one decade wide.
+        there is one, else of the gap above at most 5% of the rows, if that is one decade wide.
     """
     if given is not None:
         return given
@@ -84,7 +84,7 @@ def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
 def find_dead_gap(norms: FloatArray) -> NormGap | None:
     """The highest gap of two decades or more, whatever the share of the rows below it.
 
-    It is looked for from the top, so that more dead rows are never judged more mildly. At least 1 %
+    It is looked for from the top, so that more dead rows are never judged more mildly. At least 1%
     of the rows, and five of them, lie above it.
     """
     if len(norms) < ONE_OF or norms.max() < 10.0**WIDEST * norms.min():

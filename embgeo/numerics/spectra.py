@@ -78,7 +78,7 @@ def find_largest_law(n: int, d: int) -> LargestLaw:
 
     Unit rows have a fixed trace, so that the eigenvalue varies less than that of Gaussian rows: by
     its share of the variance of their trace, 2/(nd) of its square. Of simulated isotropic rows 0.2
-    to 3 % have a p-value below 5 %, the fewer the fewer dimensions there are (docs/errors.md).
+    to 3% have a p-value below 5%, the fewer the fewer dimensions there are (docs/errors.md).
     """
     large, small = np.sqrt(max(n, d) - 0.5), np.sqrt(min(n, d) - 0.5)
     root = large + small
@@ -105,7 +105,7 @@ def compute_largest_p(largest: float, n: int, d: int) -> float:
 
 
 def find_edge(n: int, d: int) -> float:
-    """The eigenvalue of d·ŴᵀŴ that isotropic unit rows exceed with a chance of 5 % at most."""
+    """The eigenvalue of d·ŴᵀŴ that isotropic unit rows exceed with a chance of 5% at most."""
     from scipy.special import gammainccinv
 
     law = find_largest_law(n, d)

@@ -170,7 +170,7 @@ def _frequency(analysis: Analysis) -> dict[str, Any] | None:
     return {
         "kind": stored.get("kind", ""),
         "source": str(stored.get("source", "")),
-        "popular_share": f"{format_number(100 * float(stored.get('popular_share', 0)))} %",
+        "popular_share": f"{format_number(100 * float(stored.get('popular_share', 0)))}%",
         "n_popular": f"{stored.get('n_popular', 0):,}",
         "n_rare": f"{stored.get('n_rare', 0):,}",
     }

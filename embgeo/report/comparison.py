@@ -213,7 +213,7 @@ def _frequency(comparison: Comparison) -> str:
     share = format_number(100 * float(stored.get("popular_share", 0)))
     kind = "; only their order is known" if stored.get("kind") == "rank" else ""
     return (
-        f"Popular are the {share} % most frequent tokens, rare the rest. "
+        f"Popular are the {share}% most frequent tokens, rare the rest. "
         f"Frequencies: {stored.get('source', '')}{kind}."
     )
 

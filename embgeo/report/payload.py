@@ -120,7 +120,7 @@ def pack_views(
 
 
 def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:
-    """The mean row in the plane of the SVD, and how far about 95 % of isotropic rows reach."""
+    """The mean row in the plane of the SVD, and how far about 95% of isotropic rows reach."""
     rms = find_scalar(analysis, tokens.NORM_RMS)
     if points.name != projection.SVD2.name or rms is None:
         return {}

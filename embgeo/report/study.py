@@ -247,7 +247,7 @@ def headlines(study: Study) -> tuple[str, ...]:
 
 
 def sentence(what: str, differences: Mapping[str, Paired | None]) -> str:
-    """``"Test perplexity against each control: lower with cosreg (−1.4 %)."``."""
+    """``"Test perplexity against each control: lower with cosreg (−1.4%)."``."""
     known = {visible(name): held for name, held in differences.items() if held is not None}
     if not known:
         return ""

@@ -85,7 +85,7 @@ class Head:
 class Cell:
     """A number of a method, its standard deviation over seeds, and its difference from the control.
 
-    `interval` is the 95 % interval of the difference over seeds, `word` what it says: "better",
+    `interval` is the 95% interval of the difference over seeds, `word` what it says: "better",
     "worse" or "within seeds". Everything but `text` may be empty.
     """
 
@@ -261,10 +261,10 @@ def claim_rows(study: Study) -> tuple[ClaimRow, ...]:
 
 def claim_row(study: Study, o: ClaimOutcome) -> ClaimRow:
     quantity = study.quantity(o.number)
-    unit = " %" if o.relative else ""
+    unit = "%" if o.relative else ""
 
     def write(values: Sequence[float]) -> str:
-        """Differences with their signs; those of logarithms in per cent."""
+        """Differences with their signs; those of logarithms in percent."""
         return " … ".join(signed(in_percent(v) if o.relative else v) for v in values)
 
     mark, chip = MARKS[o.verdict]
@@ -276,7 +276,7 @@ def claim_row(study: Study, o: ClaimOutcome) -> ClaimRow:
         "–" if o.difference is None else f"{write([o.difference])}{unit}",
         write(o.interval or ()),
         f"{write(o.text_interval)}{unit}" if o.text_interval else "",
-        "–" if o.share is None else f"{format_number(100.0 * o.share, 2)} %",
+        "–" if o.share is None else f"{format_number(100.0 * o.share, 2)}%",
         describe_detectable(o),
         mark,
         chip,
@@ -291,7 +291,7 @@ def describe_sides(study: Study, o: ClaimOutcome) -> str:
 
 
 def describe_detectable(o: ClaimOutcome) -> str:
-    """``"1.3 %"``: the change that most studies of this size would find."""
+    """``"1.3%"``: the change that most studies of this size would find."""
     if o.detectable is not None and o.relative:
         return percent_text(o.detectable).removeprefix("+")
     return format_optional(o.detectable, 2)

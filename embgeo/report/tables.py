@@ -222,7 +222,7 @@ HEADLINES: tuple[HeadlineText, ...] = (
     ),
     HeadlineText(frequency.NORM_RATIO, "Norm, popular : rare", "1: norms ignore frequency"),
     HeadlineText(subspace.DISTANCE, "Input to output space", "0: the same; 1: orthogonal"),
-    HeadlineText(spectrum.ENERGY_90, "Directions for 90 %", "few: a collapsed spectrum"),
+    HeadlineText(spectrum.ENERGY_90, "Directions for 90%", "few: a collapsed spectrum"),
     HeadlineText(cosine.POSITIVE_SHARE, "Positive cosines", "0.5: half; 1: a cone"),
 )
 

@@ -131,7 +131,7 @@ def describe_value(rule: Rule, x: RuleValue, alone: bool) -> str:
 
 
 def describe_change(x: RuleValue, b: RuleValue) -> str:
-    """``fell from 0.8 to 0.76, by 0.04 (5 %)``."""
+    """``fell from 0.8 to 0.76, by 0.04 (5%)``."""
     assert x.value is not None
     assert b.value is not None
     difference = x.value - b.value
@@ -145,12 +145,12 @@ def describe_change(x: RuleValue, b: RuleValue) -> str:
     if math.isfinite(difference):
         said += f", by {format_number(abs(difference))}{unit_of(x)}"
     share = abs(difference / b.value) * 100 if b.value else math.inf
-    return f"{said} ({format_number(share, 3)} %)" if math.isfinite(share) else said
+    return f"{said} ({format_number(share, 3)}%)" if math.isfinite(share) else said
 
 
 def describe_limit(rule: Rule) -> str:
     scale = () if rule.is_relative else rule.scale
-    amount = f"{_WORDS[rule.op]} {show(rule.amount, scale)}{' %' if rule.percent else ''}"
+    amount = f"{_WORDS[rule.op]} {show(rule.amount, scale)}{'%' if rule.percent else ''}"
     if rule.sense == "value":
         return f"has to be {amount}"
     verb = "is required" if rule.op in (">=", ">") else "is allowed"

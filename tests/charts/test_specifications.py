@@ -378,7 +378,7 @@ def test_isotropic_densities_are_those_of_random_directions(d: int) -> None:
         (steps,) = found
         below = np.concatenate([[0.0], np.cumsum(steps.heights * np.diff(steps.edges))])
         share = np.searchsorted(np.sort(values), steps.edges) / len(values)
-        assert np.abs(below - share).max() < 1.63 / np.sqrt(len(values))  # Kolmogorov, 1 %
+        assert np.abs(below - share).max() < 1.63 / np.sqrt(len(values))  # Kolmogorov, 1%
 
 
 def test_matrices_of_different_dimensions_have_no_isotropic_density() -> None:

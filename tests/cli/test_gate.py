@@ -276,7 +276,7 @@ def test_every_kind_of_baseline() -> None:
     for baseline in ("base.json", "round.embgeo", "round.npy"):
         assert "as in the baseline" in gate("round.npy", "-r", NO_RISE, "-b", baseline)
         shown = gate("cone.npy", "-r", NO_RISE, "-b", baseline, code=1)
-        assert "a rise of at most 5 % is allowed" in shown
+        assert "a rise of at most 5% is allowed" in shown
 
 
 def test_a_baseline_is_updated_and_says_what_changed() -> None:

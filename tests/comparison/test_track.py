@@ -197,7 +197,7 @@ def test_few_points_do_not_bend(m):
 @pytest.mark.slow
 @pytest.mark.parametrize("walk", sample_cases([True, False], 2))
 def test_noise_is_rarely_called_a_bend(walk):
-    """At a level of 5 %: 20 of 400, and 31 would be a sign of more."""
+    """At a level of 5%: 20 of 400, and 31 would be a sign of more."""
     draws = [rng(1000 + i).standard_normal(len(STEPS)) for i in range(400)]
     found = [find_change_point(STEPS, np.cumsum(draw) if walk else draw) for draw in draws]
     assert sum(isinstance(b, ChangePoint) for b in found) <= 31

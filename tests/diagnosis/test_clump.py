@@ -31,7 +31,7 @@ def test_a_clump_alone_is_mild_and_named():
     assert verdict.state == "mild"
     assert verdict.headline.startswith("Healthy but for 150 under-trained tokens: no cone (")
     finding = verdict.finding("clump")
-    assert finding.sentence.startswith("150 rows (5\u00a0%) lie together within ")
+    assert finding.sentence.startswith("150 rows (5%) lie together within ")
     assert ": 100 unused, 50 Latin. 100" in finding.sentence
     assert finding.quoted[:2] == ("tokens.clump_rows", "tokens.clump_angle")
     assert verdict.blame_lead == "Lie together"
@@ -44,7 +44,7 @@ def test_without_unused_tokens_it_is_a_group_of_similar_tokens():
     assert verdict.state == "healthy"
     finding = verdict.finding("clump")
     assert finding.state == "healthy"
-    assert finding.sentence.startswith("150 rows (5\u00a0%) lie together within ")
+    assert finding.sentence.startswith("150 rows (5%) lie together within ")
     assert "nothing says that training missed them" in finding.sentence
 
 

@@ -217,7 +217,7 @@ def test_limits_of_an_initialization(mean: float, p: float, variation: float, fo
 
 
 def test_the_headline_names_what_reached_the_state_first() -> None:
-    """One coordinate with 6 % of the variance is mild; the cone is what is degenerate."""
+    """One coordinate with 6% of the variance is mild; the cone is what is degenerate."""
     rows = normal(10, 2000, 64) + 1.0
     rows[:, 0] += 3.0 * normal(11, 2000, 1)[:, 0] * 2.0
     headline = look(rows).headline
@@ -247,7 +247,7 @@ def test_limits_of_wide_coordinates(share: float, ratio: float, state: str) -> N
 def test_rows_with_a_twin_are_near_duplicates() -> None:
     rows = np.repeat(trained(n=500), 2, axis=0) + 1e-5 * normal(12)
     verdict = look(rows)
-    assert verdict.headline == "Degenerate: 100\u00a0% near-duplicate rows."
+    assert verdict.headline == "Degenerate: 100% near-duplicate rows."
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_rows_without_negative_entries_are_named_so(kind: str) -> None:
 
 
 def test_no_healthy_finding_contradicts_another() -> None:
-    """ "Directions are nearly alike" stood below "one direction holds 99.7 %"."""
+    """ "Directions are nearly alike" stood below "one direction holds 99.7%"."""
     side = np.where(np.arange(N) % 2, 1.0, -1.0)[:, None]
     verdict = look(5.0 * side * np.eye(D)[0] + 0.2 * normal(16))
     assert verdict.state == "degenerate"

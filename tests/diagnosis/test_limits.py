@@ -221,8 +221,8 @@ def test_long_rows_are_named_where_they_make_the_share(
 
 
 @pytest.mark.parametrize(("count", "lead", "clause"), [
-    (1, "The widest coordinate holds 40\u00a0%", "one coordinate holds 40\u00a0%"),
-    (2, "2 coordinates hold 40\u00a0%", "2 coordinates hold 40\u00a0%"),
+    (1, "The widest coordinate holds 40%", "one coordinate holds 40%"),
+    (2, "2 coordinates hold 40%", "2 coordinates hold 40%"),
 ])  # fmt: skip
 def test_wide_coordinates_are_named_by_their_joint_share(
     count: int, lead: str, clause: str

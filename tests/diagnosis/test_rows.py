@@ -253,7 +253,7 @@ def test_rows_that_no_gap_makes_damaged_are_named_by_kind(entries: list[float], 
 
 
 def test_short_rows_that_are_too_many_are_named_and_kept() -> None:
-    """More than 5 %, and not two decades below the others."""
+    """More than 5%, and not two decades below the others."""
     W = gaussian(5, 200, 64)
     W[100:130] *= 0.03
     found = embgeo.analyze(W, sections=[*FEW, "tokens"], reference=False)

@@ -142,7 +142,7 @@ def test_an_uneven_spectrum_does_not_name_long_rows(share: float, spread: float)
 def test_neighbors_alone_can_show_the_split() -> None:
     analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
     assert state_of(judge(analysis), "frequency") == "degenerate"
-    assert "base rate 80\u00a0%" in sentence(judge(analysis), "frequency")
+    assert "base rate 80%" in sentence(judge(analysis), "frequency")
 
 
 def test_rogue_coordinate_explains_a_cone_and_is_silent_otherwise() -> None:
@@ -202,7 +202,7 @@ def test_partition_limits_follow_from_the_cone_limits() -> None:
     [(0.0, "0"), (1.0, "100"), (0.91234, "91"), (0.99999, "99.999"), (1e-5, "0.001")],
 )
 def test_percent_is_exact_at_the_ends_only(share: float, text: str) -> None:
-    assert format_percent(share) == f"{text}\u00a0%"
+    assert format_percent(share) == f"{text}%"
 
 
 def state_of(verdict: Verdict, key: str) -> str:
@@ -325,7 +325,7 @@ def test_one_dimension_is_undecided() -> None:
 
 
 def test_a_share_and_its_percentage_are_rounded_alike() -> None:
-    assert format_percent(0.99985) == "99.99\u00a0%"
+    assert format_percent(0.99985) == "99.99%"
     assert format_number(0.99985) == "0.9999"
 
 

@@ -152,7 +152,7 @@ def test_two_sided_collapse():
 
 @pytest.mark.slow
 def test_noisy_two_sided_collapse_shows_in_the_spectrum():
-    """As measured on a real collapse: mean cosine about 0 with 99.8 % on one direction."""
+    """As measured on a real collapse: mean cosine about 0 with 99.8% on one direction."""
     side = np.where(np.arange(400) % 2, 1.0, -1.0)[:, None]
     noise = gaussian(32, n=400, d=6)
     found = measured(side * np.array([5.0, 0, 0, 0, 0, 0]) + 0.1 * noise)

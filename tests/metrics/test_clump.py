@@ -311,7 +311,7 @@ def test_few_rows_that_gather_are_found(n, d, share, cosine):
 @pytest.mark.slow
 def test_the_sentence_says_where_they_gather():
     finding = embgeo.analyze(gathered() - 0.8).verdict.finding("clump")
-    assert finding.sentence.startswith("150 rows (5\u00a0%) lie together within ")
+    assert finding.sentence.startswith("150 rows (5%) lie together within ")
     assert "° away from the mean direction, apart from all others" in finding.sentence
     assert {"tokens.clump_tilt", "tokens.dense_excess"} <= {*finding.quoted}
 

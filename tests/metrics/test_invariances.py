@@ -153,7 +153,7 @@ OF_ALL_ROWS = ("tokens.damaged", "tokens.norm", "tokens.output")
 @pytest.mark.parametrize("kind", ["zero", "NaN", "masked"])
 @pytest.mark.slow
 def test_unusable_rows_change_nothing(kind):
-    """20 % zero rows moved I1 from 0.223 to 0.256 where they were not left out."""
+    """20% zero rows moved I1 from 0.223 to 0.256 where they were not left out."""
     base = matrix(cone())
     extra = {"zero": np.zeros((16, 6)), "NaN": np.full((16, 6), np.nan), "masked": 9 * cone(16)}
     found, expected = scalars(padded(base, extra[kind], kind == "masked")), scalars(base)

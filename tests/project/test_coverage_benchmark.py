@@ -54,7 +54,7 @@ def test_each_table_is_made(table, monkeypatch, capsys):
 
 @pytest.mark.nightly
 def test_two_draws_of_one_population_rarely_differ():
-    """Of 25 comparisons about one may; before, 85 % of them did."""
+    """Of 25 comparisons about one may; before, 85% of them did."""
     flagged = [
         coverage.is_flagged(
             coverage.compare(

@@ -92,12 +92,12 @@ def test_markdown_and_latex_hold_two_tables() -> None:
     study = sample_training(methods=ALL)
     said = make_markdown(study).decode()
     assert "| cosreg | 97.1 ± 1.1 |" in said
-    assert "| cosreg | mle | Perplexity, test | 101 | 97.1 | −3.86 % | −4.2 … −3.52 |" in said
+    assert "| cosreg | mle | Perplexity, test | 101 | 97.1 | −3.86% | −4.2 … −3.52 |" in said
     assert "| untied | mle | test perplexity |" in said
     written = make_latex(study).decode()
     assert written.count(r"\begin{tabular}") == written.count(r"\end{table}") == 2
     assert r"cosreg & $97.1$ $\pm$ $1.1$ &" in written
-    assert r"$-3.86$\,\% & $-4.2$ \dots{} $-3.52$" in written
+    assert r"$-3.86$\% & $-4.2$ \dots{} $-3.52$" in written
     for table in written.split(r"\begin{tabular}")[1:]:
         lines = [line for line in table.split("\n") if line.endswith(r"\\")]
         assert len({line.count(" & ") for line in lines}) == 1

@@ -366,7 +366,7 @@ def test_a_difference_says_how_well_it_is_known() -> None:
     assert rows["frequency.probe_auc"].interval_text == "−0.3013 … −0.2458"
     assert rows["frequency.neighbor_rarity_rare"].change == "within error"
     assert rows["isotropy.isoscore"].change == "equal"
-    assert "95 % interval" in page().text
+    assert "95% interval" in page().text
 
 
 @pytest.mark.usefixtures("outlines")

@@ -354,7 +354,7 @@ def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("popular: the 20 %", "Popular: the 20 %"),
+        ("popular: the 20%", "Popular: the 20%"),
         ("reference, unless", "Reference, unless"),
         ("d, not d²", "d, not d²"),
         ("c₂ ≤ 20", "c₂ ≤ 20"),

@@ -126,7 +126,7 @@ def test_the_table() -> None:
         " no counts\n"
         "  passed   cosine.std <= 0.5           is 0.24 ± 0.002\n"
         "gate failed: 1 of 4 checks; 1 warning; 1 not defined, which is allowed; "
-        "sampled values with their 95 % intervals\n"
+        "sampled values with their 95% intervals\n"
     )
 
 

@@ -274,7 +274,7 @@ def test_more_error_never_turns_a_failure_into_a_pass(
 def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
     x: float, b: float, percent: bool
 ) -> None:
-    """Of samples from a truth right at the limit at most 2.5 % may pass."""
+    """Of samples from a truth right at the limit at most 2.5% may pass."""
     rng = np.random.default_rng(0)
     error = 0.02
     for sense, op in itertools.product(("drop", "rise"), ("<=", ">=")):
@@ -317,13 +317,13 @@ def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
             "a.b drop <= 5%",
             exact(0.7),
             exact(0.8),
-            "fell from 0.8 to 0.7, by 0.1 (12.5 %); a drop of at most 5 % is allowed",
+            "fell from 0.8 to 0.7, by 0.1 (12.5%); a drop of at most 5% is allowed",
         ),
         (
             "a.b rise >= 1",
             exact(0.7),
             exact(0.8),
-            "fell from 0.8 to 0.7, by 0.1 (12.5 %); a rise of at least 1 is required",
+            "fell from 0.8 to 0.7, by 0.1 (12.5%); a rise of at least 1 is required",
         ),
         ("a.b drop <= 5%", exact(0.8), exact(0.8), "is 0.8 as in the baseline"),
         ("a.b drop <= 5", exact(3), exact(0), "rose from 0 to 3, by 3"),
@@ -331,7 +331,7 @@ def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
             "a.b drop <= 0.1",
             sampled(0.71, 0.01),
             sampled(0.8, 0.01),
-            "fell from 0.8 to 0.71, by 0.09 (11.3 %); a drop of at most 0.1 is allowed; the "
+            "fell from 0.8 to 0.71, by 0.09 (11.3%); a drop of at most 0.1 is allowed; the "
             "sampling error (± 0.028) is too large to tell",
         ),
         (

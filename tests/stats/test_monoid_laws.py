@@ -359,7 +359,7 @@ def test_every_statistic_is_listed():
 
 
 def test_moments_keep_what_a_narrow_cone_would_lose():
-    """Regression: Σx² − nμ² in float32 lost 5 % of the variance at mean/std 1e3."""
+    """Regression: Σx² − nμ² in float32 lost 5% of the variance at mean/std 1e3."""
     W = narrow_cone(length=1000.0)
     moments = Moments(D)
     for i in range(len(W)):

@@ -63,7 +63,7 @@ def spectrum(w: Array) -> list[Value]:
         ),
         scalar(
             "spectrum.energy_90",
-            "directions for 90 % of the energy",
+            "directions for 90% of the energy",
             1 + np.searchsorted(energy, 0.9),
         ),
         scalar("spectrum.condition_number", "condition number", s[0] / s[-1]),

@@ -107,7 +107,7 @@ def test_methods_with_factors_are_held_against_the_plain_model_and_against_the_f
 
 @pytest.mark.parametrize("number", ["test.bleu", "test.accuracy", "valid.ws353"])
 def test_a_score_of_any_task_is_not_decided_while_a_run_learns(number: str) -> None:
-    """Of losses the exponential counts, as a perplexity: 0.01 nats are 1 %."""
+    """Of losses the exponential counts, as a perplexity: 0.01 nats are 1%."""
     claim = replace(HIGHER, number=number)
     for fall, verdict in ((0.009, "reproduced"), (0.011, "not decidable")):
         curve = TrainingCurve((50.0, 100.0), (2.0, 2.0 - fall))
@@ -404,7 +404,7 @@ def test_as_many_digits_as_seeds_vouch_for(values: list[float], text: str) -> No
 
 def test_percents_are_zero_only_if_exact() -> None:
     logs = [0.0, math.log(0.986), math.log(1.0004), math.log(2.5), math.log(1.000002)]
-    assert [percent_text(x) for x in logs] == ["0 %", "−1.4 %", "+0.04 %", "+150.0 %", "+0.0002 %"]
+    assert [percent_text(x) for x in logs] == ["0%", "−1.4%", "+0.04%", "+150.0%", "+0.0002%"]
 
 
 def test_nothing_has_no_spread() -> None:

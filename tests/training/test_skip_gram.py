@@ -232,7 +232,7 @@ def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) 
     one = assert_resumes(config, tmp_path, 7)
     assert one.test is not None
     assert set(one.test) == {"ws353", "rg65", "ws353_all", "rg65_all"}
-    assert any("95 % over other pairs" in note for note in one.notes)
+    assert any("95% over other pairs" in note for note in one.notes)
     assert one.quality == "ws353"
 
 

@@ -98,7 +98,7 @@ def test_cosines_and_coverage_are_those_of_a_loop() -> None:
     assert scores["ws353"] == pytest.approx(spearmanr(cosines, kept).statistic)
     assert scores["ws353_all"] == pytest.approx(spearmanr(everything, gold).statistic)
     line = describe_intervals(found)
-    assert line.startswith("ρ (95 % over other pairs, a bootstrap): WordSim-353 ")
+    assert line.startswith("ρ (95% over other pairs, a bootstrap): WordSim-353 ")
     assert line.endswith(f"; {len(kept)} pairs)")
 
 

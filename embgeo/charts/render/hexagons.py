@@ -113,7 +113,7 @@ def shade_shares(
         shares = np.bincount(cell.members, weights=rare, minlength=len(cell.counts)) / cell.counts
         levels.append(np.minimum((shares * n).astype(np.int64), n - 1))
     edges = [round(100 * i / n) for i in range(n + 1)]
-    labels = [f"{a}–{b} %" for a, b in pairwise(edges)]
+    labels = [f"{a}–{b}%" for a, b in pairwise(edges)]
     return tuple(color.light for color in theme.MIXTURE), labels, levels
 
 

@@ -126,9 +126,9 @@ _CLUSTERED = "Cai et al. 2021, §3 (isotropy in clusters); Mickus et al. 2024"
 CLUSTERS = Quantity(
     "cosine.clusters",
     "Clusters of directions",
-    "Number of clusters that the directions of rows form, of those that hold at least 5 % of the "
+    "Number of clusters that the directions of rows form, of those that hold at least 5% of the "
     "rows; 1 where they form none. Rows in tight clusters have a mean cosine without a cone.",
-    "clusters of at least 5 % of the rows, for the k of largest mean silhouette, if that is at "
+    "clusters of at least 5% of the rows, for the k of largest mean silhouette, if that is at "
     "least 0.6; else 2 if the rows of a cone have two modes between the centers of two groups",
     _CLUSTERED,
     why="verdict: clusters",

@@ -75,8 +75,8 @@ NUMERICAL_RANK = Quantity(
 )
 ENERGY_90 = Quantity(
     "spectrum.energy_90",
-    "Directions for 90 % of the energy",
-    "The least number of directions that together hold 90 % of the sum of squares.",
+    "Directions for 90% of the energy",
+    "The least number of directions that together hold 90% of the sum of squares.",
     "min k : Σ_(j≤k) σ_j² ≥ 0.9 · Σσ²",
     "standard",
     why="headline table of a comparison; question: how far can the matrix be cut?",
@@ -100,8 +100,8 @@ ABOVE_EDGE = Quantity(
     "spectrum.above_edge",
     "Directions above chance",
     "How many directions the unit rows share more than isotropic rows would: those have one with a "
-    "chance of 5 % at most.",
-    "#{k : d·λ_k(ŴᵀŴ) > the 95 % quantile of the largest one of isotropic rows}",
+    "chance of 5% at most.",
+    "#{k : d·λ_k(ŴᵀŴ) > the 95% quantile of the largest one of isotropic rows}",
     "Johnstone 2001; centered and scaled after Johnstone & Ma 2012",
     why="question: how many directions hold more than noise?",
 )

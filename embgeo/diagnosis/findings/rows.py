@@ -34,7 +34,7 @@ def answer(a: Numbers) -> Answer:
     clause = ", and ".join(clauses) or idle or "no row is damaged"
     more = f"; {idle}." if clauses and idle else "."
     if damage.get("short"):
-        more += " Short rows that are more than 5 % stay in every number; "
+        more += " Short rows that are more than 5% stay in every number; "
         more += f"--min-norm {damage['short_limit']:.1g} leaves them out."
     return state, [capital(clause), *_describe(a, damage), more], clause
 

@@ -56,7 +56,7 @@ DIFFERENCES = (
     "without",
     "with",
     "difference",
-    "95 %",
+    "95%",
     "p",
     "p, Holm",
     "claim",
@@ -65,8 +65,8 @@ DIFFERENCES = (
 LONGEST = 60
 
 _N = r"[+−]?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+−-]?[0-9]+)?"
-_NUMBERS = re.compile(rf"({_N})( %)?(?:( ± | … )({_N})( %)?)?")
-_SIGNS = {None: "", " %": r"\,\%", " ± ": r" $\pm$ ", " … ": r" \dots{} "}
+_NUMBERS = re.compile(rf"({_N})(%)?(?:( ± | … )({_N})(%)?)?")
+_SIGNS = {None: "", "%": r"\%", " ± ": r" $\pm$ ", " … ": r" \dots{} "}
 
 
 def csv_rows(study: Study) -> Iterator[tuple[Cell, ...]]:
@@ -157,8 +157,8 @@ def describe_means(study: Study) -> str:
 
 
 ABOUT_DIFFERENCES = (
-    "Paired differences over the seeds, with 95 % intervals by Student's t; of perplexities and "
-    "times in per cent. p after Holm's correction over all claims of the study."
+    "Paired differences over the seeds, with 95% intervals by Student's t; of perplexities and "
+    "times in percent. p after Holm's correction over all claims of the study."
 )
 
 
@@ -210,8 +210,8 @@ def latex_row(cells: Sequence[str]) -> str:
 def latex_cell(text: str) -> str:
     r"""Hostile text, or numbers with what joins them.
 
-    >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4 %"), latex_cell("a_b"))
-    $96.1$ $\pm$ $1.2$ $-1.4$\,\% a\_b
+    >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4%"), latex_cell("a_b"))
+    $96.1$ $\pm$ $1.2$ $-1.4$\% a\_b
     """
     if not text:
         return ""

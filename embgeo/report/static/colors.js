@@ -58,7 +58,7 @@ function makeColorings(data) {
   return colorings;
 }
 
-// The range that holds 98 % of the values: a single outlier must not take all the colors.
+// The range that holds 98% of the values: a single outlier must not take all the colors.
 function bulk(values) {
   const sorted = Float64Array.from(values).sort();
   const at = (share) => sorted[Math.round(share * (sorted.length - 1))];

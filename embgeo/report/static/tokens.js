@@ -177,5 +177,5 @@ function selectionText(data, store) {
       : "";
   if (!store.mask) return `All ${all} tokens${thinned}.`;
   const share = formatNumber((100 * store.count) / data.rows, 2);
-  return `${store.count.toLocaleString("en")} of ${all} tokens selected (${share} %)${thinned}.`;
+  return `${store.count.toLocaleString("en")} of ${all} tokens selected (${share}%)${thinned}.`;
 }

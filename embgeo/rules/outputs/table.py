@@ -68,7 +68,7 @@ def verdict(outcome: Outcome) -> str:
     if skipped := counts["skipped"]:
         parts.append(f"{skipped} not defined, which is allowed")
     if any(c.reading.known == "sampled" for c in outcome.checks):
-        parts.append(f"sampled values with their {outcome.level * 100:g} % intervals")
+        parts.append(f"sampled values with their {outcome.level * 100:g}% intervals")
     return "; ".join(parts)
 
 

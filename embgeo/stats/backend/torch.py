@@ -95,7 +95,7 @@ STORED: dict[Any, tuple[str, type[np.generic]]] = {
 }
 #: What a device without float64 is sent as it is stored.
 NARROW = ("float32", "float16", "bfloat16")
-#: Panels of columns of an upper triangle: with four, 62.5 % of the work of a whole product.
+#: Panels of columns of an upper triangle: with four, 62.5% of the work of a whole product.
 PANELS = 4
 #: Rows whose products are summed in float32 in one call.
 SINGLE_ROWS = 4096

@@ -111,7 +111,7 @@ class NegativeSampler:
 class NeighborBatches(DrawnBatches):
     """Batches of pairs that are drawn anew in every epoch, block by block of the text.
 
-    Every block gives an epoch the same number of batches, which leaves out about 2 % of the pairs,
+    Every block gives an epoch the same number of batches, which leaves out about 2% of the pairs,
     at random.
 
     `batch`: pairs of a step, over all processes. `shared`: negatives of a batch.

@@ -18,7 +18,7 @@ from embgeo.training.models.language_model import LanguageModel, Output, detach
 
 #: Tokens of a window in the evaluation of models with a state, for which it only bounds memory.
 STATEFUL_BPTT = 70
-#: Logits of a block. On a CPU, blocks of the size of its caches save 40 % of the time; on other
+#: Logits of a block. On a CPU, blocks of the size of its caches save 40% of the time; on other
 #: devices, blocks limit float64 copies to some 200 MB.
 _CPU_BLOCK, _BLOCK = 2**20, 2**23
 

@@ -60,4 +60,4 @@ def describe_intervals(found: WordSimilarity) -> str:
             low, high = (format_number(end, 2) for end in interval)
             title, n = SETS[one.name][0], len(one.known[1])
             parts.append(f"{title} {format_number(rho, 3)} ({low} to {high}; {n:,} pairs)")
-    return f"ρ (95 % over other pairs, a bootstrap): {'; '.join(parts)}"
+    return f"ρ (95% over other pairs, a bootstrap): {'; '.join(parts)}"

@@ -241,7 +241,7 @@ def warn_of_bias(mle: Sequence[Run], re: Sequence[Run], split: str) -> StudyWarn
         "no_output_bias",
         "re",
         f"re has no output bias, and differs from mle in nothing else: its perplexity is "
-        f"{change:+.1f} % from that of mle ({seeds}), which no comparison with untied shows",
+        f"{change:+.1f}% from that of mle ({seeds}), which no comparison with untied shows",
     )
 
 

@@ -239,7 +239,7 @@ def share_of_published(
 def test_difference(held: Paired | None, limit: float) -> tuple[float | None, float | None]:
     """p-value of Student's t for a mean at the limit, and the minimum detectable effect.
 
-    The effect is the sum of the quantiles for a level of 5 % (two-sided) and a power of 80 %, times
+    The effect is the sum of the quantiles for a level of 5% (two-sided) and a power of 80%, times
     the standard error (Bloom 1995).
     """
     if held is None or held.standard_error is None or held.interval is None:
@@ -301,7 +301,7 @@ CAUSES: dict[Cause, str] = {
     "no_number": "no two runs of one seed hold this number",
     "few_seeds": "{seeds}, where an interval takes at least " + str(LEAST_SEEDS),
     "still_learning": "still learning: the validation perplexity of some run (the exponential of "
-    "its loss) fell by 1 % or more over the last quarter of its training; {text}",
+    "its loss) fell by 1% or more over the last quarter of its training; {text}",
     "unknown_learning": "no validation curve says whether the runs were still learning; {text}",
     "interval": "{text}, which leaves {edge} inside the interval",
 }
@@ -334,7 +334,7 @@ def describe_methods(study: Study) -> tuple[str, ...]:
 
 
 def describe_method(study: Study, method: StudyMethod) -> str:
-    """``"cosreg: perplexity 312.4 → 308.1 (−1.4 %), mean cosine 0.119 → 0.005, …"``."""
+    """``"cosreg: perplexity 312.4 → 308.1 (−1.4%), mean cosine 0.119 → 0.005, …"``."""
     shown: list[tuple[str, str, Role | None]] = [
         (quality_name(study.runs), find_quality(study.runs), None),
         *((name, word, method.role) for name, word in IN_SENTENCES),
@@ -362,7 +362,7 @@ def compare_with_control(
 
 
 def describe_change(study: Study, name: str, held: Paired) -> str:
-    """``"−1.4 %, better"``: the change of a score, and what its interval says."""
+    """``"−1.4%, better"``: the change of a score, and what its interval says."""
     if held.interval is None:
         return f"{held.change}, {'one seed' if held.seeds == 1 else f'{held.seeds} seeds'}"
     quantity, side = study.quantity(name), held.side()

@@ -176,7 +176,7 @@ class ClaimOutcome:
     role : Role or None
         The matrix that the number is measured on; None for numbers of the whole model.
     relative : bool
-        Whether differences are taken of logarithms, and shown in per cent.
+        Whether differences are taken of logarithms, and shown in percent.
     verdict : Verdict
     alone : Verdict
         The verdict by the claim's own interval, without the other claims.
@@ -185,7 +185,7 @@ class ClaimOutcome:
     difference, standard_error : float or None
         Mean difference over the seeds, and its standard error; of logarithms if `relative`.
     interval : tuple of two floats or None
-        95 % interval of the difference, by Student's t.
+        95% interval of the difference, by Student's t.
     seeds : int
         Number of common seeds.
     reason : str
@@ -204,11 +204,11 @@ class ClaimOutcome:
         The difference as a share of the first published one, in the score that the paper has; None
         without one.
     text_interval : tuple of two floats or None
-        95 % interval of the difference over other texts or documents, for the models of these
+        95% interval of the difference over other texts or documents, for the models of these
         seeds, by a paired bootstrap.
     detectable : float or None
-        Minimum detectable effect: the distance from the limit that this many seeds find at 5 % in
-        80 % of studies; of logarithms if `relative`.
+        Minimum detectable effect: the distance from the limit that this many seeds find at 5% in
+        80% of studies; of logarithms if `relative`.
     """
 
     key: str

@@ -117,7 +117,7 @@ def bootstrap_samples(
     number: str,
     draws: int | None = None,
 ) -> tuple[float, float] | None:
-    """95 % interval of the difference of a score over other texts, documents, sentences or pairs.
+    """95% interval of the difference of a score over other texts, documents, sentences or pairs.
 
     All runs have the same units in a draw, while the seeds, and so the models, stay as they are
     (Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3).

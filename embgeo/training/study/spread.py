@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embgeo.core.values import format_number
 
-#: Where the whole 95 % interval of a difference lies; "open" where it holds the limit.
+#: Where the whole 95% interval of a difference lies; "open" where it holds the limit.
 Direction = Literal["lower", "higher", "open"]
 
 #: Level of the intervals that decide.
@@ -88,7 +88,7 @@ class Paired:
     standard_error : float or None
         Standard error of the difference; None for one seed.
     interval : tuple of two floats or None
-        95 % interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
+        95% interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
     seeds : int
         Number of seeds.
     relative : bool
@@ -110,16 +110,16 @@ class Paired:
 
     @property
     def change(self) -> str:
-        """The difference as text, in per cent if `relative`."""
+        """The difference as text, in percent if `relative`."""
         return percent_text(self.difference) if self.relative else signed(self.difference)
 
     @property
     def text(self) -> str:
-        """``"−1.3 % (95 %: −1.9 to −0.7)"``."""
-        unit = " %" if self.relative else ""
+        """``"−1.3% (95%: −1.9 to −0.7)"``."""
+        unit = "%" if self.relative else ""
         values = [self.difference, *(self.interval or ())]
         first, *ends = (signed(in_percent(v) if self.relative else v) for v in values)
-        return f"{first}{unit} (95 %: {ends[0]} to {ends[1]})" if ends else f"{first}{unit}"
+        return f"{first}{unit} (95%: {ends[0]} to {ends[1]})" if ends else f"{first}{unit}"
 
 
 def paired(
@@ -145,30 +145,30 @@ def paired(
 
 
 def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:
-    """The 95 % interval of the draws of a bootstrap."""
+    """The 95% interval of the draws of a bootstrap."""
     low, high = np.quantile(np.asarray(draws, dtype=np.float64), [0.025, 0.975])
     return float(low), float(high)
 
 
 def student(freedom: int) -> float:
-    """Half width of a two-sided 95 % interval in standard errors."""
+    """Half width of a two-sided 95% interval in standard errors."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
 
 
 def in_percent(log_ratio: float) -> float:
-    """Convert a difference of logarithms to per cent: −0.0101 to −1.0."""
+    """Convert a difference of logarithms to percent: −0.0101 to −1.0."""
     return 100.0 * math.expm1(log_ratio)
 
 
 def percent_text(log_ratio: float) -> str:
-    """``"−1.4 %"``, ``"−0.04 %"``; 0 only if exact."""
+    """``"−1.4%"``, ``"−0.04%"``; 0 only if exact."""
     change = in_percent(log_ratio)
     if change == 0.0:
-        return "0 %"
+        return "0%"
     decimals = 1 if abs(change) >= 1.0 else max(2, last_decimal(change, 1))
-    return f"{change:+,.{decimals}f} %".replace("-", "−")
+    return f"{change:+,.{decimals}f}%".replace("-", "−")
 
 
 def signed(value: float) -> str:

@@ -176,7 +176,7 @@ def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
 def bootstrap_correlation(
     cosines: FloatArray, gold: FloatArray, draws: int = WordSimilarity.DRAWS
 ) -> tuple[float, float] | None:
-    """95 % interval of ρ over other pairs of words (percentiles of a bootstrap)."""
+    """95% interval of ρ over other pairs of words (percentiles of a bootstrap)."""
     if len(gold) < LEAST_PAIRS:
         return None
     drawn = draw_correlations([cosines], gold, draws, [1.0])

@@ -75,7 +75,7 @@ class SkipGram(EmbeddingModel):
         "frequent words are subsampled as in the code of word2vec, (√(f/t) + 1)·t/f, not by Eq. 5",
         "a step uses the mean loss of a batch of pairs; word2vec takes a step for each pair",
         "rows of contexts are initialized like those of words; those of word2vec start at zero",
-        "about 2 % of the pairs of an epoch, drawn at random, are left out",
+        "about 2% of the pairs of an epoch, drawn at random, are left out",
     )
 
     def __init__(self, n_tokens: int, *, d: int = 100) -> None:

@@ -53,7 +53,7 @@ def test_the_layer_is_the_plain_one() -> None:
 
 
 def test_rows_lie_side_by_side() -> None:
-    """LAPACK gives columns, with which a step takes 4 % longer at the size of WikiText-2."""
+    """LAPACK gives columns, with which a step takes 4% longer at the size of WikiText-2."""
     e = FactoredEmbedding(torch.randn(30, 5))
     assert e.left.is_contiguous()
     assert e.right.is_contiguous()
