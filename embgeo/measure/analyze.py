@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -21,13 +21,17 @@ from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import NO_REFERENCE, NOTE, find_expected, measure_reference
 from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
+from embgeo.metrics.neighbors import ALL
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
+from embgeo.stats.all_nearest import find_all_nearest
 from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 
-#: Products of entries for the neighbors of rows on the map: about a second of one core.
-MAP_PRODUCTS = 5 * 10**10
+#: Products of entries for the neighbors of all rows: 30,522 × 768, about 20 s of one core.
+ALL_PRODUCTS = 4 * 10**11
+#: Of larger matrices, some rows are searched with so many: about a second or two.
+SOME_PRODUCTS = 5 * 10**10
 
 
 def analyze(
@@ -182,18 +186,26 @@ def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str,
 def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows | None:
     """Add the nearest rows of the rows on the map to those that a family has searched.
 
-    All kept rows, if that takes at most `MAP_PRODUCTS` products; else the rows that tables name,
+    All kept rows, if that takes at most `ALL_PRODUCTS` products; else the rows that tables name,
     and as many others, evenly over the order of frequency. The tables are known only after the
     second pass, so this takes a further one.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
-    reader = measurement.reader
-    if facts.m <= k or facts.listed is not None:
+    reader, m = measurement.reader, measurement.facts.m
+    if m <= k or facts.listed is not None or (known is not None and len(known.rows) == m):
         return known
+    searched = measurement.shared.get(TopNeighbors, ALL)
+    if searched is not None:
+        return list_nearest(facts, facts.kept, searched.neighbors[:, :k], searched.cosines[:, :k])
+    mapped = any(isinstance(value, Points) for value in values)
+    if mapped and m * m * facts.d // 2 <= ALL_PRODUCTS:
+        return list_nearest(
+            facts, facts.kept, *find_all_nearest(reader, facts.kept, k, "neighbors")
+        )
     named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]
     rows = np.intersect1d(np.array(named, dtype=np.int64), facts.kept)
-    if any(isinstance(value, Points) for value in values):
-        rows = np.union1d(rows, spread_rows(facts, MAP_PRODUCTS // (facts.m * facts.d)))
+    if mapped:
+        rows = np.union1d(rows, spread_rows(facts, SOME_PRODUCTS // (m * facts.d)))
     if known is not None:
         rows = np.setdiff1d(rows, facts.kept[known.rows], assume_unique=True)
     if not len(rows):
@@ -205,12 +217,14 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows
         )
     ]
     near, cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
-    further = NearestRows(
-        np.searchsorted(facts.kept, rows),
-        np.asarray(np.searchsorted(facts.kept, near)),
-        np.asarray(cosines, dtype=np.float32),
-    )
+    further = list_nearest(facts, rows, np.asarray(near), np.asarray(cosines))
     return further if known is None else known.union(further)
+
+
+def list_nearest(facts: Facts, rows: IntArray, near: IntArray, cosines: FloatArray) -> NearestRows:
+    """The nearest rows as a result lists them: by their positions among the kept rows."""
+    at, places = np.searchsorted(facts.kept, rows), np.searchsorted(facts.kept, near)
+    return NearestRows(at, np.asarray(places), np.asarray(cosines, dtype=np.float32))
 
 
 def spread_rows(facts: Facts, most: int) -> IntArray:

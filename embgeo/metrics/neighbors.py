@@ -30,6 +30,7 @@ from embgeo.numerics.hubness import TIE, count_places
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.stats import CloserRows, TopNeighbors
+from embgeo.stats.all_nearest import find_all_nearest
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -327,16 +328,10 @@ def find_all_neighbors(facts: Facts, reader: RowReader, shared: SharedStatistics
     found = shared.get(TopNeighbors, ALL)
     if found is None:
         k = facts.options.neighbors + 1
-        parts = [
-            (part.neighbors, part.cosines)
-            for part in reader.sweep(
-                lambda block: TopNeighbors(ALL, block.index, block.unit, k),
-                facts.kept,
-                "neighbors of all rows",
-            )
-        ]
         found = TopNeighbors(ALL, facts.kept, np.zeros((0, facts.d)), k)
-        found.neighbors, found.cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
+        found.neighbors, found.cosines = find_all_nearest(
+            reader, facts.kept, k, "neighbors of all rows"
+        )
         shared.add([found])
     return found
 

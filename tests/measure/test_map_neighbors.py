@@ -43,7 +43,8 @@ def test_every_row_has_its_true_neighbors() -> None:
 def test_a_large_matrix_has_those_of_rows_of_all_frequencies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(measuring, "MAP_PRODUCTS", 50 * (N - 1) * D)
+    monkeypatch.setattr(measuring, "ALL_PRODUCTS", 0)
+    monkeypatch.setattr(measuring, "SOME_PRODUCTS", 50 * (N - 1) * D)
     matrix = make_matrix()
     analysis = embgeo.analyze(matrix, sections=["projection"], reference=False)
     assert analysis.nearest is not None
@@ -60,3 +61,22 @@ def test_a_large_matrix_has_those_of_rows_of_all_frequencies(
 def test_without_a_map_only_tables_are_served() -> None:
     analysis = embgeo.analyze(make_matrix(), sections=["spectrum"], reference=False)
     assert analysis.nearest is None
+
+
+def test_the_last_size_that_is_searched_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    products = (N - 1) ** 2 * D // 2
+    for bound, rows in ((products, N - 1), (products - 1, 50)):
+        monkeypatch.setattr(measuring, "ALL_PRODUCTS", bound)
+        monkeypatch.setattr(measuring, "SOME_PRODUCTS", 50 * (N - 1) * D)
+        found = embgeo.analyze(make_matrix(), sections=["projection"], reference=False).nearest
+        assert found is not None
+        assert len(found.rows) == rows
+
+
+def test_a_search_of_all_rows_serves_the_map_too() -> None:
+    matrix = make_matrix()
+    searched = embgeo.analyze(matrix, neighbors_of="all", reference=False).nearest
+    mapped = embgeo.analyze(matrix, sections=["projection"], reference=False).nearest
+    assert searched is not None
+    assert mapped is not None
+    assert np.array_equal(searched.neighbors, mapped.neighbors)

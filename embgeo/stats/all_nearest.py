@@ -1,0 +1,158 @@
+"""The nearest rows of every row: each pair of rows is multiplied once, for both of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import FloatArray, IntArray, SingleArray
+from embgeo.stats.backend.backend import HOST
+from embgeo.stats.nearest import (
+    MOST,
+    TopNeighbors,
+    bound_rounding,
+    keep_best,
+    leave_out_self,
+    round_to_grid,
+)
+from embgeo.stats.reader import RowReader
+
+#: Positions of queries, positions of rows that may be among their nearest, and rough cosines.
+Candidates: TypeAlias = tuple[IntArray, IntArray, SingleArray]
+
+#: Rows of a tile in either direction.
+TILE = 2048
+#: Entries of pairs whose cosines are computed in float64 at a time.
+HELD = 2**21
+
+
+def find_all_nearest(
+    reader: RowReader, rows: IntArray, k: int, what: str
+) -> tuple[IntArray, FloatArray]:
+    """Numbers and cosines of the k nearest rows of each row, shape (m, k).
+
+    `rows` are all kept rows. Where they do not fit into memory, or are on a device, they are read
+    block by block. Of fewer than k other rows the last numbers are −1, with a cosine of −inf.
+    """
+    # The rows, and unit rows in float32; what tiles take is a tenth of it.
+    need = len(rows) * reader.matrix.d * 12
+    if reader.executor is None and need <= reader.resources.room:
+        some = min(k, len(rows) - 1)
+        at, cosines = AllNearest(reader.take_stored(rows), some).search(reader, what)
+        missing = ((0, 0), (0, k - some))
+        near = np.pad(rows[at], missing, constant_values=-1)
+        return near, np.pad(cosines, missing, constant_values=-np.inf)
+    parts = [
+        (part.neighbors, part.cosines)
+        for part in reader.sweep(
+            lambda block: TopNeighbors(what, block.index, block.unit, k), rows, what
+        )
+    ]
+    near, cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return np.asarray(near), np.asarray(cosines)
+
+
+class AllNearest:
+    """The k rows of largest cosine for each of m rows, the row itself left out.
+
+    As :class:`~embgeo.stats.nearest.TopNeighbors` finds them, with half of the products: rows are
+    multiplied in float32, and those that may be among the k largest again in float64. Cosines that
+    agree to 1e-12 are ordered by position.
+
+    Parameters
+    ----------
+    rows : float32 or float64 array, shape (m, d)
+        No row is zero or non-finite.
+    k : int
+        Less than m.
+    """
+
+    def __init__(self, rows: npt.NDArray[np.floating], k: int) -> None:
+        self.rows, self.k, self.m = rows, k, len(rows)
+        # Scaled first, so that squares of neither huge nor tiny entries are lost.
+        scale = np.abs(rows).max(axis=1).astype(np.float64)
+        self.unit = np.empty(rows.shape, dtype=np.float32)
+        self.lengths = np.empty(self.m)
+        for part in tiles(self.m):
+            scaled = rows[part] / scale[part, None]
+            self.lengths[part] = np.sqrt(np.vecdot(scaled, scaled)) * scale[part]
+            self.unit[part] = scaled / np.sqrt(np.vecdot(scaled, scaled))[:, None]
+        self.slack = np.float32(bound_rounding(HOST, self.unit))
+        self.best = np.full((self.m, k), -1), np.full((self.m, k), -np.inf, dtype=np.float32)
+        self.found: list[Candidates] = []
+
+    def search(self, reader: RowReader, what: str) -> tuple[IntArray, FloatArray]:
+        """Positions and cosines of the nearest rows, shape (m, k), on all threads of the reader."""
+        parts = tiles(self.m)
+        # Tiles on the diagonal first: they give every row a bound.
+        pairs = [(part, part) for part in parts]
+        pairs += [(a, b) for i, a in enumerate(parts) for b in parts[i + 1 :]]
+        for found in reader.spread(lambda number: self.compare(*pairs[number]), len(pairs), what):
+            for candidates in found:
+                self.add(candidates)
+        return self.finish()
+
+    def compare(self, first: slice, second: slice) -> list[Candidates]:
+        """The pairs of these rows that may be nearest, from either side."""
+        scores = self.unit[first] @ self.unit[second].T
+        if first == second:
+            np.fill_diagonal(scores, -np.inf)
+            return [self.choose(scores, first, second)]
+        return [self.choose(scores, first, second), self.choose(scores.T, second, first)]
+
+    def choose(self, scores: SingleArray, mine: slice, theirs: slice) -> Candidates:
+        """The entries that may be among the k best of their row, or the k best themselves."""
+        least = self.best[1][mine, -1]
+        if np.isinf(least).any() and scores.shape[1] >= self.k:
+            least = np.maximum(least, HOST.kth_largest(scores, self.k))
+        # −inf, a row with itself, is below every bound.
+        bound = np.maximum(least - self.slack, np.float32(-2.0))
+        query, column = np.nonzero(scores >= bound[:, None])
+        if len(query) > MOST * self.k * len(scores):
+            return self.choose_equals(mine, theirs)
+        return query + mine.start, column + theirs.start, scores[query, column]
+
+    def choose_equals(self, mine: slice, theirs: slice) -> Candidates:
+        """The k best of each row in float64, where too many rows are equally near."""
+        cosines = round_to_grid(np, self.normalize(mine) @ self.normalize(theirs).T)
+        every = np.arange(self.m)
+        leave_out_self(HOST, cosines, every[mine], every[theirs])
+        best = np.argsort(-cosines, axis=1, stable=True)[:, : self.k]
+        near = np.take_along_axis(cosines, best, axis=1)
+        query, place = np.nonzero(near > -np.inf)
+        rough = near[query, place].astype(np.float32)
+        return query + mine.start, best[query, place] + theirs.start, rough
+
+    def normalize(self, at: slice | IntArray) -> FloatArray:
+        """Unit rows in float64."""
+        return np.asarray(self.rows[at] / self.lengths[at][:, None], dtype=np.float64)
+
+    def add(self, candidates: Candidates) -> None:
+        """Raise the bounds of these queries; kept are those that may still be among the best."""
+        query, near, score = candidates
+        above = score >= self.best[1][query, -1] - self.slack
+        self.found.append((query[above], near[above], score[above]))
+        keep_best(HOST, self.best, query[above], near[above], score[above])
+
+    def finish(self) -> tuple[IntArray, FloatArray]:
+        """Order the candidates by their cosines in float64."""
+        query, near, score = (np.concatenate(part) for part in zip(*self.found, strict=True))
+        close = score >= self.best[1][query, -1] - self.slack
+        query, near = query[close], near[close]
+        cosines = np.empty(len(query))
+        for part in tiles(len(query), max(1, HELD // self.rows.shape[1])):
+            a, b = self.normalize(query[part]), self.normalize(near[part])
+            cosines[part] = round_to_grid(np, np.vecdot(a, b))
+        order = np.lexsort((near, -cosines, query))
+        first = np.searchsorted(query[order], np.arange(self.m))
+        taken = order[first[:, None] + np.arange(self.k)]
+        return near[taken], cosines[taken]
+
+
+def tiles(count: int, step: int = 0) -> Sequence[slice]:
+    """Consecutive ranges of `count` positions; by default, those of tiles."""
+    step = step or TILE
+    return [slice(at, min(at + step, count)) for at in range(0, count, step)]

@@ -1,0 +1,75 @@
+"""The nearest rows of all rows, searched in tiles, against a search of every pair in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.matrix import Matrix
+from embgeo.stats import all_nearest
+from embgeo.stats.all_nearest import find_all_nearest
+from embgeo.stats.nearest import GRID
+from embgeo.stats.reader import RowReader
+from embgeo.stats.resources import Resources
+
+K = 5
+
+
+def search(rows: FloatArray, k: int = K, memory: int | None = None) -> tuple[IntArray, FloatArray]:
+    reader = RowReader(Matrix(rows), Resources(memory=memory))
+    return find_all_nearest(reader, np.arange(len(rows)), k, "")
+
+
+def search_slowly(rows: FloatArray, k: int = K) -> tuple[IntArray, FloatArray]:
+    """Cosines of all pairs on the grid; of equal ones the first row first."""
+    wide = rows.astype(np.float64)
+    wide /= np.abs(wide).max(axis=1, keepdims=True)
+    unit = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    cosines = np.round(unit @ unit.T * GRID) / GRID
+    np.fill_diagonal(cosines, -np.inf)
+    near = np.argsort(-cosines, axis=1, stable=True)[:, :k]
+    return near, np.take_along_axis(cosines, near, axis=1)
+
+
+def draw(kind: str) -> FloatArray:
+    rng = np.random.default_rng(7)
+    rows = rng.standard_normal((230, 9)) + 0.5
+    if kind == "equal":
+        rows[40:160] = rows[40]
+    elif kind == "narrow":
+        rows = 1.0 + 1e-9 * rows
+    elif kind == "huge":
+        rows *= np.logspace(-300, 300, len(rows))[:, None]
+    elif kind == "single":
+        return np.asarray(rows, dtype=np.float32)
+    return rows
+
+
+@pytest.mark.parametrize("tile", [16, 2048])
+@pytest.mark.parametrize("kind", ["spread", "equal", "narrow", "huge", "single"])
+def test_tiles_find_what_all_pairs_find(
+    kind: str, tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_nearest, "TILE", tile)
+    rows = draw(kind)
+    near, cosines = search(rows)
+    expected, values = search_slowly(rows)
+    assert np.abs(cosines - values).max() <= 2.0 / GRID
+    if kind != "narrow":  # where most cosines differ by less than their rounding
+        assert np.array_equal(near, expected)
+
+
+def test_rows_that_do_not_fit_into_memory_are_read_in_blocks() -> None:
+    rows = draw("equal")
+    near, cosines = search(rows, memory=len(rows) * 9 * 12 - 1)
+    assert np.array_equal(near, search(rows)[0])
+    assert np.array_equal(cosines, search(rows)[1])
+
+
+def test_fewer_rows_than_neighbors_leave_places_empty() -> None:
+    for memory in (None, 1):
+        near, cosines = search(draw("spread")[:4], memory=memory)
+        assert np.array_equal(near[:, 3:], np.full((4, 2), -1))
+        assert np.isneginf(cosines[:, 3:]).all()
+        assert np.array_equal(near[:, :3], search_slowly(draw("spread")[:4], 3)[0])
