@@ -55,8 +55,8 @@ def train(
         int | None, typer.Option(min=1, metavar="N", help="Seeds for each method: 0 to N − 1.")
     ] = None,
     tune: Annotated[
-        str | None,
-        typer.Option(metavar="lr=RATE,RATE,…", help="Learning rates to choose from by validation."),
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE,VALUE,…", help="Chosen by validation; repeatable."),
     ] = None,
     from_: Annotated[
         Path | None,

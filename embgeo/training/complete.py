@@ -39,6 +39,19 @@ def complete_settings(config: StudySettings) -> StudySettings:
     return task.adapt(found)
 
 
+def check_tuned(config: StudySettings) -> None:
+    """Refuse values of ``[tune]`` that no run could have."""
+    concerned = {name for method in config.compare for name in config.list_tuned(method)}
+    for name in config.tune:
+        if name not in concerned:
+            way_out = "leave it out, or compare that method"
+            raise BadOption(f"{name} of [tune] concerns no compared method", way_out=way_out)
+    for method in config.compare:
+        for name, values in config.list_tuned(method).items():
+            for value in values:
+                complete_settings(config.one(method, config.seeds[0], {name: value}))
+
+
 def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
     """Tables of the methods: complete for compared ones, unchanged for others.
 
@@ -79,11 +92,9 @@ def check(config: StudySettings) -> None:
         find_method(name, config.method)
     for name, own in config.method.items():
         find_method(name, config.method).settings(own)
-    if len(set(config.tune.lr)) < len(config.tune.lr):
-        cause = f"lr of [tune] is {list(config.tune.lr)}"
-        raise BadOption(cause, way_out="give each once")
     if config.task.name != LanguageModeling.NAME:
-        refuse_settings(config, {"tune": ("lr",), "training": ("start",)})
+        refuse_settings(config, {"training": ("start",)})
+    check_tuned(config)
     training, optimizer = config.training, config.optimizer
     for wrong, cause, way_out in (
         (

@@ -261,17 +261,3 @@ class GeometrySettings:
     """Steps between two measurements of the embedding; none while training by default."""
 
     every: Whole | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TuneSettings:
-    """Learning rates to choose from, for each method.
-
-    Attributes
-    ----------
-    lr : tuple of float
-        Each is tried with a seed apart. The one with the lowest validation perplexity replaces
-        `OptimizerSettings.lr` in all runs of the method.
-    """
-
-    lr: tuple[Positive, ...] = ()

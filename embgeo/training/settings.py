@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 from msgspec import Meta
@@ -30,7 +31,6 @@ from embgeo.training.sections import (
     OptimizerSettings,
     TaskSettings,
     TrainingSettings,
-    TuneSettings,
 )
 
 #: The settings of a comparison, in its folder.
@@ -53,6 +53,10 @@ CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("optimizer", "schedule", OF_SCHEDULE),
 )
 
+#: Tables of settings that can be tuned.
+TUNABLE = ("optimizer", "training", "model", "method")
+NONE: Mapping[str, Any] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
@@ -66,6 +70,8 @@ class StudySettings:
     method : dict
         Settings of methods that differ from their defaults: ``[method.cosreg]``. With ``base`` or
         ``parts`` they define a method; see `embgeo.training.methods.definitions`.
+    tune : dict of str to tuple
+        Values to try, by the dotted name of a setting, ``method.cosreg.gamma``.
     plugins : dict of str to str
         SHA-256 of each plug-in file that the study was started with, by its name. Reading settings
         loads none.
@@ -80,7 +86,7 @@ class StudySettings:
     training: TrainingSettings = field(default_factory=TrainingSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     geometry: GeometrySettings = field(default_factory=GeometrySettings)
-    tune: TuneSettings = field(default_factory=TuneSettings)
+    tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plugins: Mapping[str, str] = field(default_factory=dict)
 
@@ -89,18 +95,26 @@ class StudySettings:
         """Method and seed of every run; all methods of one seed before the next."""
         return [(method, seed) for seed in self.seeds for method in self.compare]
 
-    def one(self, method: str, seed: int, lr: float | None = None) -> StudySettings:
-        """The settings of one run of the comparison, at another learning rate if it is given."""
+    def one(self, method: str, seed: int, tuned: Mapping[str, Any] = NONE) -> StudySettings:
+        """The settings of one run of the comparison, with `tuned` values by dotted name."""
         own = {method: self.method[method]} if method in self.method else {}
-        optimizer = self.optimizer if lr is None else replace(self.optimizer, lr=lr)
-        return replace(
-            self,
-            compare=(method,),
-            seeds=(seed,),
-            method=own,
-            optimizer=optimizer,
-            tune=TuneSettings(),
-        )
+        found = replace(self, compare=(method,), seeds=(seed,), method=own, tune={})
+        changes: dict[str, Any] = {}
+        for name, value in tuned.items():
+            *outer, last = name.split(".")
+            table = changes
+            for key in outer:
+                table = table.setdefault(key, {})
+            table[last] = value
+        return found.updated(changes) if changes else found
+
+    def list_tuned(self, method: str) -> dict[str, tuple[Any, ...]]:
+        """The tuned settings that concern a method."""
+        return {
+            name: values
+            for name, values in self.tune.items()
+            if not name.startswith("method.") or name.split(".")[1] == method
+        }
 
     def tables(self) -> dict[str, Any]:
         """Tables of plain values for TOML, without unset ones."""
@@ -115,8 +129,8 @@ class StudySettings:
             found["method"] = to_toml(self.method)
         if self.plugins:
             found["plugins"] = dict(self.plugins)
-        if not self.tune.lr:
-            del found["tune"]
+        if self.tune:
+            found["tune"] = to_toml(self.tune)
         return found
 
     def updated(self, changes: Mapping[str, Any]) -> StudySettings:
@@ -189,6 +203,8 @@ def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
     if name in ("compare", "seeds", "plugins"):
         return parse_value(value, hint, name, where)
     _require_table(name, value, where)
+    if name == "tune":
+        return _parse_tuned(value, where)
     if name == "method":
         for method, own in value.items():
             _require_table(f"method.{method}", own, where)
@@ -199,6 +215,29 @@ def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
         own = {key: entry for key, entry in value.items() if key not in common}
         value = {k: v for k, v in value.items() if k in common} | {"settings": own}
     return parse_table(hint, value, f"[{name}]", where)
+
+
+def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dict[str, Any]:
+    """Values to try by dotted name, from tables inside each other."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{outer}{key}"
+        if isinstance(value, Mapping):
+            found |= _parse_tuned(value, where, f"{name}.")
+            continue
+        name = "optimizer.lr" if name == "lr" else name
+        values = parse_value(value, tuple[Any, ...], f"{name} of [tune]", where)
+        if not values or any(one in values[:i] for i, one in enumerate(values)):
+            cause = f"{name} of [tune] is {list(values)}"
+            raise BadOption(cause, where=where, way_out="give one value or more, each once")
+        choosing = tuple(f"{of}.{setting}" for of, setting, _ in CHOICES)
+        if name.partition(".")[0] not in TUNABLE or name in choosing:
+            way_out = (
+                f"tune settings of {', '.join(f'[{of}]' for of in TUNABLE)} that choose no other"
+            )
+            raise BadOption(f"{name} of [tune] is not tuned", where=where, way_out=way_out)
+        found[name] = values
+    return found
 
 
 def _require_table(name: str, value: Any, where: Where) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.record import Study
     from embgeo.training.tasks import Dataset
+    from embgeo.workflows.train_tuning import Tuned
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def train(
     settings: Mapping[str, Any] | Sequence[str] = (),
     seeds: int | None = None,
     device: str | None = None,
-    tune: Sequence[float] | str | None = None,
+    tune: Mapping[str, Sequence[Any]] | Sequence[str] | None = None,
     start: Path | str | None = None,
     plugins: Sequence[Path | str] | None = (),
     out: Path | str | None = None,
@@ -95,9 +96,10 @@ def train(
         Train each method with the seeds 0 … `seeds` − 1.
     device : str, optional
         "cpu", "cuda", "mps" or "auto".
-    tune : sequence of float or str, optional
-        Learning rates, or "lr=1e-3,3e-3". Each method is trained with each rate and a seed of its
-        own, and takes the rate with the lowest perplexity on the validation split.
+    tune : mapping or sequence of str, optional
+        Values to try by setting: ``{"lr": [1e-3, 3e-3], "method.cosreg.gamma": [0.1, 1]}``, or
+        texts such as "lr=1e-3,3e-3". Each method tries them with a seed of its own, one setting
+        after the other, and takes the values with the best score on the validation split.
     start : path, optional
         A finished run with the initial weights of all runs, or a folder with such a run for each
         method and seed. The text is read with its vocabulary.
@@ -188,7 +190,7 @@ def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Pat
             "epochs": settings.training.epochs,
             "seeds": list(settings.seeds),
             "methods": [asdict(plan) for plan in plan_runs(settings, dataset)],
-            "rates": list(settings.tune.lr),
+            "tuned": {name: list(values) for name, values in settings.tune.items()},
         }
     return folder, plan
 
@@ -244,18 +246,19 @@ def train_study(
     """Train all runs, then write the study with its report; None in all processes but the first."""
     from embgeo.training.loop.checkpoint import write_study_settings
     from embgeo.training.loop.distributed import join_processes
-    from embgeo.workflows.train_runs import geometry_measure, read_rates, train_runs, tune_rates
+    from embgeo.workflows.train_runs import geometry_measure, train_runs
     from embgeo.workflows.train_study import write_study
+    from embgeo.workflows.train_tuning import read_tuned, tune_settings
 
     measure = geometry_measure(dataset.vocabulary.counts)
     with join_processes(settings.training.device) as world:
         if world.leads:
             check_runs_folder(folder, resume=resume)
-            check_runs(settings, dataset, folder, read_rates(settings, folder))
+            check_runs(settings, dataset, folder, read_tuned(settings, folder))
             write_study_settings(settings, folder)
         else:
             monitor = RunMonitor()
-        rates = tune_rates(
+        tuned = tune_settings(
             settings,
             dataset,
             folder,
@@ -268,7 +271,7 @@ def train_study(
             settings,
             dataset,
             folder,
-            rates,
+            tuned,
             measure=measure,
             command=command,
             monitor=monitor,
@@ -292,9 +295,7 @@ def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") ->
     refuse_if(not (empty or ours), where, "exists and holds something other than runs", ELSEWHERE)
 
 
-def check_runs(
-    settings: StudySettings, dataset: Dataset, folder: Path, rates: Mapping[str, float]
-) -> None:
+def check_runs(settings: StudySettings, dataset: Dataset, folder: Path, tuned: Tuned) -> None:
     """Refuse settings that differ from existing runs, before anything is written."""
     from embgeo.training.loop.checkpoint import (
         RUN_NAME,
@@ -307,7 +308,7 @@ def check_runs(
 
     for method, seed in settings.runs:
         home = run_folder(folder, method, seed)
-        now = settings.one(method, seed, rates.get(method)).tables()
+        now = settings.one(method, seed, tuned.get(method, {})).tables()
         known = read_identity(home)
         if known is not None:
             require_same(known, identity(now, dict(dataset.files)), home)

@@ -1,12 +1,11 @@
-"""The runs of a study: tried rates, training, geometry on the way, and analyses afterwards."""
+"""The runs of a study: training, geometry on the way, and analyses afterwards."""
 
 from __future__ import annotations
 
 import gc
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,18 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import OutOfMemory, RunFailed, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.progress import RunMonitor
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.values import format_number
 from embgeo.io import load, open_checkpoint
-from embgeo.io.bounded.records import ARRAYS_NAME, RecordFormat, digest_of
+from embgeo.io.bounded.records import ARRAYS_NAME, digest_of
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import name_of_output
-from embgeo.training.study.record import TriedRate
-from embgeo.workflows.folders import ELSEWHERE
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
@@ -34,9 +30,6 @@ if TYPE_CHECKING:
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.tasks import Dataset
 
-TUNING_NAME = "tuning.json"
-#: The seed of the trials. No run has it: the best of several trials owes a part to its seed.
-TUNING_SEED = 1_000_000
 #: Scalars that are measured during training.
 MEASURED = (
     isotropy.I1.name,
@@ -167,109 +160,18 @@ def is_analyzed(folder: Path, model: Path) -> bool:
     return digest_of(model) == own
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """The rates that were tried for a method, in the given order."""
-
-    seed: int
-    tried: tuple[TriedRate, ...]
-
-    @property
-    def best(self) -> float:
-        return next(one.lr for one in self.tried if one.chosen)
-
-
-def require_choice(tuning: Tuning) -> None:
-    if sum(one.chosen for one in tuning.tried) != 1:
-        raise ValueError("not one rate is chosen")
-
-
-TUNING = RecordFormat(
-    "embgeo.tuning",
-    1,
-    Tuning,
-    TUNING_NAME,
-    what="the learning rates that were tried for a method",
-    again="remove it, and resume with: embgeo train --resume",
-    check=require_choice,
-)
-
-
-def tuning_folder(folder: Path, method: str) -> Path:
-    """The folder of a method's trials, one for each rate."""
-    return folder / method / "tuning"
-
-
-def read_tuning(folder: Path, method: str, rates: Sequence[float]) -> Tuning | None:
-    """The saved tuning of a method; None if not all rates were tried yet."""
-    home = tuning_folder(folder, method)
-    if not rates or not (home / TUNING_NAME).is_file():
-        return None
-    found = TUNING.load(home)
-    before = [one.lr for one in found.tried]
-    cause = f"was tuned over the rates {', '.join(f'{lr:g}' for lr in before)}"
-    refuse_if(before != list(rates), str(home), cause, f"give the same, or {ELSEWHERE}")
-    return found
-
-
-def read_rates(settings: StudySettings, folder: Path) -> dict[str, float]:
-    """The chosen rate of each method that was tuned."""
-    found = {name: read_tuning(folder, name, settings.tune.lr) for name in settings.compare}
-    return {name: tuning.best for name, tuning in found.items() if tuning is not None}
-
-
-def tune_rates(
-    settings: StudySettings,
-    dataset: Dataset,
-    folder: Path,
-    *,
-    measure: Measure | None,
-    command: str,
-    monitor: RunMonitor,
-    leads: bool,
-) -> dict[str, float]:
-    """Choose a rate for each method; the error of the last run if every rate of a method failed."""
-    rates, found = settings.tune.lr, read_rates(settings, folder)
-    waiting = [name for name in settings.compare if name not in found] if rates else []
-    if waiting:
-        monitor.expect(len(waiting) * len(rates))
-    for place, method in enumerate(waiting):
-        scores: list[float | None] = []
-        for number, rate in enumerate(rates, place * len(rates)):
-            monitor.begin(number)
-            one = settings.one(method, TUNING_SEED, rate)
-            home = tuning_folder(folder, method) / f"lr-{rate:g}"
-            try:
-                result = attempt_run(one, dataset, home, measure, monitor.progress, command)
-                scores.append(result.valid["perplexity"])
-            except RunFailed:
-                if len(scores) == len(rates) - 1 and not any(scores):
-                    raise
-                scores.append(None)
-            shown = "failed" if scores[-1] is None else format_number(scores[-1])
-            monitor.say(f"tuning  {method}, learning rate {rate:g}: validation perplexity {shown}")
-            monitor.done(number + 1)
-        chosen = scores.index(min(value for value in scores if value is not None))
-        pairs = enumerate(zip(rates, scores, strict=True))
-        tried = tuple(TriedRate(lr, value, i == chosen) for i, (lr, value) in pairs)
-        found[method] = rates[chosen]
-        if leads:
-            TUNING.save(Tuning(TUNING_SEED, tried), tuning_folder(folder, method))
-    return found
-
-
 def train_runs(
     settings: StudySettings,
     dataset: Dataset,
     folder: Path,
-    rates: Mapping[str, float],
+    tuned: Mapping[str, Mapping[str, Any]],
     *,
     measure: Measure | None,
     command: str,
     monitor: RunMonitor,
     leads: bool,
 ) -> dict[tuple[str, int], RunFailed]:
-    """Train and analyze every run with the tuned rate of its method.
+    """Train and analyze every run with the tuned settings of its method.
 
     Returns the runs that failed; raises the error of the last one if all did.
     """
@@ -283,7 +185,7 @@ def train_runs(
         began = time.perf_counter()
         home = run_folder(folder, method, seed)
         try:
-            one = settings.one(method, seed, rates.get(method))
+            one = settings.one(method, seed, tuned.get(method, {}))
             result = attempt_run(one, dataset, home, measure, monitor.progress, command)
         except RunFailed as error:
             if total == len(failed) + 1:

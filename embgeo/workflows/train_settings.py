@@ -30,7 +30,7 @@ def gather_settings(
     settings: Mapping[str, Any] | Sequence[str] = (),
     seeds: int | None = None,
     device: str | None = None,
-    tune: Sequence[float] | str | None = None,
+    tune: Mapping[str, Sequence[Any]] | Sequence[str] | None = None,
     start: Path | str | None = None,
     plugins: Sequence[Path | str] | None = (),
     out: Path | str | None = None,
@@ -52,7 +52,7 @@ def gather_settings(
         ("compare", None if compare is None else list(compare)),
         ("seeds", None if seeds is None else list(range(seeds))),
         ("training.device", device),
-        ("tune.lr", parse_rates(tune)),
+        ("tune", parse_tuned(tune or ()) or None),
         ("training.start", None if start is None else str(start)),
     ):
         if value is not None:
@@ -149,19 +149,32 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
     return key.split("."), parsed["x"] if list(parsed) == ["x"] else value.strip()
 
 
-def parse_rates(tune: Sequence[float] | str | None) -> list[float] | None:
-    """``lr=1e-3,3e-3`` as numbers.
+def parse_tuned(tune: Mapping[str, Sequence[Any]] | Sequence[str]) -> dict[str, list[Any]]:
+    """Values to try by setting; a value that is not TOML is text.
 
-    >>> parse_rates("lr=1e-3,3e-3")
-    [0.001, 0.003]
+    >>> parse_tuned(["lr=1e-3,3e-3", "model.layers=1,2"])
+    {'lr': [0.001, 0.003], 'model.layers': [1, 2]}
     """
-    if tune is None or not isinstance(tune, str):
-        return None if tune is None else list(tune)
+    if isinstance(tune, Mapping):
+        return {name: list(values) for name, values in tune.items()}
+    found: dict[str, list[Any]] = {}
+    for text in (tune,) if isinstance(tune, str) else tune:
+        name, equals, values = text.partition("=")
+        cause, way_out = f"{text!r} lists no values", "write it as in lr=1e-3,3e-3,1e-2"
+        wrong = not equals or not values.strip() or not _KEY.fullmatch(name.strip())
+        refuse_if(wrong, argument("tune"), cause, way_out)
+        found[name.strip()] = parse_list(values)
+    return found
+
+
+def parse_list(values: str) -> list[Any]:
+    """``1e-3,3e-3`` as a list.
+
+    >>> parse_list("a, b"), parse_list("[0.1, 0.1], [1.0, 1.0]")
+    (['a', 'b'], [[0.1, 0.1], [1.0, 1.0]])
+    """
     try:
-        name, values = tune.split("=")
-        found = [float(value) for value in values.split(",")]
-    except ValueError:
-        name, found = "", []
-    cause, way_out = f"{tune!r} is not a list of learning rates", "write it as in lr=1e-3,3e-3,1e-2"
-    refuse_if(name.strip() != "lr", argument("tune"), cause, way_out)
+        found: list[Any] = tomllib.loads(f"x = [{values}]")["x"]
+    except (ValueError, RecursionError):
+        found = [parse_assignment(f"x={value.strip()}")[1] for value in values.split(",")]
     return found

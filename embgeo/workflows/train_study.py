@@ -14,7 +14,7 @@ from embgeo.io.bounded.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, load_analysis
 from embgeo.workflows.folders import COMPARISON_FILES, write_whole
 from embgeo.workflows.saved_analysis import load_analyzed_matrix
-from embgeo.workflows.train_runs import read_tuning
+from embgeo.workflows.train_tuning import read_tuning
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
@@ -76,7 +76,7 @@ def make_study(
         if (name, seed) in kept
     ]
     found = {name: find_method(name, settings.method) for name in names}
-    tuned = {name: read_tuning(folder, name, settings.tune.lr) for name in names}
+    tuned = {name: read_tuning(folder, name, settings.list_tuned(name)) for name in names}
     methods = [
         StudyMethod(
             name,

@@ -90,8 +90,8 @@ def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
     sizes = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
     methods, seeds = len(plan["methods"]), len(plan["seeds"])
     runs = f"{methods} method{'s' * (methods > 1)} × {seeds} seed{'s' * (seeds > 1)}"
-    if rates := plan["rates"]:
-        runs += f", {len(rates)} learning rates tried with a seed apart"
+    if tuned := plan["tuned"]:
+        runs += f", {', '.join(tuned)} tuned with a seed apart"
     lines = [
         f"{corpus['name']}: {corpus['rows']:,} rows; {name_unit(corpus)}: {sizes}",
         f"{plan['model']['name']}, {runs}, into {folder}",

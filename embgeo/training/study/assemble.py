@@ -9,6 +9,7 @@ from itertools import chain
 from statistics import geometric_mean
 from typing import Any
 
+from embgeo.core.arguments import is_number
 from embgeo.core.quantities import isotropy, spectrum
 from embgeo.core.values import Quantity, Series, format_number
 from embgeo.diagnosis.thresholds import PARTITION
@@ -59,7 +60,7 @@ def assemble_study(
         warnings=warn_of_methods(runs),
         notes=(
             *(f"{one}; no number here knows it" for one in lost),
-            *(describe_tried(method) for method in methods if method.tried),
+            *chain.from_iterable(map(describe_tried, methods)),
             *describe_documents(methods, samples),
             *list_notes(first.corpus, runs),
         ),
@@ -161,20 +162,35 @@ def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> Stud
     )
 
 
-def describe_tried(method: StudyMethod) -> str:
-    """Describe the tuned learning rate of a method, and the other candidates."""
-    rates = [one.lr for one in method.tried]
-    found = ", ".join(
-        f"{one.lr:g}: {'failed' if one.perplexity is None else format_number(one.perplexity)}"
-        for one in method.tried
-    )
-    (best,) = (one.lr for one in method.tried if one.chosen)
-    at_end = len(rates) > 1 and best in (min(rates), max(rates))
-    more = "; it is at the end of these, so that a better one may lie beyond" if at_end else ""
-    return (
-        f"{method.name}: learning rate {best:g}, by the validation perplexity of a seed apart "
-        f"({found}){more}"
-    )
+def describe_tried(method: StudyMethod) -> Iterator[str]:
+    """Describe each tuned setting of a method, and the values that were not taken."""
+    for setting in dict.fromkeys(one.setting for one in method.tried):
+        tried = [one for one in method.tried if one.setting == setting]
+        found = ", ".join(
+            f"{spell_value(one.value)}: "
+            f"{'failed' if one.score is None else format_number(one.score)}"
+            for one in tried
+        )
+        (best,) = (one.value for one in tried if one.chosen)
+        values = [one.value for one in tried]
+        ordered = len(values) > 1 and all(is_number(value) for value in values)
+        at_end = ordered and best in (min(values), max(values))
+        more = "; it is at the end of these, so that a better one may lie beyond" if at_end else ""
+        yield (
+            f"{method.name}: {setting} {spell_value(best)}, by the validation "
+            f"{tried[0].score_name} of a seed apart ({found}){more}"
+        )
+
+
+def spell_value(value: object) -> str:
+    """A value of a setting, short.
+
+    >>> spell_value(0.001), spell_value([0.1, 0.1])
+    ('0.001', '0.1/0.1')
+    """
+    if isinstance(value, list | tuple):
+        return "/".join(map(spell_value, value))
+    return f"{value:g}" if is_number(value) else str(value)
 
 
 def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:

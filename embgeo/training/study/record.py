@@ -109,20 +109,26 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class TriedRate:
-    """A learning rate that was tried for a method.
+class TriedValue:
+    """A value of a setting that was tried for a method.
 
     Attributes
     ----------
-    lr : float
-    perplexity : float or None
-        Perplexity on the validation split with a seed apart; None if the trial failed.
+    setting : str
+        Dotted name of the setting, such as ``optimizer.lr``.
+    value
+        JSON-ready.
+    score : float or None
+        The `score_name` on the validation split with a seed apart; None if the trial failed.
+    score_name : str
     chosen : bool
-        Whether the runs of the method use this rate.
+        Whether the runs of the method use this value.
     """
 
-    lr: float
-    perplexity: float | None
+    setting: str
+    value: Any
+    score: float | None
+    score_name: str
     chosen: bool
 
 
@@ -144,8 +150,8 @@ class StudyMethod:
         Settings of the method, JSON-ready.
     deviations : tuple of str
         Each way in which it differs from the publication.
-    tried : tuple of TriedRate
-        The learning rates that were compared; empty without tuning.
+    tried : tuple of TriedValue
+        The values of settings that were compared; empty without tuning.
     """
 
     name: str
@@ -155,7 +161,7 @@ class StudyMethod:
     source: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
-    tried: tuple[TriedRate, ...] = ()
+    tried: tuple[TriedValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,7 +367,7 @@ def check(study: Study) -> None:
 
 STUDY = RecordFormat(
     "embgeo.training",
-    6,
+    7,
     Study,
     STUDY_NAME,
     what="a comparison of methods",
