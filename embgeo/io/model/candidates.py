@@ -12,17 +12,10 @@ from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import short
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model.facts import ModelFacts
+from embgeo.io.model.parameter import PARTS
 
 #: An embedding may have this many rows more than the vocabulary, or this share of it: padding.
 PADDING_ROWS, PADDING_SHARE = 1024, 0.05
-#: Last parts of names of tensors that belong to a weight and are not matrices themselves.
-PARTS = frozenset({
-    "weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "weight_scale_2",
-    "weight_global_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "scb", "qzeros",
-    "scales", "biases", "g_idx", "absmax", "quant_map", "nested_absmax", "nested_quant_map",
-    "weight_scales", "q_scale", "q_scale_max", "q_groups", "q_invperm", "suh", "svh", "input_scale",
-    "k_scale", "v_scale", "output_scale", "zeros", "cluster_usage", "cluster_size", "_weight_scale",
-})  # fmt: skip
 
 EvidenceKind = Literal["name", "rows", "columns", "place", "ids", "form", "layer"]
 

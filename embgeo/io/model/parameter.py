@@ -15,6 +15,16 @@ from embgeo.io.model.facts import ModelFacts
 
 BEFORE = "use the checkpoint before quantization"
 _BLOCK_ROWS = 1024
+#: Last parts of names, in lower case, of tensors that belong to a weight and are no matrices.
+PARTS = frozenset({
+    "weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "weight_scale_2",
+    "weight_global_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "weight_format",
+    "scb", "qzeros", "scales", "biases", "g_idx", "absmax", "quant_map", "nested_absmax",
+    "nested_quant_map", "weight_scales", "q_scale", "q_scale_max", "q_groups", "q_invperm", "suh",
+    "svh", "input_scale", "k_scale", "v_scale", "output_scale", "zeros", "cluster_usage",
+    "cluster_size", "d2t", "t2d", "weight_qdata", "_weight_qdata", "_weight_scale",
+    "input_global_scale", "pre_quant_scale",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
 from embgeo.io.model.facts import ModelFacts
-from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
+from embgeo.io.model.parameter import PARTS, Module, cannot, decoded, matrix_shape
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 #: Side of the blocks of FP8 weights where the configuration does not say it.
@@ -27,14 +27,6 @@ _FP8_BLOCK = 128
 #: Endings of factors of 8-bit codes, below the module of the weight.
 _SCALES = ("weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "scale")
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8")
-#: Endings that are part of a weight and never a matrix of their own, even where it is missing.
-PARTS = frozenset({
-    *_SCALES, "weight_scale_2", "weight_global_scale", "weight_zero_point", "weight_shape",
-    "weight_g_idx", "scb", "weight_format", "qzeros", "scales", "biases", "g_idx", "absmax",
-    "quant_map", "nested_absmax", "nested_quant_map", "q_scale", "q_scale_max", "q_groups",
-    "q_invperm", "suh", "svh", "input_scale", "k_scale", "v_scale", "output_scale", "zeros",
-    "cluster_usage", "d2t", "t2d", "weight_qdata", "_weight_qdata", "_weight_scale",
-})  # fmt: skip
 #: Forms that are named and not decoded, by the ending of the stored codes.
 _NAMED = {
     "qweight": "GPTQ or AWQ",
@@ -50,7 +42,12 @@ _NAMED = {
     "compressed": "compressed-tensors (sparse)",
 }
 #: The tensor that has to lie beside codes whose ending alone says little.
-_BESIDE = {"codes": "codebooks", "B": "s", "indices": "centroids", "compressed": "bitmask"}
+_BESIDE = {
+    "codes": ("codebooks",),
+    "B": ("s",),
+    "indices": ("centroids", "centroids.weight"),
+    "compressed": ("bitmask",),
+}
 _METHODS = {"gptq": "GPTQ", "awq": "AWQ", "exl2": "EXL2", "exl3": "EXL3", "auto-round": "AutoRound"}
 
 
@@ -114,6 +111,8 @@ def _find_block(
     if len(scale) != 2 or 0 in scale:
         return None
     stated = facts.quantization.get("weight_block_size")
+    for weights in _weights_settings(facts):  # compressed-tensors
+        stated = stated or weights.get("block_structure")
     sizes = []
     for axis in (0, 1):
         own = stated[axis] if isinstance(stated, list) and len(stated) == 2 else None
@@ -174,7 +173,7 @@ def _compressed(m: Module) -> Tensor | None:
         problem = "is quantized (packed integers), and its width in bits is not known"
         return cannot(name, codes, problem, scale, shape, zero, order)
     n, groups = codes.shape[0], scale.shape[1] if len(scale.shape) == 2 else 1
-    size = _group_size(m.facts) or -(-columns // groups)
+    size = _group_size(m.facts, columns, groups, is_ordered=order is not None)
     if scale.shape[0] not in (1, n) or (-(-columns // size) != groups and order is None):
         return cannot(name, codes, "is quantized, and its scales do not fit", scale, shape, zero)
 
@@ -199,32 +198,34 @@ def _packed_sizes(codes: Tensor, facts: ModelFacts, shape: Tensor | None) -> tup
             columns = int(np.asarray(shape.open())[1])
         except EmbgeoError:  # of a remote file, whose content is not here yet
             columns = facts.columns
-    stated = _weights_settings(facts).get("num_bits")
-    own: int = stated if type(stated) is int and 0 < stated <= 8 else 0
-    for bits in filter(None, (own, 4, 8, 2, 3, 5, 6, 7)):
+    stated = [weights.get("num_bits") for weights in _weights_settings(facts)]
+    own = [bits for bits in stated if type(bits) is int and 0 < bits <= 8]
+    for bits in (*own, 4, 8, 2, 3, 5, 6, 7):
         if columns and -(-columns // (32 // bits)) == words:
             return bits, columns
-    return (own, words * (32 // own)) if own and not columns else (0, 0)
+    return (own[0], words * (32 // own[0])) if len(own) == 1 and not columns else (0, 0)
 
 
-def _weights_settings(facts: ModelFacts) -> Mapping[str, Any]:
+def _weights_settings(facts: ModelFacts) -> list[Mapping[str, Any]]:
+    """What the groups of compressed-tensors say of weights; one may be of the embedding alone."""
     groups = facts.quantization.get("config_groups")
-    for group in groups.values() if isinstance(groups, dict) else ():
-        if isinstance(group, dict) and isinstance(group.get("weights"), dict):
-            found: Mapping[str, Any] = group["weights"]
-            return found
-    return {}
+    every = groups.values() if isinstance(groups, dict) else ()
+    found = [group.get("weights") for group in every if isinstance(group, dict)]
+    return [weights for weights in found if isinstance(weights, dict)]
 
 
-def _group_size(facts: ModelFacts) -> int | None:
-    size = _weights_settings(facts).get("group_size")
-    return size if type(size) is int and size > 0 else None
+def _group_size(facts: ModelFacts, columns: int, groups: int, *, is_ordered: bool) -> int:
+    """The stated size of a group that makes so many of them, else the one that they make."""
+    stated = [weights.get("group_size") for weights in _weights_settings(facts)]
+    sizes = [size for size in stated if type(size) is int and size > 0]
+    fitting = [size for size in sizes if is_ordered or -(-columns // size) == groups]
+    return next(iter(fitting), -(-columns // groups))
 
 
-def _blocks(m: Module) -> Tensor | None:
-    """``X_blocks`` and ``X_scales``: MXFP4 as gpt-oss stores it."""
-    name, codes = m.name("weight"), m["weight_blocks"]
-    scale = m.get("weight_scales")
+def read_blocks(m: Module, leaf: str) -> Tensor | None:
+    """``X_blocks`` and ``X_scales``: MXFP4 as gpt-oss stores it; `leaf` ends in ``blocks``."""
+    stem, codes = leaf.removesuffix("blocks"), m[leaf]
+    name, scale = m.name(stem).rstrip("._"), m.get(f"{stem}scales")
     if scale is None or codes.dtype != "uint8" or len(codes.shape) != 3:
         return None
     n, groups, half = codes.shape
@@ -300,13 +301,14 @@ def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
 def _name_form(m: Module, *, leaf: str) -> Tensor | None:
     """A form that is not decoded; its name says which one."""
     codes = m[leaf]
-    if (beside := _BESIDE.get(leaf)) is not None and m.get(beside) is None:
+    if (beside := _BESIDE.get(leaf)) is not None and m.get(*beside) is None:
         return None
     method = str(m.facts.quantization.get("quant_method", "")).lower()
     kind = _METHODS.get(method, _NAMED[leaf]) if leaf == "qweight" else _NAMED[leaf]
     bits = m.facts.quantization.get("bits")
     width = f", {bits} bit" if type(bits) is int and 0 < bits < 9 else ""
-    parts = [part for end in sorted(PARTS) if (part := m.get(end)) is not None]
+    ends = (*sorted(PARTS), *_BESIDE.get(leaf, ()))
+    parts = [part for end in ends if (part := m.get(end)) is not None]
     return cannot(m.name("weight"), codes, f"is quantized by {kind}{width}", *parts)
 
 
@@ -349,7 +351,6 @@ def _sizes(tensor: Tensor) -> str:
 READERS: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {
     "weight": (_bitsandbytes, _nvfp4, _eight_bits, _mlx),
     "weight_packed": (_compressed,),
-    "weight_blocks": (_blocks,),
     **{leaf: (partial(_name_form, leaf=leaf),) for leaf in _NAMED},
 }
 #: Tried last.

@@ -184,12 +184,47 @@ def test_nvfp4_of_modelopt_and_compressed_tensors(tmp_path: Path) -> None:
     check(write(tmp_path / "b", packed), laid * float(factor), "/ global scale")
 
 
-def test_mxfp4_of_gpt_oss(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("model.embed_tokens.weight_blocks", "model.embed_tokens.weight_scales"),
+        ("model.embed_tokens_blocks", "model.embed_tokens_scales"),
+        ("embedding.weight.blocks", "embedding.weight.scales"),
+    ],
+)
+def test_mxfp4_of_gpt_oss(names: tuple[str, str], tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
     codes, values = e2m1(N, D)
     scale = torch.randint(120, 130, (N, D // 32), dtype=torch.uint8)
     powers = scale.numpy().view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
-    tensors = {"weight_blocks": codes.reshape(N, D // 32, 16), "weight_scales": scale}
-    check(write(tmp_path, tensors), values * powers.repeat(32, 1), "MXFP4")
+    stored = dict(zip(names, (codes.reshape(N, D // 32, 16), scale), strict=True))
+    save_file(stored | {"lm_head.weight": torch.ones(N, D)}, tmp_path / "model.safetensors")
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, values * powers.repeat(32, 1))
+    assert "MXFP4" in matrix.origin.form
+
+
+def test_groups_of_compressed_tensors_that_are_of_other_layers(tmp_path: Path) -> None:
+    """The sizes of the tensors say which group the embedding is in."""
+    codes = np.random.default_rng(1).integers(-8, 8, (N, D))
+    scale = torch.rand(N, 4) + 0.1
+    groups = {
+        "group_0": {"weights": {"num_bits": 8, "group_size": 128}},
+        "group_1": {"weights": {"num_bits": 4, "group_size": 16}},
+    }
+    tensors = {"weight_packed": pack(codes, 4), "weight_scale": scale}
+    config = {"quantization_config": {"config_groups": groups}}
+    check(write(tmp_path, tensors, config), codes * scale.numpy().repeat(16, 1), "scale of 16")
+
+
+def test_blocks_that_compressed_tensors_states(tmp_path: Path) -> None:
+    codes, scale = numbers(N, D).to(FP8), torch.rand(3, 2) + 0.1
+    weights = {"type": "float", "num_bits": 8, "block_structure": [40, 40]}
+    config = {"quantization_config": {"config_groups": {"group_0": {"weights": weights}}}}
+    laid = scale.repeat_interleave(40, 0).repeat_interleave(40, 1)[:N, :D]
+    tensors = {"weight": codes, "weight_scale": scale}
+    check(write(tmp_path, tensors, config), codes.float() * laid, "block of 40×40")
 
 
 @pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
@@ -286,6 +321,20 @@ NAMED = {
         {"codes": torch.zeros(N, 8, dtype=torch.int8), "codebooks": torch.ones(1, 256, 8)}, {},
     ),
     "QuIP#": ({"Qidxs": torch.zeros(N, D // 8, dtype=torch.int16)}, {}),
+    "VPTQ": (
+        {"indices": torch.zeros(1, 8, N, dtype=I32), "centroids.weight": torch.ones(1, 2048)}, {},
+    ),
+    "by torchao in a form that is not known (weight:qdata, weight:scale)": (
+        {"weight:qdata": torch.zeros(N, D, dtype=torch.int8), "weight:scale": torch.ones(N, 1)},
+        {"quant_method": "torchao"},
+    ),
+    "quantized in a form that is not known (weight._data._data, weight._scale, weight._shift)": (
+        {"weight._data._data": torch.zeros(N, D // 2, dtype=U8),
+         "weight._scale": torch.ones(N, 1), "weight._shift": torch.ones(N, 1)}, {},
+    ),
+    "not known (codes_of_mine, levels)": (
+        {"codes_of_mine": torch.zeros(N, D).to(FP8), "levels": torch.ones(N, 16)}, {},
+    ),
     "whole numbers": ({"weight": torch.zeros(N, D, dtype=torch.int8)}, {}),
     "its scales are not in the file": (
         {"weight": torch.ones(N, D).to(FP8)}, {"quant_method": "fp8"},
