@@ -3,8 +3,6 @@
 The commands of ``embgeo`` run these functions; docs/python.md shows how to use them.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

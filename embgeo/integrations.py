@@ -1,7 +1,5 @@
 """The old import path of :mod:`embgeo.callbacks`, for one version."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -4,8 +4,6 @@
 `Monitor` for your own loop. Each library is imported only with its callback.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """Rules of the gate while a model trains."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, get_args
 

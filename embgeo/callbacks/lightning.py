@@ -1,7 +1,5 @@
 """A callback for Lightning."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from importlib import import_module

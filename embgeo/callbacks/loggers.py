@@ -1,7 +1,5 @@
 """Sending values to trainers, experiment trackers, writers and functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measuring scalars of a model's embedding while it trains."""
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

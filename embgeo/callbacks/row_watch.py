@@ -1,7 +1,5 @@
 """The cheap tier: norms of rows and rows that never change, on the device of the weight."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

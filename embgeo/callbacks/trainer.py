@@ -1,7 +1,5 @@
 """A callback for the Trainer of transformers."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

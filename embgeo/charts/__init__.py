@@ -1,7 +1,5 @@
 """Charts of saved results: specifications that every renderer of `render` draws."""
 
-from __future__ import annotations
-
 from embgeo.charts import (
     balance,
     composites,

@@ -1,21 +1,9 @@
 """Perplexity against geometry: whether a method that helps the one helps the other."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, Unrelated
-from embgeo.charts.specification import (
-    Axis,
-    Chart,
-    Choices,
-    FigureTable,
-    Line,
-    MemberStyle,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
@@ -35,13 +23,13 @@ MATRICES = (
 )
 
 
-def refuse(item: ChartItem, _choices: Choices) -> str:
+def refuse(item: ChartItem, _choices: spec.Choices) -> str:
     held = {name for run in item.runs for name in run.numbers}
     is_shown = quality_name(item.runs) in held and any(name in held for name, _ in TITLES)
     return "" if is_shown else Unrelated.NO_METHOD
 
 
-def build(items: StyledItems, _choices: Choices) -> Specification:
+def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     across = quality_name([run for item, _ in items for run in item.runs])
     held = {name for item, _ in items for run in item.runs for name in run.numbers}
     shown = [(name, title) for name, title in TITLES if name in held]
@@ -49,7 +37,7 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title in shown:
-        lines: list[Line] = []
+        lines: list[spec.Line] = []
         for item, style in items:
             for role in list_roles(item, items):
                 pairs = list_pairs(item, across, name, role)
@@ -58,7 +46,7 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
                 rows += [(item.label, name, *cells) for cells in pairs]
                 x, y = np.array([p[1] for p in pairs]), np.array([p[2] for p in pairs])
                 if len(pairs) > 1:
-                    lines.append(Line(x, y, style, item.label, form="dots"))
+                    lines.append(spec.Line(x, y, style, item.label, form="dots"))
                 lines.append(mark_mean(x, y, style, item.label))
         controls = {item.label: item for item, _ in items}
         for item, style in items:
@@ -68,21 +56,23 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
             both = [list_pairs(one, across, name, item.role) for one in (control, item)]
             if all(both):
                 ends = np.array([np.mean(pairs, axis=0)[1:] for pairs in both])
-                lines.append(Line(ends[:, 0], ends[:, 1], style, item.label, form="arrow"))
-        panels.append(Panel(Axis(quality), Axis(""), tuple(lines), key=name, title=title))
+                lines.append(spec.Line(ends[:, 0], ends[:, 1], style, item.label, form="arrow"))
+        panels.append(
+            spec.Panel(spec.Axis(quality), spec.Axis(""), tuple(lines), key=name, title=title)
+        )
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
-    return Specification(
+    return spec.Specification(
         tuple(panels),
         f"Each method by its {spell_score(across.partition('.')[2])}{side} and its geometry. "
         "With several seeds the large mark is their mean with its standard deviation, the dots are "
         "the seeds. "
         "An arrow leads from the control of a method to the method."
         + (MATRICES if any(run.others for one, _ in items for run in one.runs) else ""),
-        table=FigureTable(("method", "name", "seed", across, "value"), rows),
+        table=spec.FigureTable(("method", "name", "seed", across, "value"), rows),
     )
 
 
-def list_roles(item: ChartItem, items: StyledItems) -> list[Role]:
+def list_roles(item: ChartItem, items: spec.StyledItems) -> list[Role]:
     """The shown matrices of a method: its own; for a control, those of its methods."""
     of_methods = [one.role for one, _ in items if one.reference == item.label]
     several = any(run.others for run in item.runs)
@@ -100,16 +90,16 @@ def list_pairs(
     ]
 
 
-def mark_mean(x: FloatArray, y: FloatArray, style: MemberStyle, label: str) -> Line:
+def mark_mean(x: FloatArray, y: FloatArray, style: spec.MemberStyle, label: str) -> spec.Line:
     """The mean over seeds, with bars of one standard deviation along both axes."""
     mean = np.array([x.mean()]), np.array([y.mean()])
     if len(x) < 2:
-        return Line(*mean, style, label, form="marks")
+        return spec.Line(*mean, style, label, form="marks")
     bars = [np.array([values.std(ddof=1)]) for values in (y, x)]
-    return Line(*mean, style, label, form="marks", error=bars[0], error_x=bars[1])
+    return spec.Line(*mean, style, label, form="marks", error=bars[0], error_x=bars[1])
 
 
-CHART = Chart(
+CHART = spec.Chart(
     "balance",
     "Scatter of methods: perplexity across, geometry upwards",
     refuse,

@@ -4,21 +4,11 @@
 Gao et al. 2019 (Fig. 1 and 2b).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from embgeo.charts import histograms, scatter, spectrum
+from embgeo.charts import histograms, scatter, specification, spectrum
 from embgeo.charts.items import ChartItem
-from embgeo.charts.specification import (
-    Chart,
-    Choices,
-    FigureTable,
-    Line,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.values import Cell
 
 FIRST_PARTS = (scatter.PLAIN, spectrum.LINEAR, histograms.COSINES)
@@ -39,16 +29,20 @@ GAO_CAPTION = (
 )
 
 
-def refuse_without_parts(parts: Sequence[Chart]) -> Callable[[ChartItem, Choices], str]:
+def refuse_without_parts(
+    parts: Sequence[specification.Chart],
+) -> Callable[[ChartItem, specification.Choices], str]:
     """Why one of the parts cannot show an item, as a function of the item."""
 
-    def refuse(item: ChartItem, choices: Choices) -> str:
+    def refuse(item: ChartItem, choices: specification.Choices) -> str:
         return next(filter(None, (part.refuse(item, choices) for part in parts)), "")
 
     return refuse
 
 
-def build_first(items: StyledItems, choices: Choices) -> Specification:
+def build_first(
+    items: specification.StyledItems, choices: specification.Choices
+) -> specification.Specification:
     maps, values, pairs = specs = [part.build(items, choices) for part in FIRST_PARTS]
     panels = (*maps.panels, replace(values.panels[0], key="spectrum"))
     caption = " ".join(spec.print_caption for spec in specs)
@@ -61,7 +55,9 @@ def build_first(items: StyledItems, choices: Choices) -> Specification:
     )
 
 
-def build_gao(items: StyledItems, choices: Choices) -> Specification:
+def build_gao(
+    items: specification.StyledItems, choices: specification.Choices
+) -> specification.Specification:
     tokens = [s.analysis.tokens or () for s, _ in items if s.analysis is not None]
     few = tuple(token for names in tokens if len(names) <= MOST_NAMES for token in names)
     plain = replace(choices, color="none", annotate=few, free_axes=True)
@@ -74,7 +70,9 @@ def build_gao(items: StyledItems, choices: Choices) -> Specification:
         for panel, names in zip(maps, tokens, strict=True)
     ]
     lines = tuple(
-        line for line in values[0].lines if isinstance(line, Line) and line.style.scale != "guide"
+        line
+        for line in values[0].lines
+        if isinstance(line, specification.Line) and line.style.scale != "guide"
     )
     return replace(
         specs[0],
@@ -85,7 +83,9 @@ def build_gao(items: StyledItems, choices: Choices) -> Specification:
     )
 
 
-def tabulate(parts: Sequence[Chart], specs: Sequence[Specification]) -> FigureTable:
+def tabulate(
+    parts: Sequence[specification.Chart], specs: Sequence[specification.Specification]
+) -> specification.FigureTable:
     """The places of tokens, singular values by index, and densities by the start of each bin."""
     rows: list[tuple[Cell, ...]] = []
     for part, spec in zip(parts, specs, strict=True):
@@ -98,10 +98,10 @@ def tabulate(parts: Sequence[Chart], specs: Sequence[Specification]) -> FigureTa
             for up in upward
             for row in named
         ]
-    return FigureTable(("part", "analysis", "token or line", "x", "y"), rows)
+    return specification.FigureTable(("part", "analysis", "token or line", "x", "y"), rows)
 
 
-FIRST_FIGURE = Chart(
+FIRST_FIGURE = specification.Chart(
     "figure1",
     "Maps of the tokens, singular values and cosines in one row",
     refuse_without_parts(FIRST_PARTS),
@@ -110,7 +110,7 @@ FIRST_FIGURE = Chart(
     most=3,
     one_row=True,
 )
-GAO_FIGURE = Chart(
+GAO_FIGURE = specification.Chart(
     "gao-figure-1",
     "Maps of the rows of each matrix around the origin, and their singular values",
     refuse_without_parts(GAO_PARTS),

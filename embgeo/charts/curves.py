@@ -1,21 +1,12 @@
 """Stored curves: shares of coordinates, laws of decay, and principal angles of two spaces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
+from embgeo.charts import specification as spec
 from embgeo.charts.items import Unrelated
 from embgeo.charts.lookup import Lookup, find_series, find_singular_values
 from embgeo.charts.panels import first_line, series_lines, series_panel
-from embgeo.charts.specification import (
-    Chart,
-    Choices,
-    MemberStyle,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.quantities import compare, cosine, spectrum, subspace
 
 _SHARES = Lookup(
@@ -32,10 +23,10 @@ _ANGLES = Lookup(
 )
 
 
-def build_coordinates(items: StyledItems, _choices: Choices) -> Specification:
+def build_coordinates(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     curves = _SHARES.collect(items)
     panel = series_panel(curves[0], series_lines(items, curves))
-    return Specification(
+    return spec.Specification(
         (replace(panel, y=replace(panel.y, low=0.0)),),
         "How much of the mean cosine each coordinate makes. A single high peak is a rogue "
         "coordinate: the cone is then a matter of that one coordinate.",
@@ -43,15 +34,15 @@ def build_coordinates(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-def build_decay(items: StyledItems, _choices: Choices) -> Specification:
+def build_decay(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     """A panel for each matrix."""
-    panels: list[Panel] = []
+    panels: list[spec.Panel] = []
     for (item, _), curve in zip(items, _DECAY.collect(items), strict=True):
-        panel = series_panel(curve, series_lines([(item, MemberStyle())], [curve]))
+        panel = series_panel(curve, series_lines([(item, spec.MemberStyle())], [curve]))
         if len(items) > 1:
             panel = replace(panel, key=str(len(panels)), member=item.label)
         panels.append(panel)
-    return Specification(
+    return spec.Specification(
         tuple(panels),
         "The singular values and the two laws of decay that spectrum control uses as priors, "
         "fitted by least squares; the table says which fits better.",
@@ -61,9 +52,9 @@ def build_decay(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-def build_subspaces(items: StyledItems, _choices: Choices) -> Specification:
+def build_subspaces(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     curves = _SUBSPACES.collect(items)
-    return Specification(
+    return spec.Specification(
         (series_panel(curves[0], series_lines(items, curves)),),
         "Principal angles between the spaces that the columns of the input and of the output "
         "matrix span, smallest first: 0° where they share a direction, 90° where they do not.",
@@ -71,12 +62,12 @@ def build_subspaces(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-def build_angles(items: StyledItems, _choices: Choices) -> Specification:
+def build_angles(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     # One line per pair, whatever its label.
     curves = [replace(curve, y={"": first_line(curve)}) for curve in _ANGLES.collect(items)]
     panel = series_panel(curves[0], series_lines(items, curves))
     angle = replace(panel.y, low=0.0, high=90.0, ticks=tuple(range(0, 91, 15)))
-    return Specification(
+    return spec.Specification(
         (replace(panel, y=angle),),
         "Principal angles between the spaces that the columns of the baseline and of the other "
         "matrix span over their shared tokens, smallest first: 0° where they share a direction, "
@@ -85,7 +76,7 @@ def build_angles(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-COORDINATES = Chart(
+COORDINATES = spec.Chart(
     "coordinates",
     "Line chart of the share of the mean cosine by coordinate",
     _SHARES.refuse,
@@ -93,7 +84,7 @@ COORDINATES = Chart(
     section="cosine",
     pages=("analysis",),
 )
-DECAY = Chart(
+DECAY = spec.Chart(
     "decay",
     "Line chart of the singular values with two fitted curves",
     _DECAY.refuse,
@@ -102,7 +93,7 @@ DECAY = Chart(
     pages=("analysis",),
     most=12,
 )
-SUBSPACES = Chart(
+SUBSPACES = spec.Chart(
     "subspaces",
     "Line chart of the principal angles between input and output space",
     _SUBSPACES.refuse,
@@ -110,7 +101,7 @@ SUBSPACES = Chart(
     section="subspace",
     pages=("analysis",),
 )
-ANGLES = Chart(
+ANGLES = spec.Chart(
     "angles",
     "Line chart of the principal angles between the baseline and every other matrix",
     _ANGLES.refuse,

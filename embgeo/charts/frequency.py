@@ -1,23 +1,11 @@
 """Norms and cosines over ten bins of token frequency."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 
+from embgeo.charts import specification as spec
 from embgeo.charts.lookup import Lookup, column_of, find_table
-from embgeo.charts.specification import (
-    Axis,
-    Chart,
-    Choices,
-    Guide,
-    Line,
-    MemberStyle,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.quantities import frequency
 
 NAME = frequency.BY_FREQUENCY_BIN.name
@@ -34,21 +22,21 @@ SEVERAL = (
 )
 
 
-def build(items: StyledItems, _choices: Choices) -> Specification:
+def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     tables = [
         (item, style, table)
         for (item, style), table in zip(items, _BINS.collect(items), strict=True)
     ]
     alone = len(tables) == 1
     bins = tuple(range(1, max(len(table.rows) for _, _, table in tables) + 1))
-    x = Axis("frequency bin (1 = most frequent tokens)", ticks=bins)
+    x = spec.Axis("frequency bin (1 = most frequent tokens)", ticks=bins)
 
-    def lines(name: str, turn: int = 0, part: str = "") -> tuple[Line, ...]:
+    def lines(name: str, turn: int = 0, part: str = "") -> tuple[spec.Line, ...]:
         return tuple(
-            Line(
+            spec.Line(
                 np.arange(1.0, len(table.rows) + 1),
                 column_of(table, name),
-                MemberStyle("line", style.index + turn) if turn else style,
+                spec.MemberStyle("line", style.index + turn) if turn else style,
                 "" if alone else item.label,
                 part,
             )
@@ -60,14 +48,14 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
         if alone
         else lines(MEAN)
     )
-    return Specification(
+    return spec.Specification(
         (
-            Panel(x, Axis("", low=0.0), lines(NORM), key="norm", title="Median norm"),
-            Panel(
+            spec.Panel(x, spec.Axis("", low=0.0), lines(NORM), key="norm", title="Median norm"),
+            spec.Panel(
                 x,
-                Axis(""),
+                spec.Axis(""),
                 cosines,
-                (Guide(0.0, "isotropic rows: 0", "y"),),
+                (spec.Guide(0.0, "isotropic rows: 0", "y"),),
                 key="cosine",
                 title="Mean cosine" if alone else "Mean cosine to the mean direction",
             ),
@@ -77,7 +65,7 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-CHART = Chart(
+CHART = spec.Chart(
     "frequency",
     "Line charts of norm and cosine over ten frequency bins",
     _BINS.refuse,

@@ -1,25 +1,14 @@
 """Histograms of one or several matrices: cosines, angles, norms, and overlaps of neighbors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from embgeo.charts import specification as spec
 from embgeo.charts.items import Unrelated
 from embgeo.charts.lookup import Lookup, find_histogram
 from embgeo.charts.panels import overlay, tabulate
-from embgeo.charts.specification import (
-    Chart,
-    Choices,
-    Guide,
-    HistogramSteps,
-    MemberStyle,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import compare, cosine, tokens
 
@@ -45,13 +34,13 @@ _OVERLAPS = Lookup(
 )
 
 
-def isotropic_cosines(items: StyledItems) -> tuple[HistogramSteps, ...]:
+def isotropic_cosines(items: spec.StyledItems) -> tuple[spec.HistogramSteps, ...]:
     """The density of the cosine of two random directions; none if dimensions differ."""
     edges = np.linspace(-1.0, 1.0, BINS + 1)
     return tuple(make_steps(edges, share_below(edges, d)) for d in find_dimensions(items) if d > 1)
 
 
-def isotropic_angles(items: StyledItems) -> tuple[HistogramSteps, ...]:
+def isotropic_angles(items: spec.StyledItems) -> tuple[spec.HistogramSteps, ...]:
     """The density per degree of the angle between two random directions."""
     edges = np.linspace(0.0, 180.0, BINS + 1)
     below = np.cos(np.radians(edges))
@@ -60,7 +49,7 @@ def isotropic_angles(items: StyledItems) -> tuple[HistogramSteps, ...]:
     )
 
 
-def find_dimensions(items: StyledItems) -> tuple[int, ...]:
+def find_dimensions(items: spec.StyledItems) -> tuple[int, ...]:
     """The number of columns, if all members have the same."""
     found = {s.analysis.provenance.get("d", 0) for s, _ in items if s.analysis is not None}
     return tuple(found) if len(found) == 1 else ()
@@ -76,16 +65,16 @@ def share_below(cosines: FloatArray, d: int) -> FloatArray:
     return np.asarray(0.5 + 0.5 * np.sign(cosines) * betainc(0.5, (d - 1) / 2.0, cosines**2))
 
 
-def make_steps(edges: FloatArray, below: FloatArray) -> HistogramSteps:
-    return HistogramSteps(
-        edges, np.diff(below) / np.diff(edges), MemberStyle("guide"), part="isotropic rows"
+def make_steps(edges: FloatArray, below: FloatArray) -> spec.HistogramSteps:
+    return spec.HistogramSteps(
+        edges, np.diff(below) / np.diff(edges), spec.MemberStyle("guide"), part="isotropic rows"
     )
 
 
-def build_cosines(items: StyledItems, _choices: Choices) -> Specification:
+def build_cosines(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     histograms = _COSINES.collect(items)
     isotropic = isotropic_cosines(items)
-    guides = (Guide(0.0, "isotropic rows: 0"),)
+    guides = (spec.Guide(0.0, "isotropic rows: 0"),)
     panel = overlay(items, histograms, guides=guides, isotropic=isotropic)
     table = tabulate(items, histograms, isotropic)
     one = (
@@ -97,7 +86,7 @@ def build_cosines(items: StyledItems, _choices: Choices) -> Specification:
         "Cosines between pairs of rows of each matrix. A hump around 0 (dashed) is what isotropic "
         "rows give; the further to the right it lies, the narrower the cone."
     )
-    return Specification(
+    return spec.Specification(
         (fit_limits(panel),),
         one if len(items) == 1 else several,
         "Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 "
@@ -107,12 +96,12 @@ def build_cosines(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-def fit_limits(panel: Panel) -> Panel:
+def fit_limits(panel: spec.Panel) -> spec.Panel:
     """The occupied part of −1 … 1 with the 0, on an axis that shows every peak."""
     low, high = 0.0, 0.0
     peaks = []
     for steps in panel.lines:
-        assert isinstance(steps, HistogramSteps)
+        assert isinstance(steps, spec.HistogramSteps)
         occupied = np.flatnonzero(steps.heights > NEGLIGIBLE * steps.heights.max())
         low = min(low, float(steps.edges[occupied[0]]))
         high = max(high, float(steps.edges[occupied[-1] + 1]))
@@ -125,19 +114,19 @@ def fit_limits(panel: Panel) -> Panel:
     return replace(panel, x=x, y=y)
 
 
-def build_cone(items: StyledItems, _choices: Choices) -> Specification:
+def build_cone(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     histograms = _ANGLES.collect(items)
     isotropic = isotropic_angles(items)
     panel = overlay(
         items,
         histograms,
-        guides=(Guide(90.0, "90°"),),
+        guides=(spec.Guide(90.0, "90°"),),
         limits=(0.0, 180.0),
         ticks=tuple(range(0, 181, 30)),
         isotropic=isotropic,
     )
     whose = "the mean direction" if len(items) == 1 else "the mean direction of its own matrix"
-    return Specification(
+    return spec.Specification(
         (panel,),
         f"Angle between each row and {whose}. Isotropic rows lie near 90° (dashed); rows in a "
         "cone lie well below.",
@@ -146,13 +135,13 @@ def build_cone(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-def build_norms(items: StyledItems, _choices: Choices) -> Specification:
+def build_norms(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     histograms = _NORMS.collect(items)
     several = (
         "Norms of the rows of each matrix. Where they shrank, I1 at the matrix's own scale rises "
         "without any change of shape: compare it at a mean norm of 1."
     )
-    return Specification(
+    return spec.Specification(
         (overlay(items, histograms),),
         "Norms of the rows." if len(items) == 1 else several,
         quantity=tokens.NORMS.name,
@@ -160,9 +149,9 @@ def build_norms(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-def build_overlaps(items: StyledItems, _choices: Choices) -> Specification:
+def build_overlaps(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     histograms = _OVERLAPS.collect(items)
-    return Specification(
+    return spec.Specification(
         (overlay(items, histograms, limits=(0.0, 1.0)),),
         "How much of its neighborhood a token keeps: shared nearest neighbors as a share of all "
         "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbor is another. "
@@ -172,22 +161,24 @@ def build_overlaps(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-COSINES = Chart(
+COSINES = spec.Chart(
     "cosines",
     "Histogram of the cosines between pairs of rows",
     _COSINES.refuse,
     build_cosines,
     section="cosine",
 )
-CONE = Chart(
+CONE = spec.Chart(
     "cone",
     "Histogram of the angles between rows and the mean direction",
     _ANGLES.refuse,
     build_cone,
     section="cosine",
 )
-NORMS = Chart("norms", "Histogram of the row norms", _NORMS.refuse, build_norms, section="tokens")
-OVERLAPS = Chart(
+NORMS = spec.Chart(
+    "norms", "Histogram of the row norms", _NORMS.refuse, build_norms, section="tokens"
+)
+OVERLAPS = spec.Chart(
     "overlaps",
     "Histogram of the overlap of nearest neighbors with the baseline",
     _OVERLAPS.refuse,

@@ -1,7 +1,5 @@
 """Items of charts: a saved analysis, a member of a comparison, a run or a method."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

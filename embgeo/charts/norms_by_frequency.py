@@ -1,22 +1,10 @@
 """Norms of rows against the frequency of their tokens: medians and quartiles."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem
 from embgeo.charts.lookup import FREQUENCIES, Lookup, make_alike
-from embgeo.charts.specification import (
-    Axis,
-    Chart,
-    Choices,
-    Cloud,
-    FigureTable,
-    Line,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import tokens
 from embgeo.core.values import Cell
@@ -39,11 +27,11 @@ def row_norms(analysis: Analysis) -> FloatArray | None:
 _NORMS = Lookup(row_norms, "its analysis left out the section tokens")
 
 
-def refuse(item: ChartItem, choices: Choices) -> str:
+def refuse(item: ChartItem, choices: spec.Choices) -> str:
     return FREQUENCIES.refuse(item, choices) or _NORMS.refuse(item, choices)
 
 
-def build(items: StyledItems, _choices: Choices) -> Specification:
+def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     known = make_alike(FREQUENCIES.collect(items))
     norms = _NORMS.collect(items)
     alone = len(items) == 1
@@ -53,28 +41,28 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
         bins = quartiles(frequency.positive, values)
         x, low, middle, high, _ = bins.T
         label = "" if alone else item.label
-        lines.append(Line(x, middle, style, label, low=low, high=high))
+        lines.append(spec.Line(x, middle, style, label, low=low, high=high))
         rows += [(item.label, int(n), *q) for *q, n in bins.tolist()]
     highest = max(float(line.high.max()) for line in lines if line.high is not None)
     cloud = None
     if alone:
         # The rows themselves, behind the line.
-        cloud = Cloud(np.stack([known[0].positive, norms[0]], axis=1))
+        cloud = spec.Cloud(np.stack([known[0].positive, norms[0]], axis=1))
         highest = float(norms[0].max())
     label = known[0].positive_label
     quartile_names = ("lower quartile", "median norm", "upper quartile")
-    return Specification(
+    return spec.Specification(
         (
-            Panel(
-                Axis(label, log=True),
-                Axis("row norm", low=0.0, high=1.05 * highest),
+            spec.Panel(
+                spec.Axis(label, log=True),
+                spec.Axis("row norm", low=0.0, high=1.05 * highest),
                 tuple(lines),
                 cloud=cloud,
             ),
         ),
         CAPTION,
         quantity=NAME,
-        table=FigureTable(("analysis", "tokens", f"median {label}", *quartile_names), rows),
+        table=spec.FigureTable(("analysis", "tokens", f"median {label}", *quartile_names), rows),
     )
 
 
@@ -100,7 +88,7 @@ def quartiles(x: FloatArray, norms: FloatArray) -> FloatArray:
     )
 
 
-CHART = Chart(
+CHART = spec.Chart(
     "norms-by-frequency",
     "Line chart of the median row norm by token frequency, with quartiles",
     refuse,

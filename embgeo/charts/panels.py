@@ -1,21 +1,10 @@
 """Panels of stored histograms and of stored curves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from embgeo.charts.specification import (
-    Axis,
-    FigureTable,
-    Guide,
-    HistogramSteps,
-    Line,
-    MemberStyle,
-    Panel,
-    StyledItems,
-)
+from embgeo.charts import specification as spec
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Cell, Histogram, Series
 
@@ -28,37 +17,37 @@ def compute_density(bars: Histogram) -> FloatArray:
 
 
 def overlay(
-    items: StyledItems,
+    items: spec.StyledItems,
     histograms: Sequence[Histogram],
     *,
-    guides: tuple[Guide, ...] = (),
+    guides: tuple[spec.Guide, ...] = (),
     limits: tuple[float, float] | None = None,
     ticks: tuple[float, ...] = (),
-    isotropic: tuple[HistogramSteps, ...] = (),
-) -> Panel:
+    isotropic: tuple[spec.HistogramSteps, ...] = (),
+) -> spec.Panel:
     """One panel with the densities of all histograms, whose bins may differ.
 
     `isotropic` are the densities of isotropic rows, in the background.
     """
     alone = len(items) == 1
     lines = tuple(
-        HistogramSteps(bars.edges, compute_density(bars), style, "" if alone else item.label)
+        spec.HistogramSteps(bars.edges, compute_density(bars), style, "" if alone else item.label)
         for (item, style), bars in zip(items, histograms, strict=True)
     )
     low, high = limits or (None, None)
-    return Panel(
-        Axis(histograms[0].x_label, low=low, high=high, ticks=ticks),
-        Axis(f"density of {histograms[0].y_label}", low=0.0),
+    return spec.Panel(
+        spec.Axis(histograms[0].x_label, low=low, high=high, ticks=ticks),
+        spec.Axis(f"density of {histograms[0].y_label}", low=0.0),
         (*lines, *isotropic),
         guides,
     )
 
 
 def tabulate(
-    items: StyledItems,
+    items: spec.StyledItems,
     histograms: Sequence[Histogram],
-    isotropic: Sequence[HistogramSteps] = (),
-) -> FigureTable:
+    isotropic: Sequence[spec.HistogramSteps] = (),
+) -> spec.FigureTable:
     """A row for each bin: its ends, the count and the density."""
     rows: list[tuple[Cell, ...]] = [
         (item.label, *map(float, cells))
@@ -70,24 +59,24 @@ def tabulate(
     for steps in isotropic:
         for low, high, height in zip(steps.edges[:-1], steps.edges[1:], steps.heights, strict=True):
             rows.append((steps.part, float(low), float(high), None, float(height)))
-    return FigureTable(("analysis", "from", "to", histograms[0].y_label, "density"), rows)
+    return spec.FigureTable(("analysis", "from", "to", histograms[0].y_label, "density"), rows)
 
 
-def series_lines(items: StyledItems, curves: Sequence[Series]) -> tuple[Line, ...]:
+def series_lines(items: spec.StyledItems, curves: Sequence[Series]) -> tuple[spec.Line, ...]:
     """Every line of every curve: named by part for one member, by member for several."""
     if len(items) == 1:
         (_, style), (curve,) = items[0], curves
         return tuple(
-            Line(
+            spec.Line(
                 curve.x,
                 drawable_values(y, curve.log_y),
-                MemberStyle("line", style.index + i) if i else style,
+                spec.MemberStyle("line", style.index + i) if i else style,
                 part=label if len(curve.y) > 1 else "",
             )
             for i, (label, y) in enumerate(curve.y.items())
         )
     return tuple(
-        Line(curve.x, drawable_values(y, curve.log_y), style, item.label, label)
+        spec.Line(curve.x, drawable_values(y, curve.log_y), style, item.label, label)
         for (item, style), curve in zip(items, curves, strict=True)
         for label, y in (curve.y if len(curve.y) > 1 else {"": first_line(curve)}).items()
     )
@@ -98,11 +87,15 @@ def first_line(curve: Series) -> FloatArray:
     return next(iter(curve.y.values()))
 
 
-def series_panel(curve: Series, lines: tuple[Line, ...], guides: tuple[Guide, ...] = ()) -> Panel:
+def series_panel(
+    curve: Series, lines: tuple[spec.Line, ...], guides: tuple[spec.Guide, ...] = ()
+) -> spec.Panel:
     """A panel with the labels of `curve`; logarithmic if that is requested and useful."""
     log_x = curve.log_x and is_wide(np.concatenate([line.x for line in lines]))
     log_y = curve.log_y and is_wide(np.concatenate([line.y for line in lines]))
-    return Panel(Axis(curve.x_label, log_x), Axis(curve.y_label, log_y), lines, guides)
+    return spec.Panel(
+        spec.Axis(curve.x_label, log_x), spec.Axis(curve.y_label, log_y), lines, guides
+    )
 
 
 def is_wide(values: FloatArray, ratio: float = 3.0) -> bool:

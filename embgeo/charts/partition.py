@@ -3,21 +3,12 @@
 Raw next to unit scale: Z depends on the norms of the rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
+from embgeo.charts import specification as spec
 from embgeo.charts.lookup import Lookup, find_series
 from embgeo.charts.panels import series_lines, series_panel
-from embgeo.charts.specification import (
-    Chart,
-    Choices,
-    FigureTable,
-    Guide,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Series
 from embgeo.result.analysis import Analysis
@@ -54,7 +45,7 @@ def find_raw(analysis: Analysis) -> Series | None:
     return None if unit is None else find_series(analysis, PANELS[0][0])
 
 
-def build(items: StyledItems, _choices: Choices) -> Specification:
+def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     panels = []
     rows: list[tuple[Cell, ...]] = []
     for name, title, scale in PANELS:
@@ -62,7 +53,7 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
         # Z at equal scales spans little: the axis is logarithmic only if values lie far apart.
         wide = [replace(curve, log_x=True, log_y=True) for curve in curves]
         panel = series_panel(
-            wide[0], series_lines(items, curves), (Guide(1.0, "isotropic rows: 1", "y"),)
+            wide[0], series_lines(items, curves), (spec.Guide(1.0, "isotropic rows: 1", "y"),)
         )
         panels.append(replace(panel, key=name, title=title))
         rows += [
@@ -71,16 +62,16 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
             for sign, z in zip("+-", curve.y.values(), strict=True)
             for k, value in zip(curve.x.tolist(), z.tolist(), strict=True)
         ]
-    return Specification(
+    return spec.Specification(
         tuple(panels),
         ONE if len(items) == 1 else SEVERAL,
         PRINT,
         PANELS[0][0],
-        table=FigureTable(("analysis", "scale", "k", "sign", "z"), rows),
+        table=spec.FigureTable(("analysis", "scale", "k", "sign", "z"), rows),
     )
 
 
-CHART = Chart(
+CHART = spec.Chart(
     "partition",
     "Two line charts of the partition function over the eigenvectors",
     Lookup(find_raw, REASON).refuse,

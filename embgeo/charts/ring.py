@@ -1,7 +1,5 @@
 """A ring around rows that lie together, with a few of their tokens, for maps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.charts.lookup import column_of, find_table

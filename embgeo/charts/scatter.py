@@ -1,31 +1,12 @@
 """Maps of all tokens in the plane of the two strongest directions, one panel per analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from embgeo.charts import lookup
+from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem
-from embgeo.charts.lookup import (
-    FREQUENCIES,
-    NO_FREQUENCIES,
-    Lookup,
-    find_points,
-    list_tokens,
-    make_alike,
-)
 from embgeo.charts.ring import find_ring
-from embgeo.charts.specification import (
-    Axis,
-    Chart,
-    Choices,
-    Cloud,
-    FigureTable,
-    NamedPoint,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import projection
 from embgeo.core.values import Cell, Points, format_number
@@ -37,20 +18,22 @@ UNCENTERED, CENTERED = projection.SVD2.name, projection.PCA2.name
 COLUMNS = ("analysis", "row", "token", "class", "count", "rank", "x", "y")
 
 
-def refuse_without_points(name: str) -> Callable[[ChartItem, Choices], str]:
+def refuse_without_points(name: str) -> Callable[[ChartItem, spec.Choices], str]:
     """Why an item lacks the projection or the colors, as a function of the item."""
 
-    def refuse(item: ChartItem, choices: Choices) -> str:
+    def refuse(item: ChartItem, choices: spec.Choices) -> str:
         reason = find_planes(name).refuse(item, choices)
         if not reason and choices.color == "frequency":
-            return FREQUENCIES.refuse(item, choices)
+            return lookup.FREQUENCIES.refuse(item, choices)
         return reason
 
     return refuse
 
 
-def find_planes(name: str) -> Lookup[Points]:
-    return Lookup(partial(find_points, name=name), "its analysis left out the section projection")
+def find_planes(name: str) -> lookup.Lookup[Points]:
+    return lookup.Lookup(
+        partial(lookup.find_points, name=name), "its analysis left out the section projection"
+    )
 
 
 def axis_names(points: Points) -> tuple[str, str]:
@@ -63,27 +46,27 @@ def axis_names(points: Points) -> tuple[str, str]:
 
 
 def map_panels(
-    items: StyledItems, name: str, color: str = "class", annotate: Sequence[str] = ()
-) -> tuple[Panel, ...]:
+    items: spec.StyledItems, name: str, color: str = "class", annotate: Sequence[str] = ()
+) -> tuple[spec.Panel, ...]:
     """A map for each item, all of which have the projection."""
     analyses = [item.analysis for item, _ in items if item.analysis is not None]
     clouds = find_planes(name).collect(items)
     frequencies: list[FloatArray] | list[None] = [None] * len(clouds)
     if color == "frequency":
-        frequencies = [f.positive for f in make_alike(FREQUENCIES.collect(items))]
+        frequencies = [f.positive for f in lookup.make_alike(lookup.FREQUENCIES.collect(items))]
     several = len(clouds) > 1
-    panels: list[Panel] = []
+    panels: list[spec.Panel] = []
     for (item, _), analysis, points, frequency in zip(
         items, analyses, clouds, frequencies, strict=True
     ):
         x, y = axis_names(points)
         popular = analysis.popular if color == "class" else None
         named = name_points(analysis, points, annotate)
-        cloud = Cloud(points.xy, popular, frequency, find_ring(analysis, points), named)
+        cloud = spec.Cloud(points.xy, popular, frequency, find_ring(analysis, points), named)
         panels.append(
-            Panel(
-                Axis(x),
-                Axis(y),
+            spec.Panel(
+                spec.Axis(x),
+                spec.Axis(y),
                 cloud=cloud,
                 key=str(len(panels)) if several else "",
                 member=item.label if several else "",
@@ -94,23 +77,23 @@ def map_panels(
 
 def name_points(
     analysis: Analysis, points: Points, tokens: Sequence[str]
-) -> tuple[NamedPoint, ...]:
+) -> tuple[spec.NamedPoint, ...]:
     """The tokens that the analysis holds, at their places."""
     known = analysis.tokens or ()
     places = [i for i, token in enumerate(known) if token in tokens]
     return tuple(
-        NamedPoint(float(x), float(y), known[i]) for i in places for x, y in [points.xy[i]]
+        spec.NamedPoint(float(x), float(y), known[i]) for i in places for x, y in [points.xy[i]]
     )
 
 
-def tabulate(items: StyledItems, name: str) -> FigureTable:
+def tabulate(items: spec.StyledItems, name: str) -> spec.FigureTable:
     """A row for each point: its token, the class and frequency of the token, and its place."""
     rows: list[tuple[Cell, ...]] = []
     for (item, _), points in zip(items, find_planes(name).collect(items), strict=True):
         if item.analysis is not None:
-            places = zip(list_tokens(item.analysis), points.xy.tolist(), strict=True)
+            places = zip(lookup.list_tokens(item.analysis), points.xy.tolist(), strict=True)
             rows += [(item.label, *cells, x, y) for cells, (x, y) in places]
-    return FigureTable(COLUMNS, rows)
+    return spec.FigureTable(COLUMNS, rows)
 
 
 def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
@@ -128,7 +111,7 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
     return f" Popular: the {text} most frequent tokens; rare: the others." if text else ""
 
 
-def explain_rings(panels: Sequence[Panel]) -> str:
+def explain_rings(panels: Sequence[spec.Panel]) -> str:
     """The part of a caption about rows that lie together; empty if there are none."""
     rings = [panel.cloud.ring for panel in panels if panel.cloud and panel.cloud.ring]
     if not rings:
@@ -138,19 +121,19 @@ def explain_rings(panels: Sequence[Panel]) -> str:
 
 def builder(
     name: str, one: str, several: str, printed: str
-) -> Callable[[StyledItems, Choices], Specification]:
+) -> Callable[[spec.StyledItems, spec.Choices], spec.Specification]:
     """The function that builds the scatter of this projection, with these captions."""
 
-    def build(items: StyledItems, choices: Choices) -> Specification:
+    def build(items: spec.StyledItems, choices: spec.Choices) -> spec.Specification:
         analyses = [item.analysis for item, _ in items if item.analysis is not None]
         color = choices.color
         label = ""
         if color == "frequency":
-            label = make_alike(FREQUENCIES.collect(items))[0].positive_label
+            label = lookup.make_alike(lookup.FREQUENCIES.collect(items))[0].positive_label
         elif color == "class" and all(a.popular is None for a in analyses):
             color = "none"
         panels = map_panels(items, name, choices.color, choices.annotate)
-        return Specification(
+        return spec.Specification(
             panels,
             (one if len(items) == 1 else several) + explain_rings(panels),
             printed + explain_colors(analyses, color) + explain_rings(panels),
@@ -163,15 +146,15 @@ def builder(
     return build
 
 
-def refuse_mixture(item: ChartItem, choices: Choices) -> str:
+def refuse_mixture(item: ChartItem, choices: spec.Choices) -> str:
     reason = refuse_without_points(UNCENTERED)(item, choices)
     if not reason and item.analysis is not None and item.analysis.popular is None:
-        return NO_FREQUENCIES
+        return lookup.NO_FREQUENCIES
     return reason
 
 
-def build_mixture(items: StyledItems, _choices: Choices) -> Specification:
-    return Specification(
+def build_mixture(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
+    return spec.Specification(
         map_panels(items, UNCENTERED),
         "The same plane as the map of tokens, shaded by the share of rare tokens. If frequency "
         "played no part, all of it would have the color of the base rate.",
@@ -182,7 +165,7 @@ def build_mixture(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-PLAIN = Chart(
+PLAIN = spec.Chart(
     "scatter",
     "Map of all tokens in the plane of the first two singular directions",
     refuse_without_points(UNCENTERED),
@@ -200,7 +183,7 @@ PLAIN = Chart(
     section="maps",
     most=MOST_PANELS,
 )
-WITHOUT_MEAN = Chart(
+WITHOUT_MEAN = spec.Chart(
     "scatter-centered",
     "Map of all tokens in the plane of the first two principal components",
     refuse_without_points(CENTERED),
@@ -217,7 +200,7 @@ WITHOUT_MEAN = Chart(
     pages=("analysis",),
     most=MOST_PANELS,
 )
-MIXTURE = Chart(
+MIXTURE = spec.Chart(
     "mixture",
     "Map of the share of rare tokens in the plane of the first two singular directions",
     refuse_mixture,

@@ -3,8 +3,6 @@
 Text of the user (names of members, titles of logged numbers) is hostile: renderers make it safe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias

@@ -4,24 +4,14 @@ A single matrix is shown with and without its mean, next to isotropic rows. For 
 uncentered values are compared, each with isotropic rows of the same norms as a thin dotted line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from embgeo.charts import specification
 from embgeo.charts.lookup import Lookup, find_singular_values
 from embgeo.charts.panels import empty_cells, series_lines, series_panel
-from embgeo.charts.specification import (
-    Chart,
-    Choices,
-    FigureTable,
-    Line,
-    MemberStyle,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.quantities import spectrum
 from embgeo.core.values import Cell, Series
 from embgeo.result.analysis import Analysis
@@ -52,7 +42,9 @@ def find(analysis: Analysis) -> Series | None:
 _VALUES = Lookup(find, "its analysis left out the section spectrum")
 
 
-def build(items: StyledItems, _choices: Choices) -> Specification:
+def build(
+    items: specification.StyledItems, _choices: specification.Choices
+) -> specification.Specification:
     curves = _VALUES.collect(items)
     alone = len(items) == 1
     if alone:
@@ -60,14 +52,20 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
     else:
         of_members = [replace(c, y={UNCENTERED: c.y[UNCENTERED]}) for c in curves]
         guides = [
-            Line(c.x, c.y[REFERENCE], MemberStyle("guide"), part="isotropic rows", form="plain")
+            specification.Line(
+                c.x,
+                c.y[REFERENCE],
+                specification.MemberStyle("guide"),
+                part="isotropic rows",
+                form="plain",
+            )
             for c in curves
             if REFERENCE in c.y
         ]
         lines = (*series_lines(items, of_members), *guides)
     panel = series_panel(curves[0], lines)
     referenced = any(REFERENCE in curve.y for curve in curves)
-    return Specification(
+    return specification.Specification(
         (panel,),
         ONE if alone else SEVERAL,
         PRINT + (PRINT_REFERENCE if referenced else ""),
@@ -76,7 +74,9 @@ def build(items: StyledItems, _choices: Choices) -> Specification:
     )
 
 
-def build_linear(items: StyledItems, choices: Choices) -> Specification:
+def build_linear(
+    items: specification.StyledItems, choices: specification.Choices
+) -> specification.Specification:
     """The same on a linear axis that begins at 0."""
     spec = build(items, choices)
     (panel,) = spec.panels
@@ -84,7 +84,9 @@ def build_linear(items: StyledItems, choices: Choices) -> Specification:
     return replace(spec, panels=(replace(panel, x=replace(panel.x, low=0.0), y=y),))
 
 
-def tabulate(items: StyledItems, curves: Sequence[Series], more: tuple[str, ...]) -> FigureTable:
+def tabulate(
+    items: specification.StyledItems, curves: Sequence[Series], more: tuple[str, ...]
+) -> specification.FigureTable:
     """A row for each singular value: isotropic rows next to it, and the lines in `more`."""
     names = (UNCENTERED, REFERENCE, *more)
     columns = ("analysis", "k", "normalized singular value", "isotropic rows", *more)
@@ -94,16 +96,16 @@ def tabulate(items: StyledItems, curves: Sequence[Series], more: tuple[str, ...]
         values = [empty_cells(curve.y.get(name, nothing)) for name in names]
         for k, *cells in zip(curve.x.tolist(), *values, strict=True):
             rows.append((item.label, int(k), *cells))
-    return FigureTable(columns, rows)
+    return specification.FigureTable(columns, rows)
 
 
-LINEAR = Chart(
+LINEAR = specification.Chart(
     "spectrum",
     "Line chart of the singular values",
     _VALUES.refuse,
     build_linear,
 )
-LOGARITHMIC = Chart(
+LOGARITHMIC = specification.Chart(
     "spectrum-log",
     "Line chart of the singular values on a logarithmic axis",
     _VALUES.refuse,

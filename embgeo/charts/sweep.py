@@ -1,24 +1,12 @@
 """A scalar against a swept parameter, as in Inan et al. 2017 (Fig. 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
+from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.panels import empty_cells, is_wide
-from embgeo.charts.specification import (
-    Axis,
-    Chart,
-    Choices,
-    FigureTable,
-    Line,
-    MemberStyle,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import subspace
 from embgeo.core.values import Cell, Scalar
@@ -30,7 +18,7 @@ CAPTIONS = {
 }
 
 
-def choose_names(choices: Choices) -> tuple[str, ...]:
+def choose_names(choices: spec.Choices) -> tuple[str, ...]:
     """The shown scalars, one panel each."""
     return choices.scalars or (DEFAULT,)
 
@@ -46,7 +34,7 @@ def find_value(item: ChartItem, name: str) -> tuple[float | None, Scalar | None]
     return (None if curve is None else float(curve.values[-1])), None
 
 
-def refuse(item: ChartItem, choices: Choices) -> str:
+def refuse(item: ChartItem, choices: spec.Choices) -> str:
     if item.x is None:
         return Unrelated.NO_VALUE
     reasons = [explain_absence(item, name) for name in choose_names(choices)]
@@ -64,7 +52,7 @@ def explain_absence(item: ChartItem, name: str) -> str:
     return absent.get(name.partition(".")[0]) or f"it holds no {name}"
 
 
-def build(items: StyledItems, choices: Choices) -> Specification:
+def build(items: spec.StyledItems, choices: spec.Choices) -> spec.Specification:
     ordered = sorted((item for item, _ in items), key=lambda s: s.x or 0.0)
     panels, captions = [], []
     rows: list[tuple[Cell, ...]] = []
@@ -77,12 +65,14 @@ def build(items: StyledItems, choices: Choices) -> Specification:
         rows += more
         captions.append(caption)
     columns = ("analysis", choices.parameter or "x", "name", "value", "standard error", "reference")
-    return Specification(tuple(panels), " ".join(captions), table=FigureTable(columns, rows))
+    return spec.Specification(
+        tuple(panels), " ".join(captions), table=spec.FigureTable(columns, rows)
+    )
 
 
 def panel(
     items: Sequence[ChartItem], name: str, parameter: str
-) -> tuple[Panel, list[tuple[Cell, ...]], str]:
+) -> tuple[spec.Panel, list[tuple[Cell, ...]], str]:
     """One scalar against the parameter: its panel, its rows of the table, and its caption."""
     pairs = [find_value(item, name) for item in items]
     scalars = [scalar for _, scalar in pairs if scalar is not None]
@@ -92,19 +82,19 @@ def panel(
     places = np.unique(x)
     lines = [
         # Several runs of one value: one mark each, and a line through their means.
-        Line(places, np.array([y[x == place].mean() for place in places]), form="plain"),
-        Line(x, y, form="marks", error=np.nan_to_num(errors)),
+        spec.Line(places, np.array([y[x == place].mean() for place in places]), form="plain"),
+        spec.Line(x, y, form="marks", error=np.nan_to_num(errors)),
     ]
     if np.isfinite(references).any():
         kind = next(s.reference_kind for s in scalars if s.reference is not None)
         part = "chance" if kind == "chance" else "isotropic rows"
-        lines.append(Line(x, references, MemberStyle("guide"), part=part, form="plain"))
+        lines.append(spec.Line(x, references, spec.MemberStyle("guide"), part=part, form="plain"))
     limits = (0.0, 1.03) if name == DEFAULT else (None, None)
     title = scalars[0].quantity.title.split(",")[0] if scalars else name
     log = bool(x.min() > 0) and is_wide(x, 30.0)
-    shown = Panel(
-        Axis(parameter, log),
-        Axis(title, low=limits[0], high=limits[1]),
+    shown = spec.Panel(
+        spec.Axis(parameter, log),
+        spec.Axis(title, low=limits[0], high=limits[1]),
         tuple(lines),
         key=name,
         quantity=name,
@@ -126,7 +116,7 @@ def caption_of(name: str, scalars: Sequence[Scalar]) -> str:
     return f"{caption} Dotted: {'; '.join(notes)}." if notes else caption
 
 
-CHART = Chart(
+CHART = spec.Chart(
     "sweep",
     "Line chart of a scalar against a parameter",
     refuse,

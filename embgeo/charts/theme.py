@@ -5,8 +5,6 @@ distinct under every common color-vision deficiency. Each has a counterpart for 
 and popular tokens also differ in lightness, for black-and-white prints.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from embgeo.charts.specification import MemberStyle

@@ -1,24 +1,12 @@
 """Numbers over the steps of training, one panel per number and one line per run or method."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
+from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.panels import is_wide
-from embgeo.charts.specification import (
-    Axis,
-    Chart,
-    Choices,
-    FigureTable,
-    Guide,
-    Line,
-    Panel,
-    Specification,
-    StyledItems,
-)
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
 from embgeo.core.values import Cell
 from embgeo.training.study.log import name_of_output
@@ -56,7 +44,7 @@ MOST_PANELS = 4
 WIDE = 30.0
 
 
-def refuse(item: ChartItem, choices: Choices) -> str:
+def refuse(item: ChartItem, choices: spec.Choices) -> str:
     if not item.step_curves:
         return Unrelated.NO_LOG
     if choices.scalars and not set(choices.scalars) & set(item.step_curves):
@@ -73,7 +61,7 @@ def page_names(items: Sequence[ChartItem]) -> tuple[str, ...]:
     )
 
 
-def choose_names(items: StyledItems, choices: Choices) -> tuple[list[str], int]:
+def choose_names(items: spec.StyledItems, choices: spec.Choices) -> tuple[list[str], int]:
     """The numbers with a panel, and how many others there are."""
     held = dict.fromkeys(name for item, _ in items for name in item.step_curves)
     if choices.scalars:
@@ -83,7 +71,7 @@ def choose_names(items: StyledItems, choices: Choices) -> tuple[list[str], int]:
     return names, len(held) - len(names)
 
 
-def build(items: StyledItems, choices: Choices) -> Specification:
+def build(items: spec.StyledItems, choices: spec.Choices) -> spec.Specification:
     names, others = choose_names(items, choices)
     panels = tuple(panel(items, name) for name in names)
     rows: list[tuple[Cell, ...]] = [
@@ -97,16 +85,16 @@ def build(items: StyledItems, choices: Choices) -> Specification:
             strict=True,
         )
     ]
-    return Specification(
+    return spec.Specification(
         panels,
         describe(items),
         f"{'; '.join(panel.title for panel in panels)}: over the steps of training.",
-        table=FigureTable(("run", "name", "step", "value"), rows),
+        table=spec.FigureTable(("run", "name", "step", "value"), rows),
         notes=(f"{others:,} more in the logs: choose with --scalar",) if others else (),
     )
 
 
-def describe(items: StyledItems) -> str:
+def describe(items: spec.StyledItems) -> str:
     """The caption, which explains lines, bars and bands."""
     if any(item.runs for item, _ in items):
         return (
@@ -123,12 +111,12 @@ def describe(items: StyledItems) -> str:
     return said
 
 
-def panel(items: StyledItems, name: str) -> Panel:
+def panel(items: spec.StyledItems, name: str) -> spec.Panel:
     """One number of all items that have it."""
     held = [(s, style, s.step_curves[name]) for s, style in items if name in s.step_curves]
     alone = len(items) == 1
     lines = tuple(
-        Line(
+        spec.Line(
             curve.steps,
             curve.values,
             style,
@@ -140,18 +128,18 @@ def panel(items: StyledItems, name: str) -> Panel:
         for item, style, curve in held
     )
     lines += tuple(
-        Line(*curve.duplicates, style, form="hollow")
+        spec.Line(*curve.duplicates, style, form="hollow")
         for _, style, curve in held
         if curve.duplicates is not None
     )
     values = np.concatenate([line.y for line in lines])
     log = name.endswith(".perplexity") and bool(values.min() > 0) and is_wide(values, WIDE)
-    return Panel(
-        Axis("training step", whole=True),
-        Axis("", log=log),
+    return spec.Panel(
+        spec.Axis("training step", whole=True),
+        spec.Axis("", log=log),
         lines,
         tuple(
-            Guide(curve.bend, f"bend at {curve.bend:,.10g}")
+            spec.Guide(curve.bend, f"bend at {curve.bend:,.10g}")
             for _, _, curve in held
             if alone and curve.bend is not None
         ),
@@ -161,7 +149,7 @@ def panel(items: StyledItems, name: str) -> Panel:
     )
 
 
-CHART = Chart(
+CHART = spec.Chart(
     "training",
     "Small line charts of the main numbers over training steps",
     refuse,

@@ -1,28 +1,20 @@
 """``embgeo analyze``: from a checkpoint to a result folder with a report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from embgeo.cli import options as o
+from embgeo.cli import shared
 from embgeo.cli.help import HelpAll
-from embgeo.cli.shared import (
-    check_output,
-    command_line,
-    guarded,
-    print_report,
-    print_result,
-)
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, RESOURCES, put_over
 from embgeo.report.text.progress_bar import progress_bar
 
 
-@guarded
+@shared.guarded
 def analyze(
     *,
     path: o.Checkpoint,
@@ -94,7 +86,7 @@ def analyze(
     )
     from embgeo.workflows.settings import choose_resources, read_settings
 
-    check_output(json_, format_, open_, out)
+    shared.check_output(json_, format_, open_, out)
     settings = put_over(find_options(config, not no_config, trust_settings), given)
     where = {name: settings.pop(name) for name in RESOURCES if name in settings}
     sections, reference = settings.pop("sections", None), settings.pop("reference", True)
@@ -124,7 +116,7 @@ def analyze(
                 scheduler,
                 sections=chosen,
                 reference=reference,
-                command=command_line(),
+                command=shared.command_line(),
                 progress=progress,
                 resources=resources,
             )
@@ -134,11 +126,11 @@ def analyze(
                 options,
                 sections=chosen,
                 reference=reference,
-                command=command_line(),
+                command=shared.command_line(),
                 progress=progress,
                 resources=resources,
             )
-    print_result(analysis, json_, quiet, format_)
+    shared.print_result(analysis, json_, quiet, format_)
     if writes:
         report = write_analysis(analysis, folder, of_output)
-        print_report(report, quiet or json_ or format_ != "text", open_)
+        shared.print_report(report, quiet or json_ or format_ != "text", open_)

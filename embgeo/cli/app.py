@@ -1,7 +1,5 @@
 """The command line, which imports the file of a command when it is called."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,29 +1,19 @@
 """``embgeo diff``: checkpoints and saved analyses next to a baseline, or over training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.shared import (
-    check_output,
-    command_line,
-    guarded,
-    print_json,
-    print_lines,
-    print_report,
-    print_result,
-)
+from embgeo.cli import shared
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import LOADING, RESOURCES
 from embgeo.report.text.progress_bar import progress_bar
 
 
-@guarded
+@shared.guarded
 def diff(
     *,
     paths: Annotated[
@@ -113,7 +103,7 @@ def diff(
     from embgeo.workflows.settings import choose_resources
     from embgeo.workflows.track import steps_folder
 
-    check_output(json_, format_, open_, out)
+    shared.check_output(json_, format_, open_, out)
     alone, way_out = every is not None and not track, f"add {argument('track')}"
     refuse_if(alone, argument("every"), "is about a track", way_out)
     run = list_run(paths, every) if track else None
@@ -132,15 +122,15 @@ def diff(
             match=match,
             queries=queries,
             keep=steps_folder(folder, run) if writes and run is not None else None,
-            command=command_line(),
+            command=shared.command_line(),
             progress=progress,
             resources=resources,
             **settings,
         )
-    print_result(comparison, json_, quiet, format_)
+    shared.print_result(comparison, json_, quiet, format_)
     if writes:
         page = write_comparison(comparison, folder)
-        print_report(page, quiet or json_ or format_ != "text", open_)
+        shared.print_report(page, quiet or json_ or format_ != "text", open_)
 
 
 def diff_rows(paths: list[Path], loading: dict[str, Any], json_: bool, quiet: bool) -> None:
@@ -155,6 +145,6 @@ def diff_rows(paths: list[Path], loading: dict[str, Any], json_: bool, quiet: bo
     with progress_bar(quiet) as progress:
         change = compare_vocabularies(*paths, progress=progress, **loading)
     if json_:
-        print_json(asdict(change))
+        shared.print_json(asdict(change))
     elif not quiet:
-        print_lines(*render(change))
+        shared.print_lines(*render(change))

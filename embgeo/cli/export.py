@@ -1,7 +1,5 @@
 """``embgeo export``: saved results in the formats of other programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

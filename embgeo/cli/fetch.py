@@ -1,7 +1,5 @@
 """``embgeo fetch``: the parts of a remote model that an analysis reads, as a model folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.shared import (
-    command_line,
-    guarded,
-    print_json,
-    print_lines,
-    printable,
-)
+from embgeo.cli import shared
 
 if TYPE_CHECKING:
     from embgeo.workflows.figures import FigureSet
@@ -35,7 +29,7 @@ Signs = Literal["both", "one"]
 VenueName = Literal["iclr", "neurips", "icml", "acl"]
 
 
-@guarded
+@shared.guarded
 def figures(
     paths: Annotated[
         list[Path],
@@ -131,10 +125,10 @@ def figures(
         parameter=parameter,
         scalar=scalar or (),
         signs=signs,
-        command=printable(command_line()),
+        command=shared.printable(shared.command_line()),
     )
     if json_:
-        print_json([one.record for one in made.figures])
+        shared.print_json([one.record for one in made.figures])
     elif not quiet:
         summary(out, made)
 
@@ -144,9 +138,9 @@ def summary(out: Path, made: FigureSet) -> None:
     for one in made.figures:
         shown = [name for name in one.files if not name.endswith((".json", ".csv"))]
         size = "" if one.size is None else f"  {one.size[0]:.2f} × {one.size[1]:.2f} in"
-        print_lines(f"{', '.join(str(out / name) for name in shown)}{size}")
+        shared.print_lines(f"{', '.join(str(out / name) for name in shown)}{size}")
         for note in one.record["notes"]:
-            print_lines(f"  note: {note}")
+            shared.print_lines(f"  note: {note}")
     for name, reason in made.left_out.items():
         if name not in made.unrelated:
-            print_lines(f"left out: {name}, {reason}")
+            shared.print_lines(f"left out: {name}, {reason}")

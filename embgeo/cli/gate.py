@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.shared import (
-    check_output,
-    command_line,
-    guarded,
-    one_line,
-    print_lines,
-    print_text,
-)
+from embgeo.cli import shared
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.report.text.progress_bar import progress_bar
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 RULE_FAILED = 1
 
 
-@guarded
+@shared.guarded
 def gate(
     *,
     sources: Annotated[
@@ -106,7 +99,7 @@ def gate(
 
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """
-    check_output(json_, format_)
+    shared.check_output(json_, format_)
     if init:
         from embgeo.workflows.gate_outputs import start_gate
 
@@ -115,7 +108,9 @@ def gate(
         cause, way_out = "writes settings and measures nothing", "leave the other options out"
         refuse_if(any((*others, *more)), argument("init"), cause, way_out)
         path = start_gate(sources or ())
-        print_lines(f"{path}: written; next: embgeo gate --update-baseline, then embgeo gate")
+        shared.print_lines(
+            f"{path}: written; next: embgeo gate --update-baseline, then embgeo gate"
+        )
         return
     from embgeo.workflows.gate_outputs import GateOutputs
 
@@ -126,7 +121,7 @@ def gate(
     options = {"junit": junit, "metrics_json": metrics_json, "metrics_txt": metrics_txt}
     files = {name: path for name, path in options.items() if path is not None}
     outputs = GateOutputs(files, command, json_, format_ == "markdown", quiet, github)
-    with outputs.report_errors(one_line):
+    with outputs.report_errors(shared.one_line):
         from embgeo.workflows.gate import gate_settings, plan_gate
 
         settings = gate_settings(config, search=not no_config, trust_settings=trust_settings)
@@ -146,8 +141,8 @@ def gate(
         if baseline is not None:
             planned.require_comparison()
         with progress_bar(quiet) as progress:
-            outcome = planned.check(command_line(), progress)
-        outputs.write(outcome, print_text)
+            outcome = planned.check(shared.command_line(), progress)
+        outputs.write(outcome, shared.print_text)
     if not outcome.passed:
         raise typer.Exit(RULE_FAILED)
 
@@ -160,7 +155,9 @@ def write_baseline(planned: Gate, outputs: GateOutputs) -> None:
     cause = "checks nothing, so that there is no outcome to write"
     refuse_if(useless, argument("update_baseline"), cause, "check in a run of its own")
     with progress_bar(outputs.quiet) as progress:
-        made = update_baseline(planned, command_line(), progress)
+        made = update_baseline(planned, shared.command_line(), progress)
     if not outputs.quiet:
         changes = "" if made.changed is None else f", {made.changed} of them new or changed"
-        print_lines(f"baseline: {made.path}, {made.numbers} numbers{changes}; no rule was checked")
+        shared.print_lines(
+            f"baseline: {made.path}, {made.numbers} numbers{changes}; no rule was checked"
+        )

@@ -1,7 +1,5 @@
 """The help of a command: its options in groups, first those that most people need."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 

@@ -4,8 +4,6 @@ Those of loading and measuring have no value by default, so that what was typed 
 what was not; the defaults are those of `Source` and `Options`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal

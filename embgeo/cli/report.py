@@ -1,7 +1,5 @@
 """``embgeo report``: render a saved analysis, comparison or training again, without checkpoints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

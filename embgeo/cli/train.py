@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.shared import (
-    command_line,
-    guarded,
-    print_json,
-    print_lines,
-    print_report,
-    printable,
-)
+from embgeo.cli import shared
 from embgeo.core.arguments import refuse_if, refuse_name
 from embgeo.core.errors import argument
 from embgeo.core.progress import Progress, RunMonitor
@@ -32,7 +25,7 @@ if TYPE_CHECKING:
 EXPERIMENTS = ("inan-subspace",)
 
 
-@guarded
+@shared.guarded
 def train(
     data: Annotated[
         Path | None,
@@ -118,7 +111,7 @@ def train(
         else:
             with monitor_runs(quiet) as monitor:
                 content, lines = run_sweep(
-                    **arguments, resume=resume, command=command_line(), monitor=monitor
+                    **arguments, resume=resume, command=shared.command_line(), monitor=monitor
                 )
         print_found(content, lines, json_, quiet and not dry_run)
         return
@@ -130,13 +123,13 @@ def train(
         print_found(plan, text.render_plan(plan, folder), json_, quiet=False)
         return
     with monitor_runs(quiet) as monitor:
-        trained = workflow.train(**arguments, command=command_line(), monitor=monitor)
+        trained = workflow.train(**arguments, command=shared.command_line(), monitor=monitor)
     if trained is None:  # only the first process of a distributed training writes
         return
     from embgeo.training.study.record import STUDY
 
     print_found(STUDY.to_json(trained.study), text.render(trained.study), json_, quiet)
-    print_report(trained.report, quiet or json_, open_)
+    shared.print_report(trained.report, quiet or json_, open_)
     if (error := trained.error()) is not None:
         raise error
 
@@ -144,9 +137,9 @@ def train(
 def print_found(content: Any, lines: Iterable[str], json_: bool, quiet: bool) -> None:
     """Print a result as JSON, or as lines unless `quiet`."""
     if json_:
-        print_json(content)
+        shared.print_json(content)
     elif not quiet:
-        print_lines(*lines)
+        shared.print_lines(*lines)
 
 
 #: Units of the bar of all runs for each run.
@@ -166,7 +159,7 @@ def monitor_runs(quiet: bool) -> Iterator[RunMonitor]:
 
 
 def print_line(line: str) -> None:
-    print(printable(line), file=sys.stderr, flush=True)
+    print(shared.printable(line), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -195,7 +188,7 @@ def draw_bars() -> Iterator[RunMonitor]:
                 shown.remove_task(state.task)
             shown_count = "" if steps else " "
             state.task = shown.add_task(
-                printable(what), total=steps or None, shown_count=shown_count
+                shared.printable(what), total=steps or None, shown_count=shown_count
             )
             state.steps, state.done = steps, 0
 
@@ -219,7 +212,7 @@ def draw_bars() -> Iterator[RunMonitor]:
             expect,
             lambda behind: count(behind, True),
             lambda behind: count(behind, False),
-            lambda line: console.print(printable(line), markup=False, highlight=False),
+            lambda line: console.print(shared.printable(line), markup=False, highlight=False),
         )
 
 

@@ -1,7 +1,5 @@
 """Comparing analyses, and their matrices if these can be read."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,22 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from embgeo.comparison import overlap
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
 from embgeo.comparison.matching import By, Matching, match_rows
-from embgeo.comparison.overlap import (
-    NEIGHBORS,
-    Overlap,
-    QueryCount,
-    build_moved_table,
-    draw_queries,
-    in_chunks,
-    join_overlaps,
-    overlap_values,
-    searches,
-    token_overlap,
-)
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.sentences import describe_same, sentences
 from embgeo.comparison.shared import Joint, Shared, read_joint
@@ -54,7 +41,7 @@ def compare(
     inputs: Sequence[Input],
     *,
     match: By | None = None,
-    queries: QueryCount = None,
+    queries: overlap.QueryCount = None,
     seed: int = 0,
     resources: Resources | None = None,
     steps_source: str = "",
@@ -131,7 +118,7 @@ def compare_pair(
     one: Input,
     other: Input,
     matching: Matching,
-    queries: QueryCount,
+    queries: overlap.QueryCount,
     seed: int,
     resources: Resources,
     progress: Progress,
@@ -146,7 +133,7 @@ def compare_pair(
     shared = Shared(x, y, *rows, resources)
     progress.start(title, shared.n)
     reason = no_neighbors(shared.n, queries)
-    drawn = draw_queries(shared.n, 0 if reason else queries, seed)
+    drawn = overlap.draw_queries(shared.n, 0 if reason else queries, seed)
     joint, found = read_both(shared, drawn, progress.advance)
     values: list[Scalar | Series | Histogram | Table] = [
         *similarities(joint),
@@ -157,9 +144,9 @@ def compare_pair(
     else:
         counts = before.analysis.counts
         counts = None if counts is None else counts[matching.first]
-        values += overlap_values(found, seed)
-        values.append(build_moved_table(found, labels(before, matching), counts))
-    by_token = None if found is None else token_overlap(found)
+        values += overlap.overlap_values(found, seed)
+        values.append(overlap.build_moved_table(found, labels(before, matching), counts))
+    by_token = None if found is None else overlap.token_overlap(found)
     order = {quantity.name: place for place, quantity in enumerate(q.SCALARS)}
     scalars = [v for v in values if isinstance(v, Scalar)]
     return Pair(
@@ -176,22 +163,22 @@ def compare_pair(
 
 def read_both(
     shared: Shared, queries: IntArray, advance: Callable[[int], None]
-) -> tuple[Joint, Overlap | None]:
+) -> tuple[Joint, overlap.Overlap | None]:
     """One pass for neighbors and sums, a second that needs the means.
 
     Very many queries need further passes.
     """
-    chunks = in_chunks(queries, shared.resources.room)
+    chunks = overlap.in_chunks(queries, shared.resources.room)
     if not chunks:
         return read_joint(shared, advance), None
-    before, after = searches(shared, chunks[0])
+    before, after = overlap.searches(shared, chunks[0])
     joint = read_joint(shared, advance, (before, after))
-    found = [Overlap(chunks[0], before.neighbors, after.neighbors, shared.n)]
+    found = [overlap.Overlap(chunks[0], before.neighbors, after.neighbors, shared.n)]
     for chunk in chunks[1:]:
-        before, after = searches(shared, chunk)
+        before, after = overlap.searches(shared, chunk)
         shared.fold((before, after), lambda _rows: None)
-        found.append(Overlap(chunk, before.neighbors, after.neighbors, shared.n))
-    return joint, join_overlaps(found)
+        found.append(overlap.Overlap(chunk, before.neighbors, after.neighbors, shared.n))
+    return joint, overlap.join_overlaps(found)
 
 
 def explain_undefined(one: Input, other: Input, matching: Matching) -> str:
@@ -209,11 +196,11 @@ def explain_undefined(one: Input, other: Input, matching: Matching) -> str:
     return ""
 
 
-def no_neighbors(shared: int, queries: QueryCount) -> str:
+def no_neighbors(shared: int, queries: overlap.QueryCount) -> str:
     if queries == 0:
         return "no queries were requested"
-    if shared <= NEIGHBORS:
-        return f"{shared:,} shared tokens have no {NEIGHBORS} neighbors each"
+    if shared <= overlap.NEIGHBORS:
+        return f"{shared:,} shared tokens have no {overlap.NEIGHBORS} neighbors each"
     return ""
 
 
@@ -226,7 +213,11 @@ def labels(member: Member, matching: Matching) -> list[str]:
 
 
 def provenance(
-    members: Sequence[Member], match: By | None, queries: QueryCount, seed: int, command: str
+    members: Sequence[Member],
+    match: By | None,
+    queries: overlap.QueryCount,
+    seed: int,
+    command: str,
 ) -> dict[str, Any]:
     """Command, options, and the versions of the first analysis made here."""
     fresh = next((m for m in members if not m.from_saved), None)
@@ -235,7 +226,7 @@ def provenance(
     return {
         "command": command,
         "seed": seed,
-        "options": {"match": match, "queries": queries, "neighbors": NEIGHBORS},
+        "options": {"match": match, "queries": queries, "neighbors": overlap.NEIGHBORS},
         "inputs": [
             {
                 "given": m.given,

@@ -6,8 +6,6 @@ analysis of each member (``0-baseline``, …), and, once rendered, ``report.html
 figures need nothing else.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

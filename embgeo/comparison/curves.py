@@ -6,8 +6,6 @@ every order of them is equally likely (exactly so for a random walk with drift; 
 noise around a line, slopes alternate and a bend is found even less often).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal

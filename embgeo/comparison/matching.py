@@ -1,7 +1,5 @@
 """Matching the rows of two matrices: by token, else by row number."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

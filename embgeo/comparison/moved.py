@@ -1,7 +1,5 @@
 """Tokens whose neighborhoods changed most, with their neighbors before and after."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

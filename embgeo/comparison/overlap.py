@@ -1,7 +1,5 @@
 """Do tokens keep their neighbors? Mean Jaccard index of the nearest, and tokens that moved most."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass

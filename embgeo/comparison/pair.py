@@ -1,24 +1,11 @@
 """Values of two matrices, and differences of numbers from the baseline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 
 from embgeo.comparison.matching import Matching
+from embgeo.core import values as v
 from embgeo.core.numbers import format_signed
-from embgeo.core.values import (
-    INLINE,
-    Column,
-    ErrorKind,
-    Histogram,
-    Quantity,
-    Scalar,
-    Series,
-    Table,
-    Value,
-    format_number,
-)
 
 #: What is known about a difference. "beyond error": other tokens of the same population would
 #: hardly ever make it that large (by its error over tokens, after Holm's correction for all judged
@@ -60,29 +47,29 @@ class Pair:
     first: int
     second: int
     matching: Matching
-    scalars: tuple[Scalar, ...] = ()
-    series: tuple[Series, ...] = ()
-    histograms: tuple[Histogram, ...] = ()
-    columns: tuple[Column, ...] = ()
-    tables: tuple[Table, ...] = ()
+    scalars: tuple[v.Scalar, ...] = ()
+    series: tuple[v.Series, ...] = ()
+    histograms: tuple[v.Histogram, ...] = ()
+    columns: tuple[v.Column, ...] = ()
+    tables: tuple[v.Table, ...] = ()
 
     @property
     def name(self) -> str:
         """``"0-1"``."""
         return f"{self.first}-{self.second}"
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> v.Value:
         """The value with this name; KeyError if there is none."""
         return {value.name: value for value in self.values()}[name]
 
     def __contains__(self, name: object) -> bool:
         return any(value.name == name for value in self.values())
 
-    def scalar(self, quantity: Quantity) -> Scalar | None:
+    def scalar(self, quantity: v.Quantity) -> v.Scalar | None:
         """The scalar of a quantity, or None."""
         return next((one for one in self.scalars if one.name == quantity.name), None)
 
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[v.Value, ...]:
         return (*self.scalars, *self.series, *self.histograms, *self.columns, *self.tables)
 
 
@@ -118,13 +105,13 @@ class Difference:
         How the two measurements differ (other conventions, other options).
     """
 
-    quantity: Quantity = field(metadata=INLINE)
+    quantity: v.Quantity = field(metadata=v.INLINE)
     member: int
     baseline: float | None
     value: float | None
     difference: float | None
     standard_error: float | None = None
-    error_kind: ErrorKind | None = None
+    error_kind: v.ErrorKind | None = None
     interval: tuple[float, float] | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
@@ -149,7 +136,7 @@ class Difference:
 
     @property
     def error_text(self) -> str:
-        return "" if self.standard_error is None else f"± {format_number(self.standard_error, 2)}"
+        return "" if self.standard_error is None else f"± {v.format_number(self.standard_error, 2)}"
 
     @property
     def interval_text(self) -> str:
@@ -161,5 +148,5 @@ class Difference:
         return "; ".join(filter(None, (self.undefined, self.note, self.error_note)))
 
     def __repr__(self) -> str:
-        shown = self.undefined if self.difference is None else format_number(self.difference)
+        shown = self.undefined if self.difference is None else v.format_number(self.difference)
         return f"<Difference {self.name}: {shown}>"

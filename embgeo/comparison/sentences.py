@@ -1,7 +1,5 @@
 """The summary of a comparison, and sentences about what stands out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rows of shared tokens of two matrices, and joint sums of them from two or three passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,11 +8,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
-from embgeo.numerics.principal_angles import (
-    column_basis,
-    cosines_and_sines,
-    principal_cosines_and_sines,
-)
+from embgeo.numerics import principal_angles
 from embgeo.stats import DistanceTo, Moments, PairedSums, StackedQR
 from embgeo.stats.block import Block
 from embgeo.stats.moments import are_few
@@ -121,16 +115,21 @@ class Joint:
         p, q = self.p, self.y.shape[1]
         if self.full_rank and p >= q:
             # The factor is triangular: the first p unit vectors span the space of X.
-            return (p, q), *cosines_and_sines(*np.split(np.linalg.qr(self.y)[0], [p]))
+            return (p, q), *principal_angles.cosines_and_sines(
+                *np.split(np.linalg.qr(self.y)[0], [p])
+            )
         if self.full_rank:
             x, y = np.linalg.qr(self.x)[0], np.linalg.qr(self.y)[0]
         else:
-            x, y = column_basis(self.x, self.n), column_basis(self.y, self.n)
+            x, y = (
+                principal_angles.column_basis(self.x, self.n),
+                principal_angles.column_basis(self.y, self.n),
+            )
         dimensions = x.shape[1], y.shape[1]
         if not all(dimensions):
             return dimensions, np.zeros(0), np.zeros(0)
         smaller, larger = sorted((y, x), key=np.size)
-        return dimensions, *principal_cosines_and_sines(larger, smaller)
+        return dimensions, *principal_angles.principal_cosines_and_sines(larger, smaller)
 
 
 def read_joint(

@@ -1,7 +1,5 @@
 """How each finding changes from the baseline to another matrix, in words and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,16 +9,7 @@ from embgeo.comparison.sentences import median_norms
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.text import capital
 from embgeo.core.values import Quantity, format_number
-from embgeo.diagnosis.finding import (
-    Finding,
-    Part,
-    Quote,
-    find_scalar,
-    join_parts,
-    join_text,
-    quote,
-    quote_percent,
-)
+from embgeo.diagnosis import finding
 from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.verdict import judge
 
@@ -43,14 +32,14 @@ class Shift:
     key: str
     title: str
     #: None for "tokens", which has no state.
-    before: Finding | None
-    after: Finding | None
+    before: finding.Finding | None
+    after: finding.Finding | None
     #: The sentence with its numbers.
-    parts: tuple[Part, ...]
+    parts: tuple[finding.Part, ...]
 
     @property
     def sentence(self) -> str:
-        return join_text(self.parts)
+        return finding.join_text(self.parts)
 
 
 class _Sides:
@@ -62,13 +51,13 @@ class _Sides:
         self.new = comparison.members[place].analysis
         self.differences = {d.name: d for d in comparison.differences_of(place)}
 
-    def describe_move(self, quantity: Quantity, share: bool = False) -> list[Part]:
+    def describe_move(self, quantity: Quantity, share: bool = False) -> list[finding.Part]:
         """``"0.4673 → 0.004687"``, each number linked; empty unless both sides have a number."""
-        old, new = find_scalar(self.old, quantity), find_scalar(self.new, quantity)
+        old, new = finding.find_scalar(self.old, quantity), finding.find_scalar(self.new, quantity)
         difference = self.differences.get(quantity.name)
         if old is None or new is None or difference is None or difference.difference is None:
             return []
-        write = quote_percent if share else quote
+        write = finding.quote_percent if share else finding.quote
         return [write(old), " → ", write(new)]
 
     def describe_change(self, *quantities: Quantity) -> str:
@@ -98,7 +87,7 @@ class StateRow:
     """One question, and how each of several matrices answers it; None if one does not."""
 
     title: str
-    findings: tuple[Finding | None, ...]
+    findings: tuple[finding.Finding | None, ...]
 
 
 def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow, ...]:
@@ -108,23 +97,23 @@ def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow,
     return tuple(row for row in rows if any(row.findings))
 
 
-def _join_moves(moves: Iterable[tuple[str, list[Part]]]) -> list[Part]:
+def _join_moves(moves: Iterable[tuple[str, list[finding.Part]]]) -> list[finding.Part]:
     """``Lead 1 → 2; other lead 3 → 4``, without what did not move; empty if nothing did."""
-    parts = join_parts("; ", [[lead, *move] for lead, move in moves if move])
+    parts = finding.join_parts("; ", [[lead, *move] for lead, move in moves if move])
     if parts and isinstance(parts[0], str):
         parts[0] = capital(parts[0])
     return parts
 
 
-def _rows(sides: _Sides) -> list[Part]:
+def _rows(sides: _Sides) -> list[finding.Part]:
     """Only if a row is damaged on either side."""
-    if not any(find_scalar(a, tokens.DAMAGED_ROWS) for a in (sides.old, sides.new)):
+    if not any(finding.find_scalar(a, tokens.DAMAGED_ROWS) for a in (sides.old, sides.new)):
         return []
     move = sides.describe_move(tokens.DAMAGED_ROWS)
     return ["Damaged rows ", *move, "."] if move else []
 
 
-def _cone(sides: _Sides) -> list[Part]:
+def _cone(sides: _Sides) -> list[finding.Part]:
     mean = sides.describe_move(cosine.MEAN)
     if not mean:
         return []
@@ -140,7 +129,7 @@ def _cone(sides: _Sides) -> list[Part]:
     return [*parts, ". Isotropic rows: about 0 and 90°."]
 
 
-def _spectrum(sides: _Sides) -> list[Part]:
+def _spectrum(sides: _Sides) -> list[finding.Part]:
     parts = _join_moves(
         [
             (
@@ -154,7 +143,7 @@ def _spectrum(sides: _Sides) -> list[Part]:
     return [*parts, f"{change}."] if parts else []
 
 
-def _isotropy(sides: _Sides) -> list[Part]:
+def _isotropy(sides: _Sides) -> list[finding.Part]:
     raw, unit = sides.describe_move(isotropy.I1), sides.describe_move(isotropy.I1_UNIT)
     if not unit and not raw:
         return []
@@ -169,7 +158,7 @@ def _isotropy(sides: _Sides) -> list[Part]:
     parts.append(f"{sides.describe_change(*quantities)}.")
     norms = median_norms(sides.comparison, sides.place)
     if norms:
-        before, after = (Quote(tokens.NORM.name, format_number(norm)) for norm in norms)
+        before, after = (finding.Quote(tokens.NORM.name, format_number(norm)) for norm in norms)
         parts += [
             " Median norm ",
             before,
@@ -181,7 +170,7 @@ def _isotropy(sides: _Sides) -> list[Part]:
     return parts
 
 
-def _frequency(sides: _Sides) -> list[Part]:
+def _frequency(sides: _Sides) -> list[finding.Part]:
     parts = _join_moves(
         (lead, [*move, sides.describe_change(quantity)])
         for lead, quantity in (
@@ -193,7 +182,7 @@ def _frequency(sides: _Sides) -> list[Part]:
     return [*parts, "."] if parts else []
 
 
-def _tokens(sides: _Sides) -> list[Part]:
+def _tokens(sides: _Sides) -> list[finding.Part]:
     pair = sides.comparison.pair(0, sides.place)
     scalars = [
         (lead, pair.scalar(quantity) if pair else None)
@@ -204,14 +193,14 @@ def _tokens(sides: _Sides) -> list[Part]:
         )
     ]
     parts = _join_moves(
-        (lead, [quote(s), f" (chance: {s.reference_text})" if s.reference_text else ""])
+        (lead, [finding.quote(s), f" (chance: {s.reference_text})" if s.reference_text else ""])
         for lead, s in scalars
         if s is not None and s.value is not None
     )
     return [*parts, "."] if parts else []
 
 
-_QUESTIONS: dict[str, Callable[[_Sides], list[Part]]] = {
+_QUESTIONS: dict[str, Callable[[_Sides], list[finding.Part]]] = {
     "rows": _rows,
     "cone": _cone,
     "spectrum": _spectrum,

@@ -5,8 +5,6 @@ biased, debiased, and compared with random pairings. For Gram matrices K and L o
 Σ_ij K_ij L_ij = ‖XᵀY‖_F² and K_ii = ‖x_i − μ‖²: no array of size N² is formed, unless rows are few.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.comparison.shared import Joint, Shared

@@ -1,7 +1,5 @@
 """Numbers over training: curves of checkpoints of one run, and their bends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """Rows of a model before and after tokens were added to it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks of arguments of Python callers, with errors that name the argument."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Types of arrays."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Errors that a user can correct, with cause and way out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

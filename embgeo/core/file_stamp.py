@@ -1,7 +1,5 @@
 """Stamps of files, to detect changes after they were opened."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

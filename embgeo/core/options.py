@@ -1,7 +1,5 @@
 """The options of measuring."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Reports of progress."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Special tokens: their roles and spelling, and states of rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The reports' script has the same rules for hidden characters (``static/visible.j
 ranges and names from here, so that a tooltip and a printed table agree.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Self

@@ -1,7 +1,5 @@
 """The tokens that contribute most to a finding: the deepest in a cone, the longest rows, …"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from embgeo.core.quantities import clump, tokens

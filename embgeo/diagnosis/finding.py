@@ -1,7 +1,5 @@
 """A finding, and how questions look up and print the numbers of an analysis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

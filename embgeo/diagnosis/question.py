@@ -1,7 +1,5 @@
 """A question that the verdict asks about an analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

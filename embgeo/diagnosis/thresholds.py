@@ -1,7 +1,5 @@
 """All limits of the verdict; docs/verdict.md argues each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """All findings about an analysis, and a headline that sums them up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

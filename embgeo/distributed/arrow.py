@@ -6,8 +6,6 @@ A task reads the rows of its part into memory. States are pickled, as all data t
 send between their own processes; they are never read from files.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

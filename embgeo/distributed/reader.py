@@ -1,7 +1,5 @@
 """Measures a matrix whose rows lie elsewhere, by a function that runs passes over its parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The whole matrix, without its entries, from what is known of its parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

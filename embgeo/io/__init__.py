@@ -10,8 +10,6 @@ Readers raise `Damaged` with a cause and a way out. `formats.format.open_with` a
 one line that names the file. Importing the package imports none of these modules.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

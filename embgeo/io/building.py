@@ -1,7 +1,5 @@
 """Build a matrix of the selected tensors with labels and counts; reads the tensors."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Checkpoints: named tensors whose headers are read and whose content is not."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field

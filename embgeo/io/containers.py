@@ -3,8 +3,6 @@
 The content is unpacked into a scratch file; no name from an archive becomes a path.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 ``{file}`` and ``{folder}`` in a way out stand for the paths of the file and of its folder.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The listing of ``embgeo inspect``: reads headers, no tensors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from embgeo.core.errors import AmbiguousTensor

@@ -1,7 +1,5 @@
 """From a path and options to a matrix: open, select, label and count, build."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

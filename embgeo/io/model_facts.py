@@ -1,7 +1,5 @@
 """Final LayerNorm and training step of a checkpoint."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

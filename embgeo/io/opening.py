@@ -4,8 +4,6 @@ Unpacked and piped content is in a scratch file, which lives as long as the chec
 Messages name the file that the user named.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

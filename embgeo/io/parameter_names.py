@@ -4,8 +4,6 @@ A name is a path whose parts are separated by dots, slashes or colons. It is mat
 without endings such as ``.weight``, ``:0`` or ``/vars/0``, by which a layer stores its matrix.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache, partial
 

@@ -1,7 +1,5 @@
 """Vectors that a file holds one by one, under their words, as one matrix."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

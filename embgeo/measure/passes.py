@@ -1,7 +1,5 @@
 """The two passes over the rows of a matrix, shared by all families, and what they require."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Provenance of a result: file, tensor, options, conventions, versions."""
 
-from __future__ import annotations
-
 import math
 import platform
 from dataclasses import asdict

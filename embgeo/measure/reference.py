@@ -5,8 +5,6 @@ that matrix are the reference column of the report; a closed form of the expecta
 place if there is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache

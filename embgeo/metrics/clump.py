@@ -16,8 +16,6 @@ Examples
 (100.0, ('unused', 100))
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import zip_longest
 
@@ -31,16 +29,7 @@ from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
-from embgeo.numerics.clumps import (
-    AGREEMENT,
-    LEAST,
-    Clump,
-    find_clump,
-    find_critical_excess,
-    find_critical_excess_of_group,
-    find_dense_direction,
-    measure_agreement,
-)
+from embgeo.numerics import clumps
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import auc, error_of, share_error
 from embgeo.stats import AngleTo
@@ -63,7 +52,7 @@ SAMPLE = (600, 2000)
 #: Samples of rows in each of which a dense direction is searched. Most have to find the same rows;
 #: they are drawn whatever the seed, so that no state of the verdict depends on it.
 SAMPLES = 3
-FEW_ROWS = f"fewer than {LEAST} different rows"
+FEW_ROWS = f"fewer than {clumps.LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows lie together apart from the others"
 NO_DENSE = "no direction has many rows near it and few opposite to it"
@@ -82,7 +71,7 @@ OF_CLUMP = (
 def draw_samples(m: Measurement) -> list[IntArray]:
     """Samples of distinct rows; one of all rows where these are few."""
     rows = find_distinct_rows(m.facts, m.shared)
-    if len(rows) < LEAST:
+    if len(rows) < clumps.LEAST:
         return []
     size = int(np.clip(SAMPLE_ENTRIES // m.facts.d, *SAMPLE))
     samples = [sample_rows(rows, size, generator(0, purpose)) for purpose in DENSE]
@@ -96,27 +85,36 @@ def rows_read(m: Measurement) -> IntArray:
 def second(m: Measurement) -> list[Statistic]:
     if m.shared.mean_direction is None:
         return []
-    found = [find_dense_direction(m.reader.take_unit(rows)) for rows in draw_samples(m)]
+    found = [clumps.find_dense_direction(m.reader.take_unit(rows)) for rows in draw_samples(m)]
     searched = [
         AngleTo(name, dense) for name, dense in zip(DENSE, found, strict=False) if dense is not None
     ]
     return [*m.shared.request_mean_angles(), *searched]
 
 
-def choose_clump(m: Measurement, angles: FloatArray) -> tuple[Clump | None, str, str]:
+def choose_clump(m: Measurement, angles: FloatArray) -> tuple[clumps.Clump | None, str, str]:
     """The clump that most samples find, the name of its direction, and why it is undecided."""
     shared, samples = m.shared, max(1, len(draw_samples(m)))
     directions = [name for name in DENSE if shared.get(AngleTo, name) is not None]
     found = [
-        (find_clump(angles, shared.norms, shared.hashes, shared.find(AngleTo, name).values()), name)
+        (
+            clumps.find_clump(
+                angles, shared.norms, shared.hashes, shared.find(AngleTo, name).values()
+            ),
+            name,
+        )
         for name in directions
     ]
     own = [(clump, name) for clump, name in found if clump is not None and clump.is_own]
     if not own:
-        clump, name = next(iter(found), (find_clump(angles, shared.norms, shared.hashes, None), ""))
+        clump, name = next(
+            iter(found), (clumps.find_clump(angles, shared.norms, shared.hashes, None), "")
+        )
         return clump, name, ""
     first, name = own[0]
-    votes = sum(measure_agreement(first.rows, other.rows) >= AGREEMENT for other, _ in own)
+    votes = sum(
+        clumps.measure_agreement(first.rows, other.rows) >= clumps.AGREEMENT for other, _ in own
+    )
     if 2 * votes > samples:
         return first, name, ""
     return first, name, f"{votes} of {samples} samples of the rows show it"
@@ -163,11 +161,11 @@ def compute(m: Measurement) -> list[Value]:
     return values
 
 
-def describe_modes(clump: Clump) -> list[Scalar]:
-    critical = find_critical_excess(clump.distinct)
+def describe_modes(clump: clumps.Clump) -> list[Scalar]:
+    critical = clumps.find_critical_excess(clump.distinct)
     tested = [(q.ANGLE_EXCESS, clump.angles, critical), (q.NORM_EXCESS, clump.norms, critical)]
     if clump.own is not None:
-        of_group = find_critical_excess_of_group(clump.distinct, clump.own_share)
+        of_group = clumps.find_critical_excess_of_group(clump.distinct, clump.own_share)
         tested.append((q.DENSE_EXCESS, clump.own, of_group))
     scalars = [
         quantity.measured(modes.excess, reference=level, reference_note="what one mode stays below")
@@ -176,7 +174,7 @@ def describe_modes(clump: Clump) -> list[Scalar]:
     return scalars if clump.own is not None else [*scalars, q.DENSE_EXCESS.undefined(NO_DENSE)]
 
 
-def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
+def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
     """Size and width of the clump, and its mean cosine; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
     spread = float(np.sqrt(count * (1.0 - count / len(rows))))
@@ -189,7 +187,7 @@ def describe_clump(clump: Clump, angles: FloatArray) -> list[Scalar]:
     return [*counted, angle, bound_mean_cosine(q.CLUMP_MEAN_COSINE, angles[rows])]
 
 
-def describe_tilt(clump: Clump, shared: SharedStatistics, name: str) -> Scalar:
+def describe_tilt(clump: clumps.Clump, shared: SharedStatistics, name: str) -> Scalar:
     """Angle between the direction of the clump and the mean direction."""
     if not clump.rows.any():
         return q.CLUMP_TILT.undefined(NO_CLUMP)
@@ -200,7 +198,7 @@ def describe_tilt(clump: Clump, shared: SharedStatistics, name: str) -> Scalar:
     return q.CLUMP_TILT.measured(float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))))
 
 
-def describe_scattered(clump: Clump, angles: FloatArray) -> list[Scalar]:
+def describe_scattered(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
     """The number of scattered rows, and the mean cosine of the others."""
     count = q.SCATTERED_ROWS.measured(int(clump.scattered.sum()))
     if not clump.scattered.any():
@@ -223,7 +221,7 @@ def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
     return quantity.measured(bound, known="at_least", population_error=error)
 
 
-def count_unused(facts: Facts, clump: Clump) -> list[Scalar]:
+def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
     """Whether unused and rare tokens lie in the clump; empty if none are known."""
     found: list[Scalar] = []
     unused, said = find_unused_rows(facts)
@@ -277,7 +275,7 @@ def tabulate_scripts(
     return Table(q.BY_SCRIPT, SCRIPT_COLUMNS, tuple(rows), note=note)
 
 
-def tabulate_kinds(facts: Facts, clump: Clump, groups: dict[str, IntArray]) -> Table:
+def tabulate_kinds(facts: Facts, clump: clumps.Clump, groups: dict[str, IntArray]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for kind, positions in select_by_kind(groups, clump.rows).items():
         share = len(positions) / len(groups[kind])

@@ -18,8 +18,6 @@ Examples
 4 0.90
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
@@ -27,15 +25,8 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Scalar, Value
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.metrics.family import Family, Measurement
+from embgeo.numerics import clusters
 from embgeo.numerics.clumps import find_critical_excess, find_modes
-from embgeo.numerics.clusters import (
-    STARTS,
-    find_clusters,
-    jackknife_between,
-    mean_between,
-    measure_distances,
-    silhouettes,
-)
 from embgeo.numerics.sampling import generator, sample_rows
 
 #: Rows and starts are drawn whatever the seed: no state of the verdict depends on it.
@@ -74,7 +65,7 @@ def compute(m: Measurement) -> list[Value]:
     if labels.max() == 0:
         labels = find_two_groups(unit, generator(0, "groups"))
     large = np.flatnonzero(np.bincount(labels) >= LEAST_SHARE * len(rows))
-    starts = f"{STARTS} random starts"
+    starts = f"{clusters.STARTS} random starts"
     sample = f"{len(rows):,} of {facts.m:,} rows, {starts}" if len(rows) < facts.m else starts
     convention = f"spherical k-means, k among {', '.join(map(str, TRIED))} of largest silhouette"
     values: list[Value] = [
@@ -96,10 +87,10 @@ def compute(m: Measurement) -> list[Value]:
 
 def measure_between(unit: FloatArray, labels: IntArray, m: int, sample: str) -> Scalar:
     """Mean cosine over pairs of different clusters, with its jackknife error over rows."""
-    error = jackknife_between(unit, labels)
+    error = clusters.jackknife_between(unit, labels)
     drawn = error * float(np.sqrt(max(0.0, 1.0 - len(unit) / m)))
     return q.MEAN_BETWEEN_CLUSTERS.measured(
-        mean_between(unit, labels),
+        clusters.mean_between(unit, labels),
         standard_error=drawn or None,
         error_kind="monte_carlo",
         population_error=error,
@@ -114,12 +105,12 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
     """Labels and silhouettes of the best k; a single label if no clustering is reasonable."""
     best, best_scores = np.zeros(len(unit), dtype=np.int64), np.full(len(unit), -1.0)
     cosines = unit @ unit.T
-    distances = measure_distances(cosines)
+    distances = clusters.measure_distances(cosines)
     for k in TRIED:
         if 2 * k > len(unit):
             break
-        labels = np.unique(find_clusters(cosines, k, rng), return_inverse=True)[1]
-        scores = silhouettes(distances, labels)
+        labels = np.unique(clusters.find_clusters(cosines, k, rng), return_inverse=True)[1]
+        scores = clusters.silhouettes(distances, labels)
         if scores.mean() > best_scores.mean():
             best, best_scores = labels, scores
     if best_scores.mean() < REASONABLE:
@@ -134,7 +125,7 @@ def find_two_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
     if len(distinct) < LEAST_OF_GROUPS:
         return none
     first, second = np.array_split(rng.permutation(distinct), 2)
-    found = find_clusters(unit[first] @ unit[first].T, 2, rng)
+    found = clusters.find_clusters(unit[first] @ unit[first].T, 2, rng)
     centers = [unit[first[found == label]].mean(axis=0) for label in np.unique(found)]
     if len(centers) < 2:
         return none
@@ -144,7 +135,7 @@ def find_two_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
         return none
     middle = (np.square(centers[1]).sum() - np.square(centers[0]).sum()) / 2.0
     labels: IntArray = np.where(along > middle, 1, 0)
-    if labels.min() == labels.max() or mean_between(unit, labels) < LEAST_BETWEEN:
+    if labels.min() == labels.max() or clusters.mean_between(unit, labels) < LEAST_BETWEEN:
         return none
     return labels
 

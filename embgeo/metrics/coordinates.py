@@ -15,8 +15,6 @@ Examples
 0.001
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray

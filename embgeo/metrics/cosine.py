@@ -11,8 +11,6 @@ Examples
 0.81 41°
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import IntArray

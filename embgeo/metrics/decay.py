@@ -10,8 +10,6 @@ Examples
 ('polynomial c₁·k^(−γ)', 1.0, 0.5)
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.quantities import spectrum as q

@@ -11,8 +11,6 @@ Examples
 '2.0 ± 0.1'
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask

@@ -1,7 +1,5 @@
 """The facts about a matrix other than its entries, and how it is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a module of `metrics` declares: a section of the analysis, or a part of one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

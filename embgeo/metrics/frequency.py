@@ -14,8 +14,6 @@ norm_ratio 1.4
 norm_spearman 0.31
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

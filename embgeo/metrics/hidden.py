@@ -15,8 +15,6 @@ Examples
 6.72
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.matrix import FinalNorm

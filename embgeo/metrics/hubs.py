@@ -12,24 +12,15 @@ Examples
 15
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.rows import NearestRows
 from embgeo.core.values import Scalar, Table, Value
+from embgeo.metrics import neighbors
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.neighbors import (
-    count_all_occurrences,
-    draw_hub_queries,
-    find_all_neighbors,
-    find_searched,
-    list_queries,
-    search_queries,
-)
 from embgeo.metrics.shared import SharedStatistics, hashes
 from embgeo.numerics.hubness import (
     count_occurrences,
@@ -49,18 +40,18 @@ EQUALLY_OFTEN = "every token is a neighbor equally often"
 
 
 def second(m: Measurement) -> list[Statistic]:
-    return [*search_queries(m.facts, m.reader)] if is_sampled(m.facts) else []
+    return [*neighbors.search_queries(m.facts, m.reader)] if is_sampled(m.facts) else []
 
 
 def rows_read(m: Measurement) -> IntArray:
     facts = m.facts
     if facts.m <= facts.options.neighbors:
         return NO_ROWS
-    return list_queries(facts) if is_sampled(facts) else facts.kept
+    return neighbors.list_queries(facts) if is_sampled(facts) else facts.kept
 
 
 def is_sampled(facts: Facts) -> bool:
-    return len(draw_hub_queries(facts)) > 0
+    return len(neighbors.draw_hub_queries(facts)) > 0
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -72,8 +63,8 @@ def compute(m: Measurement) -> list[Value]:
     if is_sampled(facts):
         return measure_sample(facts, shared)
     if facts.options.neighbors_of == "all":
-        occurrences = count_all_occurrences(facts, reader, shared)
-        nearest = find_all_neighbors(facts, reader, shared).cosines[:, 0]
+        occurrences = neighbors.count_all_occurrences(facts, reader, shared)
+        nearest = neighbors.find_all_neighbors(facts, reader, shared).cosines[:, 0]
     else:
         occurrences, near, cosines = count_occurrences(reader.take_unit(facts.kept), k)
         shared.nearest = NearestRows(np.arange(facts.m), near, cosines.astype(np.float32))
@@ -117,8 +108,8 @@ def chance_of_twin(m: int, d: int) -> float:
 
 def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
     """Values from the neighbors of a sample of rows; equal rows share their places."""
-    k, queries = facts.options.neighbors, draw_hub_queries(facts)
-    found = find_searched(shared)
+    k, queries = facts.options.neighbors, neighbors.draw_hub_queries(facts)
+    found = neighbors.find_searched(shared)
     near = found.neighbors[np.searchsorted(found.index, queries), :k]
     shared.nearest = NearestRows(
         np.searchsorted(facts.kept, found.index),

@@ -13,8 +13,6 @@ Examples
 0.018 0.96
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

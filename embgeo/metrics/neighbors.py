@@ -13,8 +13,6 @@ Examples
 0.24
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

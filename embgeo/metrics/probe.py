@@ -14,8 +14,6 @@ Examples
 '0.97 ± 0.02, by chance 0.5'
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -11,8 +11,6 @@ Examples
 0.3
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.quantities import projection as q

@@ -4,8 +4,6 @@ The influence of a row on such a number is known once the sums are complete; a f
 drawn rows estimate how much it varies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

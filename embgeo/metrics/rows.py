@@ -13,8 +13,6 @@ Examples
 '0'
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import get_args
 

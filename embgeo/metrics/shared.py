@@ -1,7 +1,5 @@
 """Statistics that several families share, and what is derived from them once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal, TypeVar, cast

@@ -9,8 +9,6 @@ Examples
 [0.5, 3.0]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,13 +20,8 @@ from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import Spectrum, count_rank, norms, row_moments, unit_moments
+from embgeo.numerics import spectra
 from embgeo.numerics.row_errors import RowError, root_entropy, top_share
-from embgeo.numerics.spectra import (
-    LEVEL,
-    compute_effective_rank,
-    compute_largest_p,
-    find_edge,
-)
 from embgeo.stats.statistic import Statistic
 
 OF_CHANCE = (q.ABOVE_EDGE, q.LARGEST_P)
@@ -52,7 +45,7 @@ def compute(m: Measurement) -> list[Value]:
         after_centering = q.EFFECTIVE_RANK_CENTERED.undefined(shared.all_rows_equal)
     else:
         after_centering = q.EFFECTIVE_RANK_CENTERED.measured(
-            compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
+            spectra.compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
         )
     offset = np.linalg.norm(shared.moments.mean) / shared.norms.mean()
     values: list[Value] = [
@@ -68,7 +61,7 @@ def compute(m: Measurement) -> list[Value]:
         effective_rank,
         after_centering,
         q.EFFECTIVE_RANK_UNIT.measured(
-            compute_effective_rank(shared.singular_values("unit")),
+            spectra.compute_effective_rank(shared.singular_values("unit")),
             convention="σ, not σ²; uncentered",
         ),
         *others,
@@ -112,7 +105,7 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
     rank = count_rank(sigma, facts.m)
     values: list[Value] = [
         q.EFFECTIVE_RANK.measured(
-            compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
+            spectra.compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
         ),
         q.TOP_SHARE.measured(1.0 / total, convention="uncentered"),
     ]
@@ -138,10 +131,14 @@ def compare_with_chance(m: Measurement) -> list[Value]:
         return [one.undefined("a single row or dimension has no spectrum") for one in OF_CHANCE]
     scaled = d * np.square(m.shared.singular_values("unit"))
     convention = "unit rows, uncentered"
-    above = float(np.count_nonzero(scaled > find_edge(n, d)))
+    above = float(np.count_nonzero(scaled > spectra.find_edge(n, d)))
     return [
-        q.ABOVE_EDGE.measured(above, convention=f"{convention}; chance of one {LEVEL:.0%} at most"),
-        q.LARGEST_P.measured(compute_largest_p(float(scaled[0]), n, d), convention=convention),
+        q.ABOVE_EDGE.measured(
+            above, convention=f"{convention}; chance of one {spectra.LEVEL:.0%} at most"
+        ),
+        q.LARGEST_P.measured(
+            spectra.compute_largest_p(float(scaled[0]), n, d), convention=convention
+        ),
     ]
 
 

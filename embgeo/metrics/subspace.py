@@ -13,8 +13,6 @@ Examples
 0.5
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray

@@ -12,8 +12,6 @@ Examples
 ['special tokens', 'unused tokens', 'byte tokens']
 """
 
-from __future__ import annotations
-
 import unicodedata
 from functools import cache
 

@@ -13,8 +13,6 @@ Examples
 [('<|im_end|>', 39, 'damaged'), ('<s>', 0, 'healthy')]
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import IntArray

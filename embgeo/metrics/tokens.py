@@ -11,8 +11,6 @@ Examples
 [5.0, 5.0, 1.0]
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray

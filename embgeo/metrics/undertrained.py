@@ -14,8 +14,6 @@ Examples
 'word0'
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray

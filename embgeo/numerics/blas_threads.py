@@ -4,8 +4,6 @@ The number applies to the whole process. The smallest limit of all present calle
 last of them ends, in any order, the number before the first is restored.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

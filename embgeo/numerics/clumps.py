@@ -10,8 +10,6 @@ share of the numbers that would have to move for one mode to remain. It is twice
 and Hartigan (1985, Annals of Statistics 13, §2; Müller & Sawitzki 1991, JASA 86, §3).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Clusters of unit rows: spherical k-means and silhouettes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray

@@ -6,8 +6,6 @@ c = ⟨φ, y⟩/‖φ‖², and ½‖c·φ(p) − y‖² is minimized over p onl
 omits a term without effect on the gradient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -19,8 +19,6 @@ plus one outer product. Entries of the latter fall off as one over the distance 
 so that the rest has a rank of about twenty at any size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ N_k(i) is the number of rows that have row i among their k nearest by cosine; it
 near rows that do not all fit share the remaining places, so that rounding does not choose.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -13,8 +13,6 @@ The weights of a linear fit with an L2 penalty are in the span of the rows (repr
 With n < d rows, predictions are the same in an orthonormal basis of that span.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, Mask, SingleArray

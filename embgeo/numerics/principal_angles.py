@@ -5,8 +5,6 @@ and the sines those of Y − X(XᵀY), the part of Y outside the other space (Bj
 Cosines, 1 − θ²/2, lose small angles and sines lose large ones: both are needed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray

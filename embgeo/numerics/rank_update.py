@@ -3,8 +3,6 @@
 One triangle takes half the work of a product (Dongarra et al. 1990, routine SYRK).
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from functools import cache

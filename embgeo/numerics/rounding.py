@@ -3,8 +3,6 @@
 Conversions of ml_dtypes go through float32 or float16 and round twice.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

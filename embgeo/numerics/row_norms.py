@@ -4,8 +4,6 @@ word2vec draws every entry uniformly from ±1/(2d) (Mikolov et al. 2013, ``InitN
 fastText from ±1/d (Bojanowski et al. 2017, ``uniform`` of its input matrix), as newer gensim does.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reproducible random numbers, samples of rows and folds."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from typing import Any

@@ -6,8 +6,6 @@ its deviation. The root of the sum of squared influences is the standard error; 
 influences it is the error of a paired difference.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

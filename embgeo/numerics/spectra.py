@@ -5,8 +5,6 @@ For n isotropic rows in d dimensions of variance 1 each, the eigenvalues of Xᵀ
 Tracy & Widom (Johnstone 2001). Except for zero eigenvalues, both are symmetric in n and d.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ search, lasso and linked histograms. Every string from the analysis is hostile t
 escape it and spell out invisible characters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Tables and vector figures are complete by themselves; the script adds linked map
 tokens. Every string is hostile text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,17 +21,8 @@ from embgeo.core.quantities import isotropy
 from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
+from embgeo.report import comparison_tables
 from embgeo.report.comparison_payload import build, choose_mapped
-from embgeo.report.comparison_tables import (
-    choose_places,
-    curve_families,
-    explain_no_bend,
-    headline_rows,
-    list_bends,
-    matches,
-    number_rows,
-    pair_rows,
-)
 from embgeo.report.page import COMPARISON, Bundle, Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, list_quantities, provenance_rows
 
@@ -100,7 +89,7 @@ def context(
         "moved": list_moved(comparison),
         "no_moved": explain_no_moved(comparison),
         "stars": bool(rare_tokens(comparison)),
-        "matches": matches(comparison),
+        "matches": comparison_tables.matches(comparison),
         "provenances": _provenances(comparison),
         "sections": [
             {"id": key, "title": title}
@@ -123,12 +112,12 @@ def draw_comparison(comparison: Comparison) -> Gallery:
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:
     """The first lines, and every number of the members side by side."""
-    places = choose_places(comparison)
+    places = comparison_tables.choose_places(comparison)
     held = places[-1]
     track = comparison.track
     # The first screen of a run shows its two ends.
     ends = places if track is None else [held]
-    rows = number_rows(comparison, places)
+    rows = comparison_tables.number_rows(comparison, places)
     by_name = {row.quantity.name: row for row in rows}
     return {
         "members": _names(comparison, range(len(comparison.members))),
@@ -143,8 +132,10 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "sampling": sampling(comparison, held),
         "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
         "states": state_rows(comparison, [0, *places]),
-        "headline_rows": headline_rows(number_rows(comparison, ends)),
-        "pair_rows": pair_rows(comparison, places),
+        "headline_rows": comparison_tables.headline_rows(
+            comparison_tables.number_rows(comparison, ends)
+        ),
+        "pair_rows": comparison_tables.pair_rows(comparison, places),
         "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
         "families": group_by_family(rows, lambda row: row.quantity.family),
     }
@@ -250,7 +241,7 @@ def list_moved(comparison: Comparison) -> list[dict[str, Any]]:
 def is_moves_shown(comparison: Comparison, pair: Pair) -> bool:
     """Whether a pair is the baseline with a shown member; in a track, with the last one."""
     last = len(comparison.members) - 1
-    shown = [last] if comparison.track is not None else choose_places(comparison)
+    shown = [last] if comparison.track is not None else comparison_tables.choose_places(comparison)
     return pair.first == 0 and pair.second in shown
 
 
@@ -271,7 +262,7 @@ def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]
 
 def _training(track: Track | None) -> dict[str, Any]:
     return {
-        "bends": list_bends(track) if track else [],
-        "no_change_point": explain_no_bend(track) if track else "",
-        "curve_families": curve_families(track) if track else [],
+        "bends": comparison_tables.list_bends(track) if track else [],
+        "no_change_point": comparison_tables.explain_no_bend(track) if track else "",
+        "curve_families": comparison_tables.curve_families(track) if track else [],
     }

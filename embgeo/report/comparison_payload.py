@@ -1,7 +1,5 @@
 """The data block of the report of a comparison: what its scripts need of every shared token."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,20 +12,7 @@ from embgeo.comparison.comparison import Comparison, Member, member_name
 from embgeo.comparison.moved import map_moved_rows
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import frequency, projection
-from embgeo.report.payload import (
-    MOST_ROWS,
-    SPELLING,
-    DataBlock,
-    Payload,
-    pack_classes,
-    pack_columns,
-    pack_counts,
-    pack_nearest,
-    pack_states,
-    pack_tokens,
-    pack_views,
-    thin,
-)
+from embgeo.report import payload
 from embgeo.report.token_states import list_findings
 
 #: The plane that every map starts with; the only one if there are more than two maps.
@@ -37,7 +22,7 @@ FIRST_VIEW = projection.SVD2.name
 OF_TOKENS = (frequency.LOG_COUNT.name, frequency.RANK.name)
 
 
-def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
+def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payload | None:
     """The block of a comparison, or None if fewer than two members can be shown together.
 
     With more than `most` points, tokens are thinned by frequency.
@@ -48,17 +33,17 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
     kept = match_rows(comparison, places)
     baseline = comparison.baseline.analysis
     counts = None if baseline.counts is None else baseline.counts[kept[0]]
-    chosen = thin(counts, len(kept[0]), max(1, most // len(places)))
+    chosen = payload.thin(counts, len(kept[0]), max(1, most // len(places)))
     rows = {place: kept[place][chosen] for place in places}
-    block = DataBlock()
+    block = payload.DataBlock()
     keys = common_views(comparison, places)
     columns = common_columns(comparison, places)
     meta: dict[str, Any] = {
         "rows": len(chosen),
         "total": len(kept[0]),
-        "tokens": pack_tokens(baseline.tokens, rows[0], block),
-        "count": pack_counts(baseline, rows[0], block),
-        "popular": pack_classes(baseline, rows[0], block),
+        "tokens": payload.pack_tokens(baseline.tokens, rows[0], block),
+        "count": payload.pack_counts(baseline, rows[0], block),
+        "popular": payload.pack_classes(baseline, rows[0], block),
         "columns": pack_shared_columns(comparison, places, kept, chosen, block),
         "members": [
             {
@@ -70,9 +55,9 @@ def build(comparison: Comparison, most: int = MOST_ROWS) -> Payload | None:
         ],
         "boxes": boxes(comparison, places, keys),
         "moved": map_moved_rows(comparison, rows[0]),
-        **SPELLING,
+        **payload.SPELLING,
     }
-    return Payload(meta, block.text(), rows[0])
+    return payload.Payload(meta, block.text(), rows[0])
 
 
 def choose_mapped(comparison: Comparison) -> list[int]:
@@ -119,7 +104,7 @@ def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
 
 
 def pack_member(
-    member: Member, rows: IntArray, keys: list[str], columns: list[str], block: DataBlock
+    member: Member, rows: IntArray, keys: list[str], columns: list[str], block: payload.DataBlock
 ) -> dict[str, Any]:
     """The places of these rows in one matrix, and their numbers there."""
     analysis = member.analysis
@@ -127,11 +112,11 @@ def pack_member(
     own = [c for name in columns for c in analysis.columns if c.name == name]
     return {
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
-        "views": pack_views(analysis, planes, rows, block),
-        "columns": pack_columns(own, rows, block),
-        "nearest": pack_nearest(analysis, rows, block),
+        "views": payload.pack_views(analysis, planes, rows, block),
+        "columns": payload.pack_columns(own, rows, block),
+        "nearest": payload.pack_nearest(analysis, rows, block),
         "listed": list_findings(analysis, rows),
-        "states": pack_states(analysis, rows, block),
+        "states": payload.pack_states(analysis, rows, block),
     }
 
 
@@ -140,12 +125,12 @@ def pack_shared_columns(
     places: list[int],
     kept: dict[int, IntArray],
     chosen: IntArray,
-    block: DataBlock,
+    block: payload.DataBlock,
 ) -> list[dict[str, Any]]:
     """Numbers of the tokens, and of the baseline with another member."""
     analysis = comparison.baseline.analysis
     of_tokens = [c for c in analysis.columns if c.name in OF_TOKENS]
-    packed = pack_columns(of_tokens, kept[0][chosen], block)
+    packed = payload.pack_columns(of_tokens, kept[0][chosen], block)
     for place in places[1:]:
         pair = comparison.pair(0, place)
         if pair is None or not pair.columns:
@@ -154,7 +139,7 @@ def pack_shared_columns(
         at = np.full(len(analysis.rows), -1, dtype=np.int64)
         at[pair.matching.first] = np.arange(pair.matching.shared)
         whole = [c for c in pair.columns if np.isfinite(c.values).all()]
-        for column in pack_columns(whole, at[kept[0][chosen]], block):
+        for column in payload.pack_columns(whole, at[kept[0][chosen]], block):
             column["key"] += f":{place}"
             if len(places) > 2:
                 column["label"] += f", {member_name(comparison, place)}"

@@ -1,7 +1,5 @@
 """Tables of a comparison as the templates print them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

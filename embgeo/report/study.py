@@ -4,8 +4,6 @@ It extends the report of a comparison of matrices, which are the embeddings of t
 Every string is hostile text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,29 +15,13 @@ from embgeo.core.numbers import format_optional
 from embgeo.core.quantities import isotropy
 from embgeo.core.text import capital, visible
 from embgeo.core.values import Quantity, format_number
+from embgeo.report import study_tables
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
 from embgeo.report.page import TRAINING, Gallery, code, draw_charts, environment
-from embgeo.report.study_tables import (
-    claim_rows,
-    first_heads,
-    heads,
-    method_rows,
-    name_unit,
-    settings_text,
-)
 from embgeo.report.tables import group_by_family, provenance_rows
-from embgeo.training.study.deciding import (
-    compare_with_control,
-    count_verdicts,
-    describe_quality,
-    find_quality,
-    has_same_size,
-    judge_all,
-    quality_name,
-    spell_score,
-)
+from embgeo.training.study import deciding
 from embgeo.training.study.record import Learning, Study
 from embgeo.training.study.spread import LEAST_SEEDS, Direction, Paired
 
@@ -92,29 +74,31 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
         "facts": facts(study),
         "version": str(versions.get("embgeo", "")),
         "headlines": headlines(study),
-        "quality": visible(spell_score(find_quality(study.runs))),
+        "quality": visible(deciding.spell_score(deciding.find_quality(study.runs))),
         "balance_title": visible(title_balance(study)),
         "seeds": study.seeds,
-        "heads": heads(study),
-        "method_rows": method_rows(study, heads(study)),
-        "first_heads": first_heads(study),
-        "first_rows": method_rows(study, first_heads(study)),
+        "heads": study_tables.heads(study),
+        "method_rows": study_tables.method_rows(study, study_tables.heads(study)),
+        "first_heads": study_tables.first_heads(study),
+        "first_rows": study_tables.method_rows(study, study_tables.first_heads(study)),
         "sentences": study.sentences,
-        "claims": claim_rows(study),
+        "claims": study_tables.claim_rows(study),
         "trained": [
             {
                 "name": visible(m.name),
                 "title": visible(m.title),
                 "source": m.source,
                 "reference": visible(m.reference) if m.reference else "",
-                "settings": settings_text(m.settings),
+                "settings": study_tables.settings_text(m.settings),
                 "deviations": [text for text in m.deviations if text not in shared],
             }
             for m in study.methods
         ],
         "shared_deviations": shared,
         "run_rows": run_rows(study),
-        "shared_settings": settings_text({k: v for k, v in settings.items() if k != "method"}),
+        "shared_settings": study_tables.settings_text(
+            {k: v for k, v in settings.items() if k != "method"}
+        ),
         "training_provenance": provenance_rows(
             {k: v for k, v in study.provenance.items() if k != "settings"}
         ),
@@ -148,7 +132,7 @@ def facts(study: Study) -> list[str]:
     corpus = study.provenance.get("corpus") or {}
     settings = study.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
-    counted = name_unit(corpus)
+    counted = study_tables.name_unit(corpus)
     model = settings.get("model") or {}
     parts = [
         visible(str(model.get("name", ""))),
@@ -185,7 +169,7 @@ def run_rows(study: Study) -> list[dict[str, str]]:
 
 def title_balance(study: Study) -> str:
     """``"Perplexity and geometry"``."""
-    return f"{capital(spell_score(find_quality(study.runs)))} and geometry"
+    return f"{capital(deciding.spell_score(deciding.find_quality(study.runs)))} and geometry"
 
 
 def sections(study: Study, comparison: Comparison | None, figures: Gallery) -> list[dict[str, str]]:
@@ -228,17 +212,17 @@ UNFINISHED: dict[Learning, str] = {
 
 def headlines(study: Study) -> tuple[str, ...]:
     """The effects of the methods on perplexity and isotropy, and how many claims held."""
-    name = quality_name(study.runs)
+    name = deciding.quality_name(study.runs)
     quality, geometry = {}, {}
     for method in study.methods:
-        if study.runs_of(method.reference) and has_same_size(study, method):
-            quality[method.name] = compare_with_control(study, method, name)
-            geometry[method.name] = compare_with_control(
+        if study.runs_of(method.reference) and deciding.has_same_size(study, method):
+            quality[method.name] = deciding.compare_with_control(study, method, name)
+            geometry[method.name] = deciding.compare_with_control(
                 study, method, isotropy.I1_UNIT.name, method.role
             )
     said = (
-        sentence(describe_quality(name), quality),
-        UNFINISHED[judge_all(study.runs)] if any(quality.values()) else "",
+        sentence(deciding.describe_quality(name), quality),
+        UNFINISHED[deciding.judge_all(study.runs)] if any(quality.values()) else "",
         sentence("I1 at a mean norm of 1", geometry),
         claims_line(study),
     )
@@ -271,7 +255,7 @@ def join_names(names: Sequence[str]) -> str:
 
 def claims_line(study: Study) -> str:
     """How many claims held."""
-    count = count_verdicts(study.outcomes)
+    count = deciding.count_verdicts(study.outcomes)
     if not sum(count.values()):
         return ""
     left = count["not decidable"]

@@ -1,7 +1,5 @@
 """Tables of methods and claims as the templates print them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,24 +9,9 @@ from embgeo.core.numbers import format_optional
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
+from embgeo.training.study import deciding, record
 from embgeo.training.study.claims import TIME
-from embgeo.training.study.deciding import (
-    SPLITS,
-    compare_with_control,
-    describe_quality,
-    judge_all,
-    quality_name,
-    unigram_perplexity,
-)
 from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.record import (
-    ClaimOutcome,
-    Learning,
-    Role,
-    Study,
-    StudyMethod,
-    Verdict,
-)
 from embgeo.training.study.spread import Paired, in_percent, percent_text, signed, spread
 
 #: Columns of the first table, after the deciding perplexity.
@@ -52,12 +35,12 @@ GEOMETRY: tuple[tuple[str, str], ...] = (
 #: Numbers that are the same whatever the seed: a difference needs no error.
 FIXED = ("training.parameters",)
 
-MATRICES: dict[Role, str] = {
+MATRICES: dict[record.Role, str] = {
     "input": "input embedding",
     "output": "output matrix",
     "source": "source embedding",
 }
-STATES: dict[Learning, str] = {
+STATES: dict[record.Learning, str] = {
     "converged": "",
     "learning": "still learning",
     "unknown": "no validation curve",
@@ -65,7 +48,7 @@ STATES: dict[Learning, str] = {
 UNIGRAM_TITLE = "word frequencies alone"
 
 #: The mark of a verdict, and the state whose color it has.
-MARKS: dict[Verdict, tuple[str, str]] = {
+MARKS: dict[record.Verdict, tuple[str, str]] = {
     "reproduced": ("✓", "healthy"),
     "nominal": ("~", "mild"),
     "not reproduced": ("✗", "degenerate"),
@@ -112,24 +95,24 @@ class MethodRow:
     state: str = ""
 
 
-def heads(study: Study) -> tuple[Head, ...]:
+def heads(study: record.Study) -> tuple[Head, ...]:
     """Columns with a number of some method; the split that decides comes first."""
     held = {
         name for run in study.runs for own in (run.numbers, *run.others.values()) for name in own
     }
-    quality = quality_name(study.runs)
+    quality = deciding.quality_name(study.runs)
     first, _, score = quality.partition(".")
     other = "valid" if first == "test" else "test"
     counted = name_unit(study.provenance.get("corpus") or {})
     columns = (
-        (quality, describe_quality(quality)),
+        (quality, deciding.describe_quality(quality)),
         *GEOMETRY,
         (f"{first}.rare", "perplexity, rare words"),
         (f"{first}.popular", "popular words"),
-        (f"{other}.{score}", describe_quality(f"{other}.{score}")),
+        (f"{other}.{score}", deciding.describe_quality(f"{other}.{score}")),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
-        *((name, describe_quality(name)) for name in own_scores(study) if name != quality),
+        *((name, deciding.describe_quality(name)) for name in own_scores(study) if name != quality),
         (TIME, f"time a {'token' if counted.endswith('tokens') else 'unit'}"),
         ("training.parameters", "parameters"),
     )
@@ -143,21 +126,21 @@ def name_unit(corpus: Mapping[str, Any]) -> str:
     return "tokens" if unit in ("sentences", "stream") else visible(str(unit))
 
 
-def own_scores(study: Study) -> tuple[str, ...]:
+def own_scores(study: record.Study) -> tuple[str, ...]:
     """The scores of tasks that are not language models."""
     of_language_models = {q.name for q in QUANTITIES}
-    names = (q.name for q in study.quantities if q.name.startswith(SPLITS))
+    names = (q.name for q in study.quantities if q.name.startswith(deciding.SPLITS))
     return tuple(name for name in names if name not in of_language_models)
 
 
-def first_heads(study: Study) -> tuple[Head, ...]:
+def first_heads(study: record.Study) -> tuple[Head, ...]:
     """Columns of the first table: perplexity and isotropy."""
     found = heads(study)
     by_name = {head.name: head for head in found}
     return (*found[:1], *(by_name[name] for name in FIRST if name in by_name))
 
 
-def method_rows(study: Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
+def method_rows(study: record.Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
     """The lines of a table; the unigram model last."""
     rows: list[MethodRow] = []
     for place, method in enumerate(study.methods):
@@ -168,7 +151,9 @@ def method_rows(study: Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
     return (*rows, *unigram_rows(study, columns))
 
 
-def method_row(study: Study, columns: Sequence[Head], place: int, role: Role | None) -> MethodRow:
+def method_row(
+    study: record.Study, columns: Sequence[Head], place: int, role: record.Role | None
+) -> MethodRow:
     """The line of a method, or of one matrix of a model with several.
 
     Numbers of the whole model are in the line of the input embedding only.
@@ -189,16 +174,16 @@ def method_row(study: Study, columns: Sequence[Head], place: int, role: Role | N
         tuple(cells),
         f"trained-{place}",
         "" if role is None else MATRICES[role],
-        STATES[judge_all(study.runs_of(method.name))],
+        STATES[deciding.judge_all(study.runs_of(method.name))],
     )
 
 
-def unigram_rows(study: Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
+def unigram_rows(study: record.Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
     """The line of the unigram model: its perplexity."""
     known = {
         f"{split}.perplexity": value
         for split in ("valid", "test")
-        if (value := unigram_perplexity(study.runs, split)) is not None
+        if (value := deciding.unigram_perplexity(study.runs, split)) is not None
         and any(head.name == f"{split}.perplexity" for head in columns)
     }
     if not known:
@@ -209,7 +194,9 @@ def unigram_rows(study: Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]
     return (MethodRow("unigram", UNIGRAM_TITLE, "", tuple(cells)),)
 
 
-def cell(study: Study, method: StudyMethod, name: str, role: Role | None = None) -> Cell:
+def cell(
+    study: record.Study, method: record.StudyMethod, name: str, role: record.Role | None = None
+) -> Cell:
     found = spread(list(study.values(method.name, name, role).values()))
     if found is None:
         return Cell("–")
@@ -218,7 +205,7 @@ def cell(study: Study, method: StudyMethod, name: str, role: Role | None = None)
     text = f"{mean} {quantity.unit}" if quantity is not None and quantity.unit else mean
     if name in FIXED:
         deviation = ""
-    held = compare_with_control(study, method, name, role)
+    held = deciding.compare_with_control(study, method, name, role)
     if held is None:
         return Cell(text, deviation)
     ends = () if name in FIXED else (held.interval or ())
@@ -242,7 +229,7 @@ def word(held: Paired, quantity: Quantity | None, name: str) -> str:
 class ClaimRow:
     """An outcome, and what the table of claims says about it."""
 
-    outcome: ClaimOutcome
+    outcome: record.ClaimOutcome
     paper: str
     methods: str
     number_title: str
@@ -255,11 +242,11 @@ class ClaimRow:
     chip: str
 
 
-def claim_rows(study: Study) -> tuple[ClaimRow, ...]:
+def claim_rows(study: record.Study) -> tuple[ClaimRow, ...]:
     return tuple(claim_row(study, outcome) for outcome in study.outcomes)
 
 
-def claim_row(study: Study, o: ClaimOutcome) -> ClaimRow:
+def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
     quantity = study.quantity(o.number)
     unit = "%" if o.relative else ""
 
@@ -283,14 +270,14 @@ def claim_row(study: Study, o: ClaimOutcome) -> ClaimRow:
     )
 
 
-def describe_sides(study: Study, o: ClaimOutcome) -> str:
+def describe_sides(study: record.Study, o: record.ClaimOutcome) -> str:
     """``"al against untied, input embedding"``: with the matrix if one side has two."""
     sides = f"{visible(o.method)} against {visible(o.reference)}"
     two = any(len(study.roles(name)) > 1 for name in (o.method, o.reference))
     return sides if o.role is None or not two else f"{sides}, {MATRICES[o.role]}"
 
 
-def describe_detectable(o: ClaimOutcome) -> str:
+def describe_detectable(o: record.ClaimOutcome) -> str:
     """``"1.3%"``: the change that most studies of this size would find."""
     if o.detectable is not None and o.relative:
         return percent_text(o.detectable).removeprefix("+")

@@ -1,7 +1,5 @@
 """Tables, provenance and lists of quantities as the templates print them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

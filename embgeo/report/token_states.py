@@ -1,7 +1,5 @@
 """Facts about single tokens in words: states, the tables that list them, why they are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ The folder holds ``analysis.json`` (provenance, verdict, scalars, series, histog
 ``report.html``. Reports, figures, comparisons and gates read nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core import values as v
 from embgeo.core.arguments import as_path
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.errors import EmbgeoError, UnreadableFile
@@ -29,18 +28,6 @@ from embgeo.core.quantities import (
 )
 from embgeo.core.rows import NearestRows
 from embgeo.core.text import visible
-from embgeo.core.values import (
-    Column,
-    Histogram,
-    Influence,
-    Note,
-    Points,
-    Quantity,
-    Scalar,
-    Series,
-    Table,
-    Value,
-)
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.io.bounded.records import ARRAYS_NAME, read_arrays
 from embgeo.io.bounded.saved import DAMAGE
@@ -56,12 +43,12 @@ from embgeo.result.saved import (
     unpack_tokens,
 )
 
-V = TypeVar("V", bound=Value)
+V = TypeVar("V", bound=v.Value)
 
 REPORT_NAME = "report.html"
 
 #: The numbers of a short summary.
-HEADLINE: tuple[Quantity, ...] = (
+HEADLINE: tuple[v.Quantity, ...] = (
     spectrum.EFFECTIVE_RANK,
     spectrum.TOP_SHARE,
     cosine.MEAN,
@@ -113,23 +100,23 @@ class Analysis:
     """
 
     provenance: dict[str, Any]
-    scalars: tuple[Scalar, ...] = ()
-    series: tuple[Series, ...] = ()
-    histograms: tuple[Histogram, ...] = ()
-    points: tuple[Points, ...] = ()
-    columns: tuple[Column, ...] = ()
-    tables: tuple[Table, ...] = ()
-    influences: tuple[Influence, ...] = ()
+    scalars: tuple[v.Scalar, ...] = ()
+    series: tuple[v.Series, ...] = ()
+    histograms: tuple[v.Histogram, ...] = ()
+    points: tuple[v.Points, ...] = ()
+    columns: tuple[v.Column, ...] = ()
+    tables: tuple[v.Table, ...] = ()
+    influences: tuple[v.Influence, ...] = ()
     nearest: NearestRows | None = None
     absent: dict[str, str] = field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
+    notes: tuple[v.Note, ...] = ()
     rows: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     tokens: tuple[str, ...] | None = None
     counts: FloatArray | None = None
     popular: Mask | None = None
     timing: dict[str, float] = field(default_factory=dict)
 
-    def __getitem__(self, name: Quantity | str) -> Value:
+    def __getitem__(self, name: v.Quantity | str) -> v.Value:
         """The value of a quantity, or with a name.
 
         Raises
@@ -149,7 +136,7 @@ class Analysis:
     def __contains__(self, name: object) -> bool:
         return any(name in (value.name, value.quantity) for value in self.values())
 
-    def scalar(self, quantity: Quantity | str) -> Scalar | None:
+    def scalar(self, quantity: v.Quantity | str) -> v.Scalar | None:
         """The scalar of a quantity, or with a name; None if it was left out.
 
         Raises
@@ -162,11 +149,11 @@ class Analysis:
             raise self._missing(name_of(quantity))
         return scalar
 
-    def influence(self, name: str) -> Influence | None:
+    def influence(self, name: str) -> v.Influence | None:
         """The contribution of each row to the deviation of a scalar, if known."""
         return next((one for one in self.influences if one.name == name), None)
 
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[v.Value, ...]:
         return (
             *self.scalars,
             *self.series,
@@ -205,7 +192,7 @@ class Analysis:
         )
 
     @staticmethod
-    def _find(values: tuple[V, ...], name: Quantity | str) -> V | None:
+    def _find(values: tuple[V, ...], name: v.Quantity | str) -> V | None:
         key = name_of(name)
         return next((value for value in values if value.name == key), None)
 
@@ -255,8 +242,8 @@ _SAVED_ALIKE = tuple(
 )
 
 
-def name_of(name: Quantity | str) -> str:
-    return name.name if isinstance(name, Quantity) else str(name)
+def name_of(name: v.Quantity | str) -> str:
+    return name.name if isinstance(name, v.Quantity) else str(name)
 
 
 def load_analysis(folder: Path) -> Analysis:
@@ -325,7 +312,7 @@ def _check_rows(analysis: Analysis) -> None:
         raise ValueError(f"not everything has {count:,} rows")
 
 
-def _check_places(influence: Influence, rows: int) -> None:
+def _check_places(influence: v.Influence, rows: int) -> None:
     """Raise ValueError unless the rows of an influence are rows of the analysis."""
     places = influence.rows
     if places is None and len(influence.values) != rows:

@@ -1,7 +1,5 @@
 """The content of ``analysis.json`` and ``arrays.npz``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,18 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core import values as v
 from embgeo.core.rows import NearestRows
-from embgeo.core.values import (
-    Column,
-    Histogram,
-    Influence,
-    Note,
-    Points,
-    Scalar,
-    Series,
-    Table,
-    Value,
-)
 from embgeo.io.bounded.records import RecordFormat
 
 JSON_NAME = "analysis.json"
@@ -32,17 +20,17 @@ class SavedAnalysis:
     """The content of ``analysis.json``; ``docs/analysis-json.md`` describes every field."""
 
     provenance: dict[str, Any]
-    notes: tuple[Note, ...]
+    notes: tuple[v.Note, ...]
     absent: dict[str, str]
     #: For other programs; embgeo decides anew from the numbers.
     verdict: dict[str, Any]
-    scalars: dict[str, Scalar]
-    series: tuple[Series, ...]
-    histograms: tuple[Histogram, ...]
-    points: tuple[Points, ...]
-    columns: tuple[Column, ...]
-    tables: tuple[Table, ...]
-    influences: tuple[Influence, ...]
+    scalars: dict[str, v.Scalar]
+    series: tuple[v.Series, ...]
+    histograms: tuple[v.Histogram, ...]
+    points: tuple[v.Points, ...]
+    columns: tuple[v.Column, ...]
+    tables: tuple[v.Table, ...]
+    influences: tuple[v.Influence, ...]
     timing: dict[str, float]
 
 
@@ -66,7 +54,7 @@ FORMAT = RecordFormat(
 # --- shapes of arrays ----------------------------------------------------------------------------
 
 
-def check_shapes(values: Iterable[Value]) -> None:
+def check_shapes(values: Iterable[v.Value]) -> None:
     """Raise ValueError for saved values whose arrays do not fit together.
 
     Arrays with an entry per row have one dimension here, or two columns; the number of rows is
@@ -75,15 +63,15 @@ def check_shapes(values: Iterable[Value]) -> None:
     for value in values:
         fits = True
         match value:
-            case Series():
+            case v.Series():
                 fits = value.x.ndim == 1 and all(y.shape == value.x.shape for y in value.y.values())
-            case Histogram():
+            case v.Histogram():
                 fits = value.counts.ndim == 1 and value.edges.shape == (len(value.counts) + 1,)
-            case Points():
+            case v.Points():
                 fits = value.xy.ndim == 2 and value.xy.shape[1] == 2
-            case Column():
+            case v.Column():
                 fits = value.values.ndim == 1
-            case Influence():
+            case v.Influence():
                 parts = (value.values, value.rows, value.noise)
                 shapes = {part.shape for part in parts if part is not None}
                 fits = value.values.ndim == 1 and len(shapes) == 1

@@ -1,7 +1,5 @@
 """New rows by a method, with the norm of the healthy rows, rounded to the type of the file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """``embgeo-repair.json``: the record of a repair."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Norms and states of all rows of a matrix, in one pass, and the rows to replace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -8,8 +8,6 @@ Format history
 1 : first version (embgeo 0.1).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Whether a rule holds for a value, its sampling error included."""
 
-from __future__ import annotations
-
 import math
 import operator as op
 from typing import Literal, NamedTuple

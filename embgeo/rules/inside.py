@@ -3,8 +3,6 @@
 A settings file may come with a stranger's checkout, and what is read goes into public logs.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

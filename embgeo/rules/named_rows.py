@@ -1,7 +1,5 @@
 """The rows that a count of rows is about, for the messages of failed rules."""
 
-from __future__ import annotations
-
 from embgeo.core.quantities import tokens
 from embgeo.core.special import DAMAGED_STATES
 from embgeo.core.text import visible

@@ -1,7 +1,5 @@
 """Named sets of rules."""
 
-from __future__ import annotations
-
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import argument
 from embgeo.core.quantities import tokens

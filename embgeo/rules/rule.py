@@ -1,7 +1,5 @@
 """A rule about a scalar or the verdict: its notation and its parsing."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Names of files must not lead out of the folder or repository of the file, unless
 `trust_settings` in each function that reads one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib
@@ -19,13 +17,7 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, put_over
 from embgeo.core.source import FILES, NO_TOKENS
-from embgeo.io.bounded.settings import (
-    parse_document,
-    parse_table,
-    parse_value,
-    read_document,
-    refuse_unknown,
-)
+from embgeo.io.bounded import settings
 from embgeo.rules.inside import require_inside
 
 OWN_NAME = "embgeo.toml"
@@ -139,8 +131,10 @@ def read_options(path: Path, trust_settings: bool = False) -> dict[str, Any] | N
 
 def _read_table(path: Path, key: str) -> tuple[str, str, dict[str, Any] | None]:
     """The text of a file, and the name and the content of one of its tables."""
-    text = read_document(path)
-    document = parse_document(text, path, "correct it, or ignore files of settings: --no-config")
+    text = settings.read_document(path)
+    document = settings.parse_document(
+        text, path, "correct it, or ignore files of settings: --no-config"
+    )
     at = _place(path, key)
     table, name = _descend(document, at), f"[{'.'.join(at)}]"
     if table is not None and not isinstance(table, dict):
@@ -160,11 +154,11 @@ def _parse_options(
     trust_settings: bool,
 ) -> dict[str, Any]:
     """Options of analyze; paths are relative to the folder of the file."""
-    refuse_unknown(table, known, name, path)
+    settings.refuse_unknown(table, known, name, path)
     found = {}
     for key, value in table.items():
         hint = str if key in FILES else known[key]
-        read = parse_value(value, hint, f"{key} of {name}", path)
+        read = settings.parse_value(value, hint, f"{key} of {name}", path)
         is_file = key in FILES and (key, read) != ("tokens", NO_TOKENS)
         if is_file and not trust_settings:
             require_inside(read, path, f"{key} of {name}")
@@ -184,7 +178,7 @@ def read_gate(path: Path, trust_settings: bool = False) -> GateSettings:
         return GateSettings()
     if isinstance(written := table.get("rules"), list):
         table = table | {"rules": [_rule_table(rule, path) for rule in written]}
-    found = parse_table(GateSettings, table, name, path, ("path",))
+    found = settings.parse_table(GateSettings, table, name, path, ("path",))
     if not trust_settings:
         for source in found.sources:
             require_inside(source, path, f"a source of {name}")
@@ -216,7 +210,7 @@ def _rule_table(rule: Any, path: Path) -> dict[str, Any]:
             way_out='write "cosine.mean <= 0.1" or { rule = "cosine.mean <= 0.1", warn = true }',
         )
     # Names the rule in errors.
-    parse_table(RuleEntry, rule, f"the rule {rule['rule']!r}", path, ("line",))
+    settings.parse_table(RuleEntry, rule, f"the rule {rule['rule']!r}", path, ("line",))
     return rule
 
 

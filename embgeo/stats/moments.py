@@ -1,7 +1,5 @@
 """Mean and scatter matrix of rows, and the triangular factor of their QR decomposition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Self

@@ -1,7 +1,5 @@
 """The nearest rows of some query rows, by cosine and by distance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self

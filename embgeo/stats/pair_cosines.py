@@ -1,7 +1,5 @@
 """Cosines of pairs of rows: a sample that is kept, or every pair in a fine histogram."""
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np

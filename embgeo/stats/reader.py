@@ -1,7 +1,5 @@
 """Reads the rows of a matrix for statistics and metrics: in blocks, in parallel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Lock

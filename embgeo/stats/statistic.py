@@ -6,8 +6,6 @@ blocks and parts gives the same result up to rounding. Passes can therefore run 
 device or on other machines.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sums over rows: weighted, by group, of pairs, and with coordinates zeroed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """Validate settings, and fill in defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

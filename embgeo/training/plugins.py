@@ -6,8 +6,6 @@ names. The settings of a study record the SHA-256 of its plug-ins; to resume the
 names the same files again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import traceback

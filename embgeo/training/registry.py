@@ -5,8 +5,6 @@ by entry points of the groups ``embgeo.train.models``, ``embgeo.train.methods`` 
 ``embgeo.train.tasks``, whose code is imported once a setting names one of them.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The tables of the settings, one class each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal

@@ -14,24 +14,8 @@ from msgspec import Meta
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
-from embgeo.io.bounded.settings import (
-    Where,
-    parse_document,
-    parse_table,
-    parse_value,
-    read_document,
-    refuse_unknown,
-    to_toml,
-)
-from embgeo.training.sections import (
-    DataSettings,
-    EvaluationSettings,
-    GeometrySettings,
-    ModelSettings,
-    OptimizerSettings,
-    TaskSettings,
-    TrainingSettings,
-)
+from embgeo.io.bounded import settings
+from embgeo.training import sections
 
 #: The settings of a comparison, in its folder.
 STUDY_SETTINGS_NAME = "train.toml"
@@ -79,13 +63,13 @@ class StudySettings:
 
     compare: tuple[str, ...] = ("mle",)
     seeds: tuple[Annotated[int, Meta(ge=0, lt=2**31)], ...] = (0,)
-    task: TaskSettings = field(default_factory=TaskSettings)
-    data: DataSettings = field(default_factory=DataSettings)
-    model: ModelSettings = field(default_factory=ModelSettings)
-    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
-    training: TrainingSettings = field(default_factory=TrainingSettings)
-    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
-    geometry: GeometrySettings = field(default_factory=GeometrySettings)
+    task: sections.TaskSettings = field(default_factory=sections.TaskSettings)
+    data: sections.DataSettings = field(default_factory=sections.DataSettings)
+    model: sections.ModelSettings = field(default_factory=sections.ModelSettings)
+    optimizer: sections.OptimizerSettings = field(default_factory=sections.OptimizerSettings)
+    training: sections.TrainingSettings = field(default_factory=sections.TrainingSettings)
+    evaluation: sections.EvaluationSettings = field(default_factory=sections.EvaluationSettings)
+    geometry: sections.GeometrySettings = field(default_factory=sections.GeometrySettings)
     tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plugins: Mapping[str, str] = field(default_factory=dict)
@@ -121,16 +105,16 @@ class StudySettings:
         found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
         for entry in fields(self):
             if is_dataclass(section := getattr(self, entry.name)):
-                table = to_toml(section)
+                table = settings.to_toml(section)
                 found[entry.name] = table | table.pop("settings", {})
-        if self.task == TaskSettings():
+        if self.task == sections.TaskSettings():
             del found["task"]  # the default, which earlier versions did not write
         if self.method:
-            found["method"] = to_toml(self.method)
+            found["method"] = settings.to_toml(self.method)
         if self.plugins:
             found["plugins"] = dict(self.plugins)
         if self.tune:
-            found["tune"] = to_toml(self.tune)
+            found["tune"] = settings.to_toml(self.tune)
         return found
 
     def updated(self, changes: Mapping[str, Any]) -> StudySettings:
@@ -162,12 +146,12 @@ def read_settings(path: Path) -> StudySettings:
     BadOption
         An unknown key, or a value of the wrong type.
     """
-    return parse_settings(read_document(path, "give a file of settings in TOML"), path)
+    return parse_settings(settings.read_document(path, "give a file of settings in TOML"), path)
 
 
-def parse_settings(text: str, where: Where) -> StudySettings:
+def parse_settings(text: str, where: settings.Where) -> StudySettings:
     """Settings from a TOML document; `where` is named in errors."""
-    return from_tables(parse_document(text, where, "correct it there"), where)
+    return from_tables(settings.parse_document(text, where, "correct it there"), where)
 
 
 def list_presets() -> dict[str, Traversable]:
@@ -185,7 +169,7 @@ def load_preset(name: str) -> StudySettings:
     return parse_settings(known[name].read_text(encoding="utf-8"), f"preset {name}")
 
 
-def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings:
+def from_tables(tables: Mapping[str, Any], where: settings.Where = None) -> StudySettings:
     """Settings from tables of plain values.
 
     Raises
@@ -194,14 +178,14 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
         An unknown key, or a value of the wrong type.
     """
     hints = get_type_hints(StudySettings, include_extras=True)
-    refuse_unknown(tables, hints, "settings", where)
+    settings.refuse_unknown(tables, hints, "settings", where)
     parsed = {name: _parse_entry(name, value, hints[name], where) for name, value in tables.items()}
     return StudySettings(**parsed)
 
 
-def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
+def _parse_entry(name: str, value: Any, hint: Any, where: settings.Where) -> Any:
     if name in ("compare", "seeds", "plugins"):
-        return parse_value(value, hint, name, where)
+        return settings.parse_value(value, hint, name, where)
     _require_table(name, value, where)
     if name == "tune":
         return _parse_tuned(value, where)
@@ -214,10 +198,12 @@ def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
         common = known - {"settings"}
         own = {key: entry for key, entry in value.items() if key not in common}
         value = {k: v for k, v in value.items() if k in common} | {"settings": own}
-    return parse_table(hint, value, f"[{name}]", where)
+    return settings.parse_table(hint, value, f"[{name}]", where)
 
 
-def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dict[str, Any]:
+def _parse_tuned(
+    table: Mapping[str, Any], where: settings.Where, outer: str = ""
+) -> dict[str, Any]:
     """Values to try by dotted name, from tables inside each other."""
     found: dict[str, Any] = {}
     for key, value in table.items():
@@ -226,7 +212,7 @@ def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dic
             found |= _parse_tuned(value, where, f"{name}.")
             continue
         name = "optimizer.lr" if name == "lr" else name
-        values = parse_value(value, tuple[Any, ...], f"{name} of [tune]", where)
+        values = settings.parse_value(value, tuple[Any, ...], f"{name} of [tune]", where)
         if not values or any(one in values[:i] for i, one in enumerate(values)):
             cause = f"{name} of [tune] is {list(values)}"
             raise BadOption(cause, where=where, way_out="give one value or more, each once")
@@ -240,7 +226,7 @@ def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dic
     return found
 
 
-def _require_table(name: str, value: Any, where: Where) -> None:
+def _require_table(name: str, value: Any, where: settings.Where) -> None:
     if not isinstance(value, Mapping):
         raise BadOption(f"{name} is not a table", where=where, way_out=f"write [{name}]")
 

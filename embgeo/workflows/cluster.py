@@ -1,7 +1,5 @@
 """Analyses on a dask cluster: the files that the workers read."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Sequence

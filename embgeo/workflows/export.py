@@ -1,7 +1,5 @@
 """``embgeo.export``: results in the formats of other programs."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,15 +11,8 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core import errors
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
-from embgeo.core.errors import (
-    BadOption,
-    EmbgeoError,
-    UnreadableFile,
-    argument,
-    looking_at,
-    writing,
-)
 from embgeo.core.matrix import Matrix
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
@@ -37,18 +28,12 @@ from embgeo.publish.export.columns import (
 from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target, Vectors
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.record import STUDY_NAME, Study, load_study
-from embgeo.workflows.folders import (
-    find_files,
-    refuse_place,
-    replace_files,
-    result_name,
-    write_whole,
-)
+from embgeo.workflows import folders
 from embgeo.workflows.render import names_result
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
 from embgeo.workflows.settings import load_source, read_settings
 
-ELSEWHERE = f"choose another place with {argument('out')}"
+ELSEWHERE = f"choose another place with {errors.argument('out')}"
 PROJECTOR, CARD = "projector", "model-card"
 #: Option → the target that it is about; options of loading are about the projector.
 ABOUT = {
@@ -132,7 +117,7 @@ def export(
     """
     targets = {target.name: target for target in TARGETS}
     if to not in (names := {**targets, **of_study.FORMS}):
-        raise refuse_name("format", to, names, argument("to"))
+        raise refuse_name("format", to, names, errors.argument("to"))
     scalars = tuple(dict.fromkeys(as_texts(scalar, "scalar")))
     given: dict[str, Any] = {
         "checkpoint": checkpoint,
@@ -162,7 +147,7 @@ def export(
     else:
         for option in loading:
             cause = "is about a checkpoint, and this is a saved analysis"
-            raise BadOption(cause, where=argument(option), way_out="leave it out")
+            raise errors.BadOption(cause, where=errors.argument(option), way_out="leave it out")
         analysis, vectors = load_analysis(folder) if isinstance(item, Path) else item, None
         record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
         if target.needs_vectors:
@@ -189,14 +174,18 @@ def is_study(source: object) -> TypeGuard[Study | Path | str]:
     return isinstance(source, Study)
 
 
-def refuse_no_study(source: Analysis | Path | str, to: str, targets: Iterable[str]) -> EmbgeoError:
+def refuse_no_study(
+    source: Analysis | Path | str, to: str, targets: Iterable[str]
+) -> errors.EmbgeoError:
     """The error for a format of studies and another source."""
     if isinstance(source, Analysis) or Path(source).exists():
         way_out = f"choose from {', '.join(targets)}"
-        return BadOption(
-            "is about a study, and this is none", where=argument("to", to), way_out=way_out
+        return errors.BadOption(
+            "is about a study, and this is none", where=errors.argument("to", to), way_out=way_out
         )
-    return UnreadableFile("no such folder", where=source, way_out="make one with: embgeo train")
+    return errors.UnreadableFile(
+        "no such folder", where=source, way_out="make one with: embgeo train"
+    )
 
 
 def export_study(
@@ -205,7 +194,9 @@ def export_study(
     """Write the tables of a study."""
     forms = of_study.FORMS
     way_out = f"choose from {', '.join(forms)}"
-    refuse_if(to not in forms, argument("to", to), "is about an analysis, not a study", way_out)
+    refuse_if(
+        to not in forms, errors.argument("to", to), "is about an analysis, not a study", way_out
+    )
     item = source if isinstance(source, Study) else Path(source)
     name = "study"
     if isinstance(item, Path):
@@ -216,9 +207,9 @@ def export_study(
     shown = str(item) if isinstance(item, Path) else ""
     record = describe_export(to, shown, command)
     path = path.absolute()
-    with writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
+    with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
         of_study.write(study, to, record, fresh / path.name)
-        replace_files(fresh, path.parent)
+        folders.replace_files(fresh, path.parent)
     return ExportedFiles((path,))
 
 
@@ -227,25 +218,28 @@ def check_options(target: str, options: Iterable[str]) -> None:
     for name in options:
         about = ABOUT.get(name, PROJECTOR)
         refuse_if(
-            target != about, argument(name), f"is about {argument('to', about)}", "leave it out"
+            target != about,
+            errors.argument(name),
+            f"is about {errors.argument('to', about)}",
+            "leave it out",
         )
 
 
 def name_source(source: Analysis | Path) -> str:
     if isinstance(source, Path):
-        return result_name(source)
-    return result_name(Path(str(source.provenance.get("file") or "analysis")))
+        return folders.result_name(source)
+    return folders.result_name(Path(str(source.provenance.get("file") or "analysis")))
 
 
 def check_free(target: Target, path: Path) -> None:
     """Refuse, before anything is read, to replace anything but an earlier export."""
-    refuse_place(path, ELSEWHERE)
-    with looking_at(path, ELSEWHERE):
+    folders.refuse_place(path, ELSEWHERE)
+    with errors.looking_at(path, ELSEWHERE):
         taken = path.exists() or path.is_symlink()
         empty = path.is_dir() and target.needs_vectors and not any(path.iterdir())
     if taken and not empty and not target.is_ours(path):
         cause = "exists and was not made by this command"
-        raise BadOption(cause, where=path, way_out=ELSEWHERE)
+        raise errors.BadOption(cause, where=path, way_out=ELSEWHERE)
 
 
 def describe_export(to: str, source: str, command: str) -> dict[str, Any]:
@@ -264,11 +258,11 @@ def write_export(target: Target, request: Request, path: Path) -> list[Path]:
     """Write all files or none, and return their paths."""
     path = path.absolute()
     if target.needs_vectors:
-        write_whole(path, partial(target.write, request), projector.FILES, ELSEWHERE)
-        return sorted(path / name for name in find_files(path, projector.FILES))
-    with writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
+        folders.write_whole(path, partial(target.write, request), projector.FILES, ELSEWHERE)
+        return sorted(path / name for name in folders.find_files(path, projector.FILES))
+    with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
         target.write(request, fresh / path.name)
-        replace_files(fresh, path.parent)
+        folders.replace_files(fresh, path.parent)
     return [path]
 
 
@@ -280,9 +274,9 @@ def read_original(
     named = replace(analysis, provenance={**analysis.provenance, **moved})
     matrix, reason = load_analyzed_matrix(named, None if moved else folder)
     if matrix is None:
-        way_out = f"name the checkpoint with {argument('checkpoint')}"
+        way_out = f"name the checkpoint with {errors.argument('checkpoint')}"
         where = folder if folder is not None and folder.name else name_source(analysis)
-        raise BadOption(reason, where=where, way_out=way_out)
+        raise errors.BadOption(reason, where=where, way_out=way_out)
     known = frequency(analysis)
     falling = None
     if known is not None:
@@ -305,13 +299,13 @@ def read_checkpoint(
 ) -> Vectors:
     """The finite rows of a checkpoint without padding, labeled with tokens and counts."""
     if not target.needs_vectors:
-        raise UnreadableFile(
+        raise errors.UnreadableFile(
             "no saved analysis" if path.exists() else "no such folder",
             where=path,
             way_out="make one with: embgeo analyze CHECKPOINT",
         )
     cause = "is about a saved analysis, and this is a checkpoint"
-    refuse_if(checkpoint is not None, argument("checkpoint"), cause, "leave it out")
+    refuse_if(checkpoint is not None, errors.argument("checkpoint"), cause, "leave it out")
     matrix = load_source(read_settings({"output": "none", **loading}, path=path)[0])
     usable = np.ones(matrix.n, dtype=bool)
     for masked in matrix.masked.values():
@@ -320,8 +314,8 @@ def read_checkpoint(
         usable[index] &= np.isfinite(block).all(axis=1)
     kept = np.flatnonzero(usable)
     if not len(kept):
-        way_out = f"choose another {argument('tensor')}"
-        raise BadOption("no row is finite", where=path, way_out=way_out)
+        way_out = f"choose another {errors.argument('tensor')}"
+        raise errors.BadOption("no row is finite", where=path, way_out=way_out)
     columns: dict[str, Any] = {"row": kept}
     if matrix.tokens is not None:
         columns["token"] = [matrix.tokens[i] for i in kept]

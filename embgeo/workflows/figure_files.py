@@ -1,7 +1,5 @@
 """The files of a figure or LaTeX table: the drawing, its data and its record."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

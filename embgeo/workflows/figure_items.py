@@ -1,7 +1,5 @@
 """The items of figures, from analyses, comparisons, studies and logs of runs."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """``embgeo.figures``: figures and LaTeX tables for papers."""
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -12,15 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison
+from embgeo.core import errors
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import (
-    BadOption,
-    EmbgeoError,
-    UnreadableFile,
-    argument,
-    looking_at,
-    writing,
-)
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import is_record, name_temporary, temporary_folder, write_text
 from embgeo.io.remote.names import as_written, is_remote, short_name
@@ -44,7 +37,7 @@ COMPARISON_FILES = (
 )
 #: Errors of a rename over a mount point, and in a folder of another user.
 NOT_RENAMED = (errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES)
-ELSEWHERE = f"choose another folder with {argument('out')}"
+ELSEWHERE = f"choose another folder with {errors.argument('out')}"
 
 
 def is_occupied(folder: Path) -> bool:
@@ -55,7 +48,7 @@ def is_occupied(folder: Path) -> bool:
 def list_names(folder: Path) -> list[str]:
     """The names in a folder; none if there is no folder, BadOption if the path cannot be one."""
     refuse_place(folder, ELSEWHERE)
-    with looking_at(folder, ELSEWHERE):
+    with errors.looking_at(folder, ELSEWHERE):
         try:
             return os.listdir(folder)
         except FileNotFoundError:
@@ -63,13 +56,13 @@ def list_names(folder: Path) -> list[str]:
         except NotADirectoryError:
             near = find_nearest(folder)
     cause = "is not a folder" if near == folder.absolute() else f"{near} is not a folder"
-    raise BadOption(cause, where=folder, way_out=ELSEWHERE)
+    raise errors.BadOption(cause, where=folder, way_out=ELSEWHERE)
 
 
 def refuse_place(out: Path, way_out: str) -> None:
     """Refuse ``-``, which would be the name of a file or folder, and links to nothing."""
-    refuse_if(str(out) == "-", argument("out"), "cannot be standard output", way_out)
-    with looking_at(out, way_out):
+    refuse_if(str(out) == "-", errors.argument("out"), "cannot be standard output", way_out)
+    with errors.looking_at(out, way_out):
         dead = next((p for p in (out, *out.parents) if p.is_symlink() and not p.exists()), None)
     cause = "is a link to nothing" if dead == out else f"{dead} is a link to nothing"
     refuse_if(dead is not None, str(out), cause, way_out)
@@ -82,13 +75,13 @@ def find_nearest(folder: Path) -> Path:
 
 def check_folder(folder: Path, name: str, what: str) -> None:
     """Refuse, before anything is computed, a folder that is not empty and lacks the file `name`."""
-    refuse_place(folder, f"print the result with {argument('json')}, or choose a folder")
+    refuse_place(folder, f"print the result with {errors.argument('json')}, or choose a folder")
     names = list_names(folder)
     if names and name not in names:
         cause = f"exists and holds something other than {what}"
-        raise BadOption(cause, where=folder, way_out=ELSEWHERE)
+        raise errors.BadOption(cause, where=folder, way_out=ELSEWHERE)
     home = folder if folder.is_dir() and not can_be_renamed(folder) else folder.parent
-    with writing(folder, ELSEWHERE), temporary_folder(find_nearest(home)):
+    with errors.writing(folder, ELSEWHERE), temporary_folder(find_nearest(home)):
         pass  # it can be written to
 
 
@@ -102,7 +95,7 @@ def refuse_less(folder: Path, source: Source, sections: Collection[str] | None) 
 
     try:
         saved = load_analysis(folder).provenance
-    except UnreadableFile:  # missing or damaged
+    except errors.UnreadableFile:  # missing or damaged
         return
     lost = [s for s in saved.get("sections") or () if s not in (sections or SECTIONS)]
     cause = ""
@@ -110,14 +103,14 @@ def refuse_less(folder: Path, source: Source, sections: Collection[str] | None) 
         cause = f"holds an analysis that also has {', '.join(lost)}"
     elif source.rows is not None and saved.get("row_range") is None:
         cause = "holds an analysis of all rows"
-    refuse_if(bool(cause), str(folder), cause, f"{ELSEWHERE}, or add {argument('force')}")
+    refuse_if(bool(cause), str(folder), cause, f"{ELSEWHERE}, or add {errors.argument('force')}")
 
 
 def refuse_other(folder: Path, path: Path | str) -> None:
     """Refuse to replace the analysis of another file: two checkpoints can have the same name."""
     try:
         provenance = load_analysis(folder).provenance
-    except UnreadableFile:  # missing or damaged
+    except errors.UnreadableFile:  # missing or damaged
         return
     saved = str(provenance.get("file") or "")
     files = [saved, *(str(part["file"]) for part in provenance.get("parts") or ())]
@@ -127,7 +120,9 @@ def refuse_other(folder: Path, path: Path | str) -> None:
     if not saved or any(is_same_place(file, name) for file in files for name in names):
         return
     cause = f"holds the analysis of {saved}"
-    raise BadOption(cause, where=folder, way_out=f"{ELSEWHERE}, or add {argument('force')}")
+    raise errors.BadOption(
+        cause, where=folder, way_out=f"{ELSEWHERE}, or add {errors.argument('force')}"
+    )
 
 
 def is_same_place(first: str, second: str) -> bool:
@@ -143,7 +138,9 @@ def check_comparison_folder(folder: Path, inputs: Iterable[Path]) -> None:
     check_folder(folder, COMPARISON_NAME, "a comparison")
     own = folder.resolve()
     if is_occupied(folder) and any(own in (p, *p.parents) for p in map(Path.resolve, inputs)):
-        raise BadOption("holds one of the compared analyses", where=folder, way_out=ELSEWHERE)
+        raise errors.BadOption(
+            "holds one of the compared analyses", where=folder, way_out=ELSEWHERE
+        )
 
 
 def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = None) -> Path:
@@ -194,7 +191,7 @@ def write_whole(
         adds = not own and is_occupied(folder)
         inside = folder.is_dir() and (adds or not can_be_renamed(folder))
         with (
-            writing(folder, way_out),
+            errors.writing(folder, way_out),
             temporary_folder(folder if inside else folder.parent) as fresh,
         ):
             fill(fresh)
@@ -202,13 +199,13 @@ def write_whole(
                 replace_files(fresh, folder, own)
             else:
                 replace_folder(fresh, folder, own)
-    except EmbgeoError as error:
+    except errors.EmbgeoError as error:
         inner = error.__cause__
-        if isinstance(error, UnreadableFile) or not isinstance(inner, OSError):
+        if isinstance(error, errors.UnreadableFile) or not isinstance(inner, OSError):
             raise
         # An error about a file in the folder is reported of the folder.
         cause = f"cannot be written: {inner.strerror or inner}"
-        raise EmbgeoError(cause, where=folder, way_out=way_out) from error
+        raise errors.EmbgeoError(cause, where=folder, way_out=way_out) from error
     return folder
 
 
@@ -298,7 +295,7 @@ def list_files(folder: Path) -> list[Path]:
 
 def write_file(path: Path, text: str) -> None:
     """Write a file whole or not at all; devices, pipes and links are written to, not replaced."""
-    with writing(path, "choose another file"):
+    with errors.writing(path, "choose another file"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink() or (path.exists() and not path.is_file()):
             path.write_text(text, encoding="utf-8", newline="\n")
@@ -309,14 +306,14 @@ def write_file(path: Path, text: str) -> None:
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
     """Refuse to replace ``NAME.suffix`` without a record of this form, ``NAME.json``."""
     refuse_place(folder, ELSEWHERE)
-    with looking_at(folder, ELSEWHERE):
+    with errors.looking_at(folder, ELSEWHERE):
         if folder.exists() and not folder.is_dir():
-            raise BadOption("is not a folder", where=folder, way_out=ELSEWHERE)
+            raise errors.BadOption("is not a folder", where=folder, way_out=ELSEWHERE)
         paths = [folder / f"{name}{suffix}" for suffix in (*suffixes, ".json")]
         taken = [path for path in paths if path.exists() or path.is_symlink()]
     if taken and not is_record(folder / f"{name}.json", form):
         cause = "exists and was not made by this command"
-        raise BadOption(cause, where=taken[0], way_out=ELSEWHERE)
+        raise errors.BadOption(cause, where=taken[0], way_out=ELSEWHERE)
 
 
 def write_set(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -1,7 +1,5 @@
 """What a gate writes: stdout, files for CI servers, annotations and summary of GitHub; settings."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Charts of one analysis: ``analysis.plot.spectrum()``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """``embgeo.render``: the HTML report of a result, in one file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path

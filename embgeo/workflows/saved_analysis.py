@@ -1,7 +1,5 @@
 """Saved analyses, and the matrices that they were made of, if those are still there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.zip_members import archive_in
 from embgeo.io.mapped import gguf, npy, pickled, safetensors
@@ -60,13 +61,14 @@ def open_format(module: ModuleType) -> Callable[[bytes], None]:
 @contextmanager
 def mapped(module: ModuleType, data: bytes) -> Iterator[None]:
     """Let the module map these bytes, whatever path it is given."""
-    map_file: Any = module.map_file
+    holder: Any = module if hasattr(module, "map_file") else maps
+    map_file = holder.map_file
     content = np.frombuffer(data, dtype=np.uint8)
-    module.map_file = lambda _path: content  # type: ignore[attr-defined]
+    holder.map_file = lambda _path: content
     try:
         yield
     finally:
-        module.map_file = map_file  # type: ignore[attr-defined]
+        holder.map_file = map_file
 
 
 def open_zip(data: bytes) -> None:

@@ -1,7 +1,5 @@
 """Charts as data for the line charts of a page: plain lists, few digits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

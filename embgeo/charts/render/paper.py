@@ -19,14 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.charts import theme
+from embgeo.charts.render import drawing
 from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
-from embgeo.charts.render.drawing import (
-    FigureLayout,
-    OutputStyle,
-    default_settings,
-    draw,
-    import_matplotlib,
-)
 from embgeo.charts.specification import Specification
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
@@ -88,7 +82,7 @@ MATH = {
 @contextmanager
 def settings(preamble: str = "") -> Iterator[None]:
     """The settings of papers; `preamble` is LaTeX that text in PGF needs."""
-    with default_settings(
+    with drawing.default_settings(
         {
             "font.family": list(FONTS),
             "mathtext.fontset": "stix",
@@ -136,19 +130,23 @@ def settings(preamble: str = "") -> Iterator[None]:
         yield
 
 
-def arrange(spec: Specification, width: float) -> FigureLayout:
+def arrange(spec: Specification, width: float) -> drawing.FigureLayout:
     """A figure of this width in inches, with panels as large as their number allows."""
     n = len(spec.panels)
     if spec.one_row:
         across, down = divide(width, n, LEAST_IN_ROW)
-        return FigureLayout(width, down * min(2.3, width / across), across)
+        return drawing.FigureLayout(width, down * min(2.3, width / across), across)
     if spec.panels[0].is_map:
         across, down = divide(width, n, LEAST_SMALL)
-        return FigureLayout(width, down * (min(2.3, width / across - MARGIN) + MARGIN), across)
+        return drawing.FigureLayout(
+            width, down * (min(2.3, width / across - MARGIN) + MARGIN), across
+        )
     across, down = divide(width, n, LEAST_WIDE if n == 2 else LEAST_SMALL)
     # Several rows of panels are flatter: a column would soon be higher than wide.
     shape = 0.62 if down == 1 else 0.45
-    return FigureLayout(width, down * float(np.clip(shape * width / across, 1.2, 2.3)), across)
+    return drawing.FigureLayout(
+        width, down * float(np.clip(shape * width / across, 1.2, 2.3)), across
+    )
 
 
 def divide(width: float, count: int, least: float) -> tuple[int, int]:
@@ -167,9 +165,9 @@ def write_power(value: float) -> str:
     return f"${power}$" if mantissa == "1" else rf"${mantissa}\cdot {power}$"
 
 
-def output(width: float, write_name: Callable[[str], str]) -> OutputStyle:
+def output(width: float, write_name: Callable[[str], str]) -> drawing.OutputStyle:
     """The output of figures of this width in inches."""
-    return OutputStyle(
+    return drawing.OutputStyle(
         lambda spec: arrange(spec, width),
         write_name,
         lambda label: MATH.get(label) or write_name(label),
@@ -196,7 +194,7 @@ def shortened(text: str) -> str:
 @cache
 def _glyphs() -> frozenset[int]:
     """All characters of the fonts, which come with matplotlib."""
-    import_matplotlib()
+    drawing.import_matplotlib()
     from matplotlib.font_manager import findfont, get_font
 
     return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in FONTS))
@@ -232,7 +230,7 @@ def render_paper(
         If LaTeX cannot set the text of a PGF file.
     """
     with settings(preamble):
-        figure, notes = draw(spec, output(width, write_name))
+        figure, notes = drawing.draw(spec, output(width, write_name))
         files = save(figure, spec.name, form, creator)
         across, down = (float(size) for size in figure.get_size_inches())
     return RenderedFigure(files, across, down, notes)

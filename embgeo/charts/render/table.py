@@ -1,7 +1,5 @@
 """The numbers behind a chart, as a table next to each figure."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from embgeo.charts.specification import FigureTable, HistogramSteps, Line, Specification

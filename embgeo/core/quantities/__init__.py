@@ -4,8 +4,6 @@ The constant of a quantity is its name in capitals: ``cosine.MEAN`` is ``"cosine
 and readers use the constants, so that a misspelled name fails at import.
 """
 
-from __future__ import annotations
-
 import difflib
 import pkgutil
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Rows that lie together, apart from the others, and the scripts of tokens."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 ANGLE_EXCESS = Quantity(

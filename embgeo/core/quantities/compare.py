@@ -1,7 +1,5 @@
 """Two matrices over the same rows."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 SUBSPACE_DISTANCE = Quantity(

@@ -1,7 +1,5 @@
 """Coordinates that hold more than their share: rogue dimensions."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 _ROGUE = "Timkey & van Schijndel 2021, §3; Kovaleva et al. 2021, §3"

@@ -1,7 +1,5 @@
 """Cosines of pairs of rows, and angles to the common direction."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 MEAN = Quantity(

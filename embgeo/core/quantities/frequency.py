@@ -1,7 +1,5 @@
 """Rare tokens against popular ones: centers, norms, probe, neighbors."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 _GONG = "Gong et al. 2018 (FRAGE), §3"

@@ -1,7 +1,5 @@
 """Hidden states against the hull of the output rows, and the final LayerNorm."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 _GAO = "Gao et al. 2019, §4.1, Theorem 2"

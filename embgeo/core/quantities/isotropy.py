@@ -1,7 +1,5 @@
 """The partition function over directions, I1, I2 and IsoScore."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 _I1_MEANING = (

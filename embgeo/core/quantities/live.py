@@ -1,7 +1,5 @@
 """Rows of an embedding while it trains: numbers that cost a part of one reading of the matrix."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 _NORM = "‖w_i‖₂"

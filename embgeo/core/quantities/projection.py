@@ -1,7 +1,5 @@
 """Places of the rows in the plane."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 SVD2 = Quantity(

@@ -1,7 +1,5 @@
 """Names of earlier versions that no value has any more, and what takes their place."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

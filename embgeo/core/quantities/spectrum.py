@@ -1,7 +1,5 @@
 """Singular values, ranks, energy and decay."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 SINGULAR_VALUES = Quantity(

@@ -1,7 +1,5 @@
 """Input embedding against output embedding."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 DISTANCE = Quantity(

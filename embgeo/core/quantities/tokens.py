@@ -1,7 +1,5 @@
 """Rows one by one: what was left out, norms, duplicates, groups, hubs."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 ZERO_ROWS = Quantity(

@@ -1,7 +1,5 @@
 """Checkpoints of one run, taken together."""
 
-from __future__ import annotations
-
 from embgeo.core.values import Quantity
 
 DUPLICATES = Quantity(

@@ -1,43 +1,28 @@
 """Do some rows lie together, apart from all others? By a second mode of angles and norms."""
 
-from __future__ import annotations
-
 from embgeo.core.quantities import clump, cosine
 from embgeo.core.values import Quantity
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    Numbers,
-    Part,
-    Undecided,
-    count_kept,
-    find_scalar,
-    find_table,
-    format_percent,
-    format_short,
-    need,
-    quote,
-    quote_percent,
-    quote_short,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 #: Kinds of token that the sentence names, at most.
 NAMED = 4
 
 
-def answer(a: Numbers) -> Answer:
-    found = need(a, clump.CLUMP_ROWS)
+def answer(a: finding.Numbers) -> Answer:
+    found = finding.need(a, clump.CLUMP_ROWS)
     rows = int(found)
     if not rows:
-        raise Undecided("no rows lie together apart from the others")
+        raise finding.Undecided("no rows lie together apart from the others")
     if _is_one_of_clusters(a):
-        raise Undecided("the rows form clusters, of which these rows are one")
-    parts: list[Part] = [
-        quote(found, _count(rows, "row")),
+        raise finding.Undecided("the rows form clusters, of which these rows are one")
+    parts: list[finding.Part] = [
+        finding.quote(found, _count(rows, "row")),
         " (",
-        format_percent(rows / max(rows, count_kept(a))),
+        finding.format_percent(rows / max(rows, finding.count_kept(a))),
         f") {'lies' if rows == 1 else 'lie together'} within ",
-        quote_short(need(a, clump.CLUMP_ANGLE), "°"),
+        finding.quote_short(finding.need(a, clump.CLUMP_ANGLE), "°"),
         *_quote_place(a),
     ]
     kinds = _list_kinds(a)
@@ -49,58 +34,62 @@ def answer(a: Numbers) -> Answer:
     return "healthy", parts, ""
 
 
-def _quote_training(a: Numbers) -> list[Part]:
+def _quote_training(a: finding.Numbers) -> list[finding.Part]:
     """What says that training hardly touched the rows: unused tokens or counts; empty if nothing.
 
     Rows that lie together are as well those of a script or of numbers.
     """
-    unused = find_scalar(a, clump.CLUMP_UNUSED_SHARE)
+    unused = finding.find_scalar(a, clump.CLUMP_UNUSED_SHARE)
     if unused is not None and unused >= limits.UNUSED:
         return [
             " ",
-            quote_percent(unused),
+            finding.quote_percent(unused),
             " of the tokens known to be unused are among them: training hardly touched these rows.",
         ]
-    rarity = find_scalar(a, clump.CLUMP_RARITY)
+    rarity = finding.find_scalar(a, clump.CLUMP_RARITY)
     if rarity is not None and rarity >= limits.RARER:
         return [
             " Other tokens are more frequent with a chance of ",
-            quote_percent(rarity),
+            finding.quote_percent(rarity),
             ": training hardly touched these rows.",
         ]
     return []
 
 
-def _quote_place(a: Numbers) -> list[Part]:
+def _quote_place(a: finding.Numbers) -> list[finding.Part]:
     """The direction that the rows lie around, and the tests."""
-    parts: list[Part] = [" of the mean direction"]
+    parts: list[finding.Part] = [" of the mean direction"]
     tests: list[tuple[str, Quantity]] = [
         ("angles ", clump.ANGLE_EXCESS),
         (", norms ", clump.NORM_EXCESS),
     ]
-    tilt = find_scalar(a, clump.CLUMP_TILT)
+    tilt = finding.find_scalar(a, clump.CLUMP_TILT)
     if tilt:
-        parts = [" of a direction ", quote_short(tilt, "°"), " away from the mean direction"]
+        parts = [
+            " of a direction ",
+            finding.quote_short(tilt, "°"),
+            " away from the mean direction",
+        ]
         tests = [("angles ", clump.DENSE_EXCESS)]
     parts.append(", apart from all others (excess mass of a second mode: ")
     chance = None
     for lead, quantity in tests:
-        scalar = need(a, quantity)
-        parts += [lead, quote_short(scalar)]
+        scalar = finding.need(a, quantity)
+        parts += [lead, finding.quote_short(scalar)]
         chance = scalar.reference
-    return [*parts, f"; chance stays below {format_short(chance)})" if chance else ")"]
+    return [*parts, f"; chance stays below {finding.format_short(chance)})" if chance else ")"]
 
 
-def _is_one_of_clusters(a: Numbers) -> bool:
+def _is_one_of_clusters(a: finding.Numbers) -> bool:
     """Whether the other rows form clusters as well, which is another question."""
-    silhouette = find_scalar(a, cosine.SILHOUETTE)
-    if not find_scalar(a, clump.CLUMP_TILT) or silhouette is None:
+    silhouette = finding.find_scalar(a, cosine.SILHOUETTE)
+    if not finding.find_scalar(a, clump.CLUMP_TILT) or silhouette is None:
         return False
     return limits.CLUSTERS.state(float(silhouette)) != "healthy"
 
 
-def _list_kinds(a: Numbers) -> str:
-    table = find_table(a, clump.CLUMP_KINDS)
+def _list_kinds(a: finding.Numbers) -> str:
+    table = finding.find_table(a, clump.CLUMP_KINDS)
     if table is None or a.tokens is None:
         return ""
     kind, count = table.columns.index("kind"), table.columns.index("rows")

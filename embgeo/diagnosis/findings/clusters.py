@@ -1,19 +1,8 @@
 """Do the rows form clusters? By the silhouette of the best ones."""
 
-from __future__ import annotations
-
 from embgeo.core.quantities import cosine
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    Numbers,
-    Part,
-    Undecided,
-    find_scalar,
-    milder,
-    need,
-    quote,
-    quote_short,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 TWO_GROUPS = (
@@ -22,24 +11,24 @@ TWO_GROUPS = (
 )
 
 
-def answer(a: Numbers) -> Answer:
-    clusters, silhouette = need(a, cosine.CLUSTERS), need(a, cosine.SILHOUETTE)
+def answer(a: finding.Numbers) -> Answer:
+    clusters, silhouette = finding.need(a, cosine.CLUSTERS), finding.need(a, cosine.SILHOUETTE)
     count = int(clusters)
     if count < 2:
-        raise Undecided("no clusters were found")
+        raise finding.Undecided("no clusters were found")
     state = limits.CLUSTERS.state(float(silhouette))
-    parts: list[Part] = [
+    parts: list[finding.Part] = [
         "The rows form ",
-        quote(clusters, f"{count:,}"),
+        finding.quote(clusters, f"{count:,}"),
         " clusters (silhouette ",
-        quote_short(silhouette, digits=2),
+        finding.quote_short(silhouette, digits=2),
         ")",
     ]
-    between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    between = finding.find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
     inside = is_inside_cone(a)
     is_line = is_one_line(a)
     if between is not None:
-        parts += ["; two rows of different clusters have a mean cosine of ", quote(between)]
+        parts += ["; two rows of different clusters have a mean cosine of ", finding.quote(between)]
         parts.append(
             ": they lie inside one cone."
             if inside
@@ -51,22 +40,22 @@ def answer(a: Numbers) -> Answer:
         parts.append(TWO_GROUPS)
     tight = "tight " if state == "degenerate" else ""
     return (
-        (milder(state, "mild"), parts, "")
+        (finding.milder(state, "mild"), parts, "")
         if inside or is_line
         else (state, parts, f"{count:,} {tight}clusters")
     )
 
 
-def is_inside_cone(a: Numbers) -> bool:
+def is_inside_cone(a: finding.Numbers) -> bool:
     """Whether pairs of rows of different clusters have the mean cosine of a cone."""
-    between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    between = finding.find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
     return between is not None and limits.CONE.state(float(between)) != "healthy"
 
 
-def is_one_line(a: Numbers) -> bool:
+def is_one_line(a: finding.Numbers) -> bool:
     """Whether two clusters point in opposite directions: the collapse on both sides says it."""
-    between = find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
-    count = need(a, cosine.CLUSTERS)
+    between = finding.find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    count = finding.need(a, cosine.CLUSTERS)
     return int(count) == 2 and between is not None and float(between) < limits.OPPOSITE
 
 

@@ -1,23 +1,9 @@
 """Do the rows point the same way? By the mean cosine of two different rows."""
 
-from __future__ import annotations
-
 from embgeo.core.quantities import clump, cosine, tokens
 from embgeo.core.values import format_number
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    Numbers,
-    Part,
-    State,
-    find_scalar,
-    format_short,
-    is_faint_cone,
-    isotropic_cosine_spread,
-    need,
-    quote,
-    quote_percent,
-    quote_short,
-)
 from embgeo.diagnosis.findings.clusters import TWO_GROUPS, is_inside_cone
 from embgeo.diagnosis.question import Answer, Question
 
@@ -30,58 +16,58 @@ _SHAPES = {
 }
 
 
-def answer(a: Numbers) -> Answer:
-    mean = need(a, cosine.MEAN)
+def answer(a: finding.Numbers) -> Answer:
+    mean = finding.need(a, cosine.MEAN)
     value = float(mean)
     # Scattered rows widen the cone; the state is that of the other rows.
-    gathered = find_scalar(a, clump.MEAN_COSINE_GATHERED)
+    gathered = finding.find_scalar(a, clump.MEAN_COSINE_GATHERED)
     others = value if gathered is None else float(gathered)
     state = limits.CONE.state(max(value, others))
-    spread = isotropic_cosine_spread(a)
+    spread = finding.isotropic_cosine_spread(a)
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
         state = "healthy"
-    shape = "faint" if state == "healthy" and is_faint_cone(a) else state
+    shape = "faint" if state == "healthy" and finding.is_faint_cone(a) else state
     lead, noun = _SHAPES[shape]
     error = f" ± {format_number(spread, 2)}" if spread else ""
-    parts: list[Part] = [
+    parts: list[finding.Part] = [
         f"{lead}: two random rows have a mean cosine of ",
-        quote(mean),
+        finding.quote(mean),
         f" (isotropic rows: 0{error}",
         f"; {value / spread:,.0f} standard errors)" if shape == "faint" and spread else ")",
     ]
-    positive = find_scalar(a, cosine.POSITIVE_SHARE)
+    positive = finding.find_scalar(a, cosine.POSITIVE_SHARE)
     if positive is not None:
-        parts += [", ", quote_percent(positive), " of all pairs are positive"]
-    angle = find_scalar(a, cosine.CONE_HALF_ANGLE_MEDIAN)
+        parts += [", ", finding.quote_percent(positive), " of all pairs are positive"]
+    angle = finding.find_scalar(a, cosine.CONE_HALF_ANGLE_MEDIAN)
     if angle is not None:
-        parts += [", and half of the rows lie within ", quote_short(angle, "°")]
+        parts += [", and half of the rows lie within ", finding.quote_short(angle, "°")]
         parts.append(" of the mean direction")
         if angle.reference is not None:
-            parts.append(f" (isotropic rows: {format_short(angle.reference)}°)")
+            parts.append(f" (isotropic rows: {finding.format_short(angle.reference)}°)")
     parts.append(".")
-    clause = f"{noun} (mean cosine {format_short(value)})"
+    clause = f"{noun} (mean cosine {finding.format_short(value)})"
     if state != "healthy" and gathered is not None and others > value:
-        rows = need(a, clump.SCATTERED_ROWS)
+        rows = finding.need(a, clump.SCATTERED_ROWS)
         parts += [
             " Without ",
-            quote(rows, f"{float(rows):,.0f} rows"),
+            finding.quote(rows, f"{float(rows):,.0f} rows"),
             " that lie scattered with norms of their own, as untrained rows do, it is at least ",
-            quote_short(gathered),
+            finding.quote_short(gathered),
             ".",
         ]
         if state != limits.CONE.state(value):
             scattered = f"{float(rows):,.0f} scattered rows"
-            clause = f"{clause[:-1]}, at least {format_short(others)} without {scattered})"
+            clause = f"{clause[:-1]}, at least {finding.format_short(others)} without {scattered})"
     cause = _find_cause(a, state)
     if cause:
-        clause = f"a mean cosine of {format_short(value)} without a cone"
+        clause = f"a mean cosine of {finding.format_short(value)} without a cone"
     elif state != "healthy":
         cause, more = _describe_cone(a)
         clause = clause.replace(noun, noun + more, 1)
     return state, [*parts, *cause], clause
 
 
-def _describe_cone(a: Numbers) -> tuple[list[Part], str]:
+def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
     """Clusters inside the cone, and entries of one sign: parts of the sentence and the clause."""
     if a.provenance.get("nonnegative"):
         entries = (
@@ -89,28 +75,28 @@ def _describe_cone(a: Numbers) -> tuple[list[Part], str]:
             "counts, binary rows and non-negative factorizations: it is usual for such models."
         )
         return [entries], " of rows without negative entries"
-    clusters = find_scalar(a, cosine.CLUSTERS)
+    clusters = finding.find_scalar(a, cosine.CLUSTERS)
     if clusters is None or clusters < 2 or not is_inside_cone(a):
         return [], ""
     count = f"{int(clusters):,}"
-    between = need(a, cosine.MEAN_BETWEEN_CLUSTERS)
-    said: list[Part] = [
+    between = finding.need(a, cosine.MEAN_BETWEEN_CLUSTERS)
+    said: list[finding.Part] = [
         " ",
-        quote(clusters, count),
+        finding.quote(clusters, count),
         " clusters lie in it: two rows of different ones have a ",
     ]
-    said += ["mean cosine of ", quote(between), "."]
+    said += ["mean cosine of ", finding.quote(between), "."]
     if int(clusters) == 2:
         said.append(TWO_GROUPS)
     return said, f" with {count} clusters in it"
 
 
-def _find_cause(a: Numbers, state: State) -> list[Part]:
+def _find_cause(a: finding.Numbers, state: finding.State) -> list[finding.Part]:
     """What raises the mean cosine without a cone, and the number without it; empty if nothing."""
     for quantity, cause in _CAUSES if state != "healthy" else ():
-        scalar = find_scalar(a, quantity)
+        scalar = finding.find_scalar(a, quantity)
         if scalar is not None and limits.CONE.state(float(scalar)) == "healthy":
-            return [f" {cause} ", quote_short(scalar, digits=2), "."]
+            return [f" {cause} ", finding.quote_short(scalar, digits=2), "."]
     return []
 
 

@@ -1,88 +1,71 @@
 """Are a few coordinates to blame? By their share of the variance and of the mean cosine."""
 
-from __future__ import annotations
-
 import math
 
 from embgeo.core.quantities import coordinates, cosine
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    RANK,
-    Numbers,
-    Part,
-    Undecided,
-    dimensions,
-    find_scalar,
-    format_percent,
-    is_cone_significant,
-    is_faint_cone,
-    join_parts,
-    milder,
-    need,
-    quote_percent,
-    quote_short,
-)
 from embgeo.diagnosis.findings.spectrum import share_of_long_rows
 from embgeo.diagnosis.question import Answer, Question
 
 
-def answer(a: Numbers) -> Answer:
-    if dimensions(a) < 2:
-        raise Undecided("there is only one coordinate")
+def answer(a: finding.Numbers) -> Answer:
+    if finding.dimensions(a) < 2:
+        raise finding.Undecided("there is only one coordinate")
     tests = [found for judge in (_by_variance, _by_mean_cosine) if (found := judge(a))]
     if not tests:
-        raise Undecided("there is no cone to explain, and no variances of coordinates")
+        raise finding.Undecided("there is no cone to explain, and no variances of coordinates")
     # The test that decided comes first; the sort keeps the order of equals.
-    tests.sort(key=lambda test: -RANK[test[0]])
+    tests.sort(key=lambda test: -finding.RANK[test[0]])
     state, _, clause = tests[0]
-    return state, join_parts(" ", [sentence for _, sentence, _ in tests]), clause
+    return state, finding.join_parts(" ", [sentence for _, sentence, _ in tests]), clause
 
 
-def _by_variance(a: Numbers) -> Answer | None:
+def _by_variance(a: finding.Numbers) -> Answer | None:
     if share_of_long_rows(a) is not None:
         return None  # a coordinate holds much because these rows are long
-    ratio = find_scalar(a, coordinates.VARIANCE_RATIO)
-    wide = find_scalar(a, coordinates.ROGUE_COORDINATES)
-    share = find_scalar(a, coordinates.ROGUE_SHARE if wide else coordinates.VARIANCE_SHARE)
+    ratio = finding.find_scalar(a, coordinates.VARIANCE_RATIO)
+    wide = finding.find_scalar(a, coordinates.ROGUE_COORDINATES)
+    share = finding.find_scalar(a, coordinates.ROGUE_SHARE if wide else coordinates.VARIANCE_SHARE)
     if share is None or ratio is None or wide is None:
         return None
-    state = milder(
+    state = finding.milder(
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
     count = int(wide)
     lead = "The widest coordinate holds " if count < 2 else f"{count:,} coordinates hold "
     which = "" if count < 2 else " the widest of them"
-    parts: list[Part] = [
+    parts: list[finding.Part] = [
         lead,
-        quote_percent(share),
+        finding.quote_percent(share),
         f" of the variance,{which} ",
-        quote_short(ratio),
+        finding.quote_short(ratio),
         " times that of an ordinary one.",
     ]
     who = "one coordinate holds" if count < 2 else f"{count:,} coordinates hold"
-    return state, parts, f"{who} {format_percent(float(share))} of the variance"
+    return state, parts, f"{who} {finding.format_percent(float(share))} of the variance"
 
 
-def _by_mean_cosine(a: Numbers) -> Answer | None:
+def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
     """Only where the cone exceeds chance; at most mild where it is small."""
-    mean = find_scalar(a, cosine.MEAN)
-    if mean is None or not is_cone_significant(a):
+    mean = finding.find_scalar(a, cosine.MEAN)
+    if mean is None or not finding.is_cone_significant(a):
         return None
-    share, d = need(a, cosine.MAX_DIMENSION_SHARE), dimensions(a)
+    share, d = finding.need(a, cosine.MAX_DIMENSION_SHARE), finding.dimensions(a)
     value, expected = float(share), 2.0 * math.log(d) / d
-    state = milder(limits.ROGUE.state(value), limits.ROGUE_RATIO.state(value / expected))
+    state = finding.milder(limits.ROGUE.state(value), limits.ROGUE_RATIO.state(value / expected))
     if limits.CONE.state(float(mean)) == "healthy":
-        state = milder(state, "mild" if is_faint_cone(a) else "healthy")
-    parts: list[Part] = [
+        state = finding.milder(state, "mild" if finding.is_faint_cone(a) else "healthy")
+    parts: list[finding.Part] = [
         "A single coordinate makes ",
-        quote_percent(share),
+        finding.quote_percent(share),
         " of the mean cosine (a random direction in "
-        f"{d:,} dimensions: about {format_percent(expected)})",
+        f"{d:,} dimensions: about {finding.format_percent(expected)})",
     ]
-    left = find_scalar(a, coordinates.MEAN_COSINE_WITHOUT_1)
+    left = finding.find_scalar(a, coordinates.MEAN_COSINE_WITHOUT_1)
     if left is not None:
-        parts += ["; without the coordinate of largest energy it is ", quote_short(left)]
-    clause = f"one coordinate makes {format_percent(value)} of the mean cosine"
+        parts += ["; without the coordinate of largest energy it is ", finding.quote_short(left)]
+    clause = f"one coordinate makes {finding.format_percent(value)} of the mean cosine"
     return state, [*parts, "."], clause
 
 

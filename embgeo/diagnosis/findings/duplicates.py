@@ -1,51 +1,42 @@
 """Are many rows equal? By the shares of rows that equal an earlier one, or nearly."""
 
-from __future__ import annotations
-
 from embgeo.core.quantities import cosine, tokens
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    RANK,
-    Numbers,
-    Part,
-    State,
-    count_kept,
-    find_scalar,
-    format_percent,
-    mean_squared_cosine,
-    need,
-    quote,
-    quote_percent,
-    quote_short,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 
-def answer(a: Numbers) -> Answer:
-    equal = need(a, tokens.DUPLICATE_ROWS)
-    share = float(equal) / max(1, count_kept(a))
-    percent = format_percent(share)
-    parts: list[Part] = [quote(equal, percent), " of the rows equal an earlier row"]
-    distinct = find_scalar(a, tokens.MEAN_COSINE_DISTINCT)
+def answer(a: finding.Numbers) -> Answer:
+    equal = finding.need(a, tokens.DUPLICATE_ROWS)
+    share = float(equal) / max(1, finding.count_kept(a))
+    percent = finding.format_percent(share)
+    parts: list[finding.Part] = [finding.quote(equal, percent), " of the rows equal an earlier row"]
+    distinct = finding.find_scalar(a, tokens.MEAN_COSINE_DISTINCT)
     if distinct is not None:
-        parts += ["; with every row counted once, the mean cosine is ", quote_short(distinct)]
+        parts += [
+            "; with every row counted once, the mean cosine is ",
+            finding.quote_short(distinct),
+        ]
     state, clause = limits.DUPLICATES.state(share), f"{percent} duplicate rows"
-    near = find_scalar(a, tokens.NEAR_DUPLICATE_SHARE)
+    near = finding.find_scalar(a, tokens.NEAR_DUPLICATE_SHARE)
     by_near = _judge_twins(a)
-    if near is not None and RANK[by_near] > RANK[state]:
-        state, clause = by_near, f"{format_percent(float(near))} near-duplicate rows"
+    if near is not None and finding.RANK[by_near] > finding.RANK[state]:
+        state, clause = by_near, f"{finding.format_percent(float(near))} near-duplicate rows"
         parts = [
-            quote_percent(near),
+            finding.quote_percent(near),
             " of the rows have another one at a cosine above 0.999; ",
             *parts,
         ]
     return state, [*parts, "."], clause
 
 
-def _judge_twins(a: Numbers) -> State:
+def _judge_twins(a: finding.Numbers) -> finding.State:
     """The state of near-duplicates beyond chance; in a narrow cone all rows are near each other."""
-    near, mean = find_scalar(a, tokens.NEAR_DUPLICATE_SHARE), find_scalar(a, cosine.MEAN)
-    squared = mean_squared_cosine(a)
+    near, mean = (
+        finding.find_scalar(a, tokens.NEAR_DUPLICATE_SHARE),
+        finding.find_scalar(a, cosine.MEAN),
+    )
+    squared = finding.mean_squared_cosine(a)
     if near is None or mean is None or squared is None or near.reference is None:
         return "healthy"
     if "degenerate" in (limits.CONE.state(float(mean)), limits.LINE.state(squared)):

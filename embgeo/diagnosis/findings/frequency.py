@@ -4,31 +4,17 @@ Norms that follow frequency are ordinary; frequency can be read from most traine
 probe. Rare and popular tokens live apart where the neighbors of rare tokens are rare beyond chance.
 """
 
-from __future__ import annotations
-
 import math
 
 from embgeo.core.quantities import cosine, frequency
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    Numbers,
-    Part,
-    State,
-    count_kept,
-    find_scalar,
-    format_percent,
-    format_short,
-    join_parts,
-    milder,
-    need,
-    quote,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 
-def answer(a: Numbers) -> Answer:
+def answer(a: finding.Numbers) -> Answer:
     """State, sentence and clause; the sentence begins with the neighbors, which decide."""
-    auc = need(a, frequency.PROBE_AUC)
+    auc = finding.need(a, frequency.PROBE_AUC)
     value = float(auc)
     above_chance = value - 0.5 > limits.STANDARD_ERRORS * (auc.standard_error or 0.0)
     state, neighbors, clause = _neighbors(a)
@@ -37,25 +23,25 @@ def answer(a: Numbers) -> Answer:
         "degenerate": "Rare and popular tokens live apart: ",
         "mild": "Rare and popular tokens partly live apart: ",
     }.get(state, "Rare and popular tokens are mixed: ")
-    probe: list[Part] = [
+    probe: list[finding.Part] = [
         f"frequency can {'' if readable else 'hardly '}be read linearly (AUC ",
-        quote(auc),
+        finding.quote(auc),
         ", chance: 0.5)",
     ]
     norms = _norms(a)
     pieces = [piece for piece in (neighbors, probe, norms) if piece]
-    parts = [lead, *join_parts("; ", pieces), *_weights(a), "."]
+    parts = [lead, *finding.join_parts("; ", pieces), *_weights(a), "."]
     if state != "healthy":
         return state, parts, clause
     if readable:
-        return state, parts, f"frequency can be read linearly (AUC {format_short(value)})"
-    return state, parts, f"rare and popular tokens are mixed (AUC {format_short(value)})"
+        return state, parts, f"frequency can be read linearly (AUC {finding.format_short(value)})"
+    return state, parts, f"rare and popular tokens are mixed (AUC {finding.format_short(value)})"
 
 
-def _neighbors(a: Numbers) -> tuple[State, list[Part], str]:
+def _neighbors(a: finding.Numbers) -> tuple[finding.State, list[finding.Part], str]:
     """By two tests: more rare neighbors than popular tokens have, and than by chance."""
-    rare = find_scalar(a, frequency.NEIGHBOR_RARITY_RARE)
-    popular = find_scalar(a, frequency.NEIGHBOR_RARITY_POPULAR)
+    rare = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_RARE)
+    popular = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_POPULAR)
     if rare is None or popular is None:
         return "healthy", [], ""
     gap = float(rare) - float(popular)
@@ -66,44 +52,44 @@ def _neighbors(a: Numbers) -> tuple[State, list[Part], str]:
     own = rare.population_error or rare.standard_error or 0.0
     chance = rare.reference
     if chance is not None and float(rare) - chance <= limits.STANDARD_ERRORS * own:
-        state = milder(state, "healthy")
-    base = f" (base rate {format_percent(chance)})" if chance is not None else ""
-    shares = format_percent(float(rare)), format_percent(float(popular))
-    parts: list[Part] = [
+        state = finding.milder(state, "healthy")
+    base = f" (base rate {finding.format_percent(chance)})" if chance is not None else ""
+    shares = finding.format_percent(float(rare)), finding.format_percent(float(popular))
+    parts: list[finding.Part] = [
         "of the nearest neighbors of rare tokens ",
-        quote(rare, shares[0]),
+        finding.quote(rare, shares[0]),
         " are rare, of those of popular tokens ",
-        quote(popular, shares[1]),
+        finding.quote(popular, shares[1]),
         base,
     ]
     clause = f"neighbors of rare tokens are rare ({shares[0]}, of popular tokens {shares[1]})"
     return state, parts, clause
 
 
-def _norms(a: Numbers) -> list[Part]:
+def _norms(a: finding.Numbers) -> list[finding.Part]:
     """Where norms follow frequency, which is ordinary: training moves frequent rows more often."""
-    rho = find_scalar(a, frequency.NORM_SPEARMAN)
+    rho = finding.find_scalar(a, frequency.NORM_SPEARMAN)
     if rho is None or abs(float(rho)) < limits.NORMS_FOLLOW:
         return []
     # A rank correlation of M unrelated pairs has standard error 1/√(M−1).
-    if abs(float(rho)) * math.sqrt(max(1, count_kept(a) - 1)) <= limits.STANDARD_ERRORS:
+    if abs(float(rho)) * math.sqrt(max(1, finding.count_kept(a) - 1)) <= limits.STANDARD_ERRORS:
         return []
-    return ["norms follow frequency (rank correlation ", quote(rho), "), as is ordinary"]
+    return ["norms follow frequency (rank correlation ", finding.quote(rho), "), as is ordinary"]
 
 
-def _weights(a: Numbers) -> list[Part]:
+def _weights(a: finding.Numbers) -> list[finding.Part]:
     """The mean cosine weighted by counts, where its state differs from that of the matrix."""
-    plain = find_scalar(a, cosine.MEAN)
-    weighted = find_scalar(a, frequency.WEIGHTED_MEAN_COSINE)
+    plain = finding.find_scalar(a, cosine.MEAN)
+    weighted = finding.find_scalar(a, frequency.WEIGHTED_MEAN_COSINE)
     if plain is None or weighted is None:
         return []
     if limits.CONE.state(float(plain)) == limits.CONE.state(float(weighted)):
         return []
     return [
         ". With each token counted as often as it occurs, the mean cosine is ",
-        quote(weighted),
+        finding.quote(weighted),
         " instead of ",
-        quote(plain),
+        finding.quote(plain),
     ]
 
 

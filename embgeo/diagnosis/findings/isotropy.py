@@ -1,21 +1,11 @@
 """Are all directions alike? By the partition function at unit scale."""
 
-from __future__ import annotations
-
 import math
 
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Scalar
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    Numbers,
-    Part,
-    find_scalar,
-    format_short,
-    milder,
-    need,
-    quote,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 _LEADS = {
@@ -25,35 +15,39 @@ _LEADS = {
 }
 
 
-def answer(a: Numbers) -> Answer:
+def answer(a: finding.Numbers) -> Answer:
     # Files of earlier versions have only the variant that divides all rows by one number.
     old = a.scalar(isotropy.I1_UNIT_ROWS) is None and a.scalar(isotropy.I1_UNIT) is not None
-    unit = need(a, isotropy.I1_UNIT if old else isotropy.I1_UNIT_ROWS)
+    unit = finding.need(a, isotropy.I1_UNIT if old else isotropy.I1_UNIT_ROWS)
     value = float(unit)
     state = limits.PARTITION.state(value)
     if unit.reference is not None and 0.0 < unit.reference < 1.0 and value > 0.0:
         multiple = math.log(value) / math.log(unit.reference)
-        state = milder(state, limits.PARTITION_MULTIPLE.state(multiple))
+        state = finding.milder(state, limits.PARTITION_MULTIPLE.state(multiple))
     lead, bound = _LEADS[state]
-    parts: list[Part] = [
+    parts: list[finding.Part] = [
         f"{lead}: with every row scaled to norm 1, the partition function falls {bound} ",
-        quote(unit),
+        finding.quote(unit),
         " of its peak",
         _describe_reference(unit),
     ]
-    raw = find_scalar(a, isotropy.I1)
+    raw = finding.find_scalar(a, isotropy.I1)
     if raw is not None:
-        parts += ["; as stored, where large norms alone can lower it, to ", quote(raw)]
+        parts += ["; as stored, where large norms alone can lower it, to ", finding.quote(raw)]
         parts.append(_describe_reference(raw))
     parts.append(".")
-    gap = find_scalar(a, isotropy.EIGENGAP)
+    gap = finding.find_scalar(a, isotropy.EIGENGAP)
     if gap is not None and gap < limits.EIGENGAP:
         parts += [
             " Two eigenvalues nearly coincide (relative gap ",
-            quote(gap),
+            finding.quote(gap),
             "), so these numbers depend on the choice of eigenvectors.",
         ]
-    return state, parts, f"an uneven partition function (I1 of unit rows {format_short(value)})"
+    return (
+        state,
+        parts,
+        f"an uneven partition function (I1 of unit rows {finding.format_short(value)})",
+    )
 
 
 def _describe_reference(scalar: Scalar) -> str:

@@ -1,36 +1,26 @@
 """Are rows damaged? Damaged rows of input and output, and rows that training never touched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from embgeo.core.quantities import tokens
 from embgeo.core.text import capital, join_words
 from embgeo.core.values import Quantity
+from embgeo.diagnosis import finding
 from embgeo.diagnosis.blame import show_token
-from embgeo.diagnosis.finding import (
-    Numbers,
-    Part,
-    State,
-    Undecided,
-    find_scalar,
-    format_short,
-    quote_short,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 #: Special tokens that the sentence names, at most.
 NAMED = 3
 
 
-def answer(a: Numbers) -> Answer:
+def answer(a: finding.Numbers) -> Answer:
     damage = a.provenance.get("damaged")
     if not isinstance(damage, Mapping):
-        raise Undecided("this analysis does not say which rows are damaged")
+        raise finding.Undecided("this analysis does not say which rows are damaged")
     idle = _idle_clause(a, damage)
     clauses = [text for text in (_input_clause(damage), _output_clause(damage)) if text]
-    state: State = "degenerate" if clauses else "mild" if idle else "healthy"
+    state: finding.State = "degenerate" if clauses else "mild" if idle else "healthy"
     clause = ", and ".join(clauses) or idle or "no row is damaged"
     more = f"; {idle}." if clauses and idle else "."
     if damage.get("short"):
@@ -39,13 +29,13 @@ def answer(a: Numbers) -> Answer:
     return state, [capital(clause), *_describe(a, damage), more], clause
 
 
-def has_short_rows(a: Numbers) -> bool:
+def has_short_rows(a: finding.Numbers) -> bool:
     """Whether some rows are far shorter than all others, but too many to leave out."""
     damage = a.provenance.get("damaged")
     return isinstance(damage, Mapping) and bool(damage.get("short"))
 
 
-def names_all_rows(a: Numbers) -> bool:
+def names_all_rows(a: finding.Numbers) -> bool:
     """Whether as many rows are constant, or equal to the mean row, as are kept."""
     kept = int(a.provenance.get("kept") or 0)
     named = max(_count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS))
@@ -88,12 +78,12 @@ def _rows_are(rows: int, of: str = "") -> str:
     return f"{rows:,} row {of}is" if rows == 1 else f"{rows:,} rows {of}are"
 
 
-def _count(a: Numbers, quantity: Quantity) -> int:
-    scalar = find_scalar(a, quantity)
+def _count(a: finding.Numbers, quantity: Quantity) -> int:
+    scalar = finding.find_scalar(a, quantity)
     return 0 if scalar is None else int(scalar)
 
 
-def _idle_clause(a: Numbers, damage: Mapping[str, Any]) -> str:
+def _idle_clause(a: finding.Numbers, damage: Mapping[str, Any]) -> str:
     """Rows with initial or collapsed values, and short ones; empty if there are none."""
     untrained = _count_untrained(damage)
     constant, mean = _count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS)
@@ -105,17 +95,20 @@ def _idle_clause(a: Numbers, damage: Mapping[str, Any]) -> str:
     if mean:
         clauses.append(f"{mean:,} row{' equals' if mean == 1 else 's equal'} the mean row")
     if short := damage.get("short"):
-        decades = format_short(damage["short_decades"])
+        decades = finding.format_short(damage["short_decades"])
         clauses.append(f"{_rows_are(short)} shorter than all others by {decades} decades")
     return join_words(clauses)
 
 
-def _describe(a: Numbers, damage: Mapping[str, Any]) -> list[Part]:
+def _describe(a: finding.Numbers, damage: Mapping[str, Any]) -> list[finding.Part]:
     """Why rows count as damaged: their distance from the others, and the median norm."""
-    parts: list[Part] = []
-    gap, median = find_scalar(a, tokens.DAMAGED_GAP), find_scalar(a, tokens.NORM_MEDIAN)
+    parts: list[finding.Part] = []
+    gap, median = (
+        finding.find_scalar(a, tokens.DAMAGED_GAP),
+        finding.find_scalar(a, tokens.NORM_MEDIAN),
+    )
     if gap is not None:
-        shown = quote_short(gap, " decades")
+        shown = finding.quote_short(gap, " decades")
         if damage["small"]:
             parts += [f"; the norms of {damage['small']:,} lie below all others by ", shown]
             parts.append(_explain_length(damage))
@@ -124,7 +117,7 @@ def _describe(a: Numbers, damage: Mapping[str, Any]) -> list[Part]:
         elif not damage.get("short"):
             parts += [": the widest gap among the smallest norms is ", shown]
     if median is not None:
-        parts += [" (median norm ", quote_short(median), ")"]
+        parts += [" (median norm ", finding.quote_short(median), ")"]
     return parts
 
 

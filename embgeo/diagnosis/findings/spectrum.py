@@ -1,29 +1,9 @@
 """Do a few directions hold everything? By the first direction and the effective rank."""
 
-from __future__ import annotations
-
 from embgeo.core.quantities import cosine, spectrum, tokens
 from embgeo.core.values import format_number
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    RANK,
-    Numbers,
-    Part,
-    Quote,
-    State,
-    count_kept,
-    dimensions,
-    find_scalar,
-    format_percent,
-    format_short,
-    mean_squared_cosine,
-    milder,
-    need,
-    ordinary_share,
-    quote,
-    quote_percent,
-    relative_odds,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 _LEADS = {
@@ -33,9 +13,9 @@ _LEADS = {
 }
 
 
-def answer(a: Numbers) -> Answer:
-    top, rank = need(a, spectrum.TOP_SHARE), need(a, spectrum.EFFECTIVE_RANK)
-    share, d = float(top), dimensions(a)
+def answer(a: finding.Numbers) -> Answer:
+    top, rank = finding.need(a, spectrum.TOP_SHARE), finding.need(a, spectrum.EFFECTIVE_RANK)
+    share, d = float(top), finding.dimensions(a)
     rank_reference = rank.reference or float(d)
     by_norms = share_of_long_rows(a)
     by_top = judge_share(a, share)
@@ -45,47 +25,47 @@ def answer(a: Numbers) -> Answer:
     elif is_made_by_norms(a, share):
         by_top = "healthy"
     by_rank = limits.RANK_RATIO.state(float(rank) / rank_reference)
-    state = max(by_top, by_rank, key=RANK.__getitem__)
-    top_parts: list[Part] = [
-        quote_percent(top),
-        f" of the energy (isotropic rows: {format_percent(top.reference or 1.0 / d)})",
+    state = max(by_top, by_rank, key=finding.RANK.__getitem__)
+    top_parts: list[finding.Part] = [
+        finding.quote_percent(top),
+        f" of the energy (isotropic rows: {finding.format_percent(top.reference or 1.0 / d)})",
     ]
-    rank_parts: list[Part] = [
-        quote(rank),
+    rank_parts: list[finding.Part] = [
+        finding.quote(rank),
         f" of {d:,} (isotropic rows: {format_number(rank_reference)})",
     ]
-    parts: list[Part] = [_LEADS[state]]
+    parts: list[finding.Part] = [_LEADS[state]]
     if by_top == state:
         strongest = "the strongest" if state == "healthy" else "one"
         parts += [f"{strongest} direction holds ", *top_parts]
         parts += [", and the effective rank is ", *rank_parts, "."]
-        clause = f"one direction holds {format_percent(share)} of the energy"
+        clause = f"one direction holds {finding.format_percent(share)} of the energy"
     else:
         parts += ["the effective rank is ", *rank_parts]
         parts += [", and the strongest direction holds ", *top_parts, "."]
-        clause = f"an effective rank of {format_short(float(rank))} in {d:,} dimensions"
+        clause = f"an effective rank of {finding.format_short(float(rank))} in {d:,} dimensions"
     if by_norms is not None:
-        clause = f"{_describe_long_rows(a)} {format_percent(by_norms)} of the energy"
-        squared = mean_squared_cosine(a) or 0.0
+        clause = f"{_describe_long_rows(a)} {finding.format_percent(by_norms)} of the energy"
+        squared = finding.mean_squared_cosine(a) or 0.0
         spread = "Directions are spread all the same"
         if limits.LINE.state(squared) != "healthy":
             spread = "Rows of norm 1 would not have such a share in any direction"
-        number = Quote(cosine.STD.name, format_short(squared))
+        number = finding.Quote(cosine.STD.name, finding.format_short(squared))
         parts += [f" {spread} (mean squared cosine ", number, f"): {clause}."]
     return state, parts, clause if state != "healthy" else "no collapsed spectrum"
 
 
-def judge_share(a: Numbers, share: float) -> State:
+def judge_share(a: finding.Numbers, share: float) -> finding.State:
     """The state of the first direction's energy, also relative to an ordinary spectrum."""
-    return milder(
+    return finding.milder(
         limits.TOP_SHARE.state(share),
-        limits.TOP_ODDS.state(relative_odds(share, ordinary_share(a))),
+        limits.TOP_ODDS.state(finding.relative_odds(share, finding.ordinary_share(a))),
     )
 
 
-def share_of_long_rows(a: Numbers) -> float | None:
+def share_of_long_rows(a: finding.Numbers) -> float | None:
     """Share of the energy in a few long rows while directions are spread; None if it is small."""
-    top, squared = find_scalar(a, spectrum.TOP_SHARE), mean_squared_cosine(a)
+    top, squared = finding.find_scalar(a, spectrum.TOP_SHARE), finding.mean_squared_cosine(a)
     if top is None or squared is None:
         return None
     energy = a.scalar(tokens.LONG_ROWS_ENERGY)
@@ -95,25 +75,31 @@ def share_of_long_rows(a: Numbers) -> float | None:
         return energy.value
     if made:
         return top.value
-    rms, median = find_scalar(a, tokens.NORM_RMS), find_scalar(a, tokens.NORM_MEDIAN)
-    damaged = find_scalar(a, tokens.DAMAGED_ROWS)
-    if damaged and damaged > limits.FEW_LONG_ROWS * count_kept(a):
+    rms, median = (
+        finding.find_scalar(a, tokens.NORM_RMS),
+        finding.find_scalar(a, tokens.NORM_MEDIAN),
+    )
+    damaged = finding.find_scalar(a, tokens.DAMAGED_ROWS)
+    if damaged and damaged > limits.FEW_LONG_ROWS * finding.count_kept(a):
         return None  # the median is that of damaged rows, too
     if not rms or not median or not is_spread or rms < limits.LONG_ROWS * float(median):
         return None
     return 1.0 - (float(median) / float(rms)) ** 2
 
 
-def count_long_rows(a: Numbers) -> int:
+def count_long_rows(a: finding.Numbers) -> int:
     """Rows that are too long for lognormal norms; 0 where they are many or hold little."""
-    rows, energy = find_scalar(a, tokens.LONG_ROWS), find_scalar(a, tokens.LONG_ROWS_ENERGY)
+    rows, energy = (
+        finding.find_scalar(a, tokens.LONG_ROWS),
+        finding.find_scalar(a, tokens.LONG_ROWS_ENERGY),
+    )
     if not rows or not energy:
         return 0
     few = rows <= limits.FEW_LONG_ROWS * int(a.provenance.get("kept") or 0)
     return int(rows) if few and energy >= limits.LONG_ROWS_ENERGY else 0
 
 
-def _describe_long_rows(a: Numbers) -> str:
+def _describe_long_rows(a: finding.Numbers) -> str:
     """``3 long rows hold``."""
     count = count_long_rows(a)
     if count == 1:
@@ -121,13 +107,13 @@ def _describe_long_rows(a: Numbers) -> str:
     return f"{count:,} long rows hold" if count else "a few long rows hold"
 
 
-def is_made_by_norms(a: Numbers, share: float) -> bool:
+def is_made_by_norms(a: finding.Numbers, share: float) -> bool:
     """Whether rows of unit length would not have such a share in any direction.
 
     The mean squared cosine is Σλ² over the eigenvalues' shares of the unit rows, at least the
     square of the largest share.
     """
-    squared = mean_squared_cosine(a)
+    squared = finding.mean_squared_cosine(a)
     return squared is not None and squared**0.5 < share / 2.0
 
 

@@ -1,39 +1,28 @@
 """Is there a collapse that the mean hides? By squared cosines, which do not cancel."""
 
-from __future__ import annotations
-
 from embgeo.core.quantities import cosine
+from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.finding import (
-    Numbers,
-    Part,
-    Undecided,
-    dimensions,
-    format_short,
-    milder,
-    need,
-    ordinary_squares,
-    quote,
-    relative_odds,
-)
 from embgeo.diagnosis.question import Answer, Question
 
 
-def answer(a: Numbers) -> Answer:
-    mean, std = need(a, cosine.MEAN), need(a, cosine.STD)
+def answer(a: finding.Numbers) -> Answer:
+    mean, std = finding.need(a, cosine.MEAN), finding.need(a, cosine.STD)
     squared = float(mean) ** 2 + float(std) ** 2
     if limits.CONE.state(float(mean)) != "healthy":
-        raise Undecided("the rows lie on one side of the origin, which the mean cosine shows")
-    numbers: list[Part] = [
+        raise finding.Undecided(
+            "the rows lie on one side of the origin, which the mean cosine shows"
+        )
+    numbers: list[finding.Part] = [
         "the mean cosine is ",
-        quote(mean),
+        finding.quote(mean),
         " while the mean squared cosine is ",
-        quote(std, format_short(squared)),
-        f" (isotropic rows: {format_short(1.0 / dimensions(a))})",
+        finding.quote(std, finding.format_short(squared)),
+        f" (isotropic rows: {finding.format_short(1.0 / finding.dimensions(a))})",
     ]
-    state = milder(
+    state = finding.milder(
         limits.LINE.state(squared),
-        limits.LINE_ODDS.state(relative_odds(squared, ordinary_squares(a))),
+        limits.LINE_ODDS.state(finding.relative_odds(squared, finding.ordinary_squares(a))),
     )
     if state == "healthy":
         return state, ["No hidden two-sided collapse: ", *numbers, "."], ""
@@ -41,7 +30,8 @@ def answer(a: Numbers) -> Answer:
         "degenerate": "The rows have collapsed on to a line through the origin, on both sides: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
-    clause = f"a collapse on both sides of the origin (mean squared cosine {format_short(squared)})"
+    size = finding.format_short(squared)
+    clause = f"a collapse on both sides of the origin (mean squared cosine {size})"
     return state, [lead, *numbers, ". The mean cosine alone would miss it."], clause
 
 

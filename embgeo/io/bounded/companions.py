@@ -1,7 +1,5 @@
 """Files next to a named file or in a named folder, which the user did not name."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from embgeo.io.bounded.guard import refuse

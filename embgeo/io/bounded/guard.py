@@ -1,7 +1,5 @@
 """Turns every error that a damaged file can cause into one line."""
 
-from __future__ import annotations
-
 import struct
 import zipfile
 import zlib

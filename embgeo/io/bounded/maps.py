@@ -1,7 +1,5 @@
 """Mapped files, number types, and array views that stay inside their bytes."""
 
-from __future__ import annotations
-
 import math
 import stat
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Fields of protocol buffers, without a schema and within bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeAlias
 

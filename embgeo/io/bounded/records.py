@@ -4,8 +4,6 @@ Fields are saved in the order of the dataclass, arrays either as lists of the JS
 fields with :func:`in_archive`, as arrays of a compressed NumPy archive, which the JSON file names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Files that embgeo writes, whole or not at all, and what a damaged one raises."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

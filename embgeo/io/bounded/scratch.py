@@ -1,7 +1,5 @@
 """Memory or temporary files for content that cannot be a map of the user's file."""
 
-from __future__ import annotations
-
 import atexit
 import math
 import os

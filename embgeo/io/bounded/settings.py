@@ -1,7 +1,5 @@
 """Settings in TOML as dataclasses, checked by msgspec; errors name the setting and the way out."""
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

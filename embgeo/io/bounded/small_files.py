@@ -1,7 +1,5 @@
 """Small files read whole, with limits: first bytes, text, JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Python's ``tarfile`` reads extended headers of any length into memory, and can write to disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

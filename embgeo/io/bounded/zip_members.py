@@ -1,7 +1,5 @@
 """Members of a zip archive as memory: stored ones mapped, others inflated within bounds."""
 
-from __future__ import annotations
-
 import errno
 import os
 import struct

@@ -4,8 +4,6 @@ pyarrow decodes in a limited process (`arrow_tables`): it is a large C++ library
 not hold against hostile files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

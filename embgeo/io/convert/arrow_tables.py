@@ -1,7 +1,5 @@
 """Decodes Parquet and Arrow files with pyarrow, in a limited process; see `limited`."""
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import itertools

@@ -14,8 +14,6 @@ everything else is mapped:
 Quantized models (``.ftz``) are decoded: fastText computes with the same numbers.
 """
 
-from __future__ import annotations
-
 import mmap
 import struct
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The HDF5 library reads the file in a limited process (`hdf5_datasets`); contiguo
 mapped here.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections.abc import Sequence

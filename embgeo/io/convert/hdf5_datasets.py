@@ -4,8 +4,6 @@ Links, external storage and virtual datasets, which may name other files, are le
 filters that HDF5 would load as plug-ins.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """JSON texts decoded value by value, which are not held in memory."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ each record) are matrices of their own. The file is read twice; values are decod
 the file is not held in memory.
 """
 
-from __future__ import annotations
-
 import base64
 import itertools
 import re

@@ -7,8 +7,6 @@ JSON; large results go to a file that the arguments name. A file that makes a li
 memory, hang or crash ends this process and nothing else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

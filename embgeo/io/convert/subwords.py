@@ -6,8 +6,6 @@ Source: Bojanowski, Grave, Joulin and Mikolov (2017), "Enriching Word Vectors wi
 Information", section 3.2; hash: FNV-1a over signed bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Text with one vector per line or value, read in blocks: no file is held in memory."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import re

@@ -5,8 +5,6 @@ around them, which headings name. A table without labels may separate its number
 ``numpy.savetxt`` does. The file is read twice and not held in memory.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence
@@ -21,25 +19,13 @@ from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.convert.text_blocks import (
-    BYTE_ORDER_MARK,
-    MAX_COLUMNS,
-    NUMBER,
-    bad_number,
-    encode_cell,
-    line_blocks,
-    numbers_in,
-    split_cells,
-    split_quoted_cells,
-    tensor_of_lines,
-    too_wide,
-)
+from embgeo.io.convert import text_blocks
 from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, ID_HEADINGS, TOKEN_HEADINGS, order_of
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 _SEPARATORS = (b",", b";", b"\t")
-_NUMBER = re.compile(rb" *" + NUMBER + rb" *", re.IGNORECASE)
+_NUMBER = re.compile(rb" *" + text_blocks.NUMBER + rb" *", re.IGNORECASE)
 _DECIMAL = re.compile(rb" *[+-]?(\d*\.\d+([eE][+-]?\d+)?|\d+\.?[eE][+-]?\d+) *")
 _WHOLE = re.compile(rb" *\d+ *")
 _SIGNED = re.compile(rb"[+-]?\d+")
@@ -88,7 +74,7 @@ def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
     """The layout of a table with these first lines; None if they are not a table of numbers."""
     if not lines:
         return None
-    lines = [lines[0].removeprefix(BYTE_ORDER_MARK), *lines[1:]]
+    lines = [lines[0].removeprefix(text_blocks.BYTE_ORDER_MARK), *lines[1:]]
     widest = max(line.count(sign) for line in lines for sign in (*_SEPARATORS, b" "))
     lines = lines[: max(_FEWEST, _MOST_CELLS // (widest + 1))]
     try:
@@ -104,7 +90,7 @@ def is_number(cell: bytes) -> bool:
 
 
 def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | None:
-    rows = _alike([split_cells(line, separator) for line in lines])
+    rows = _alike([text_blocks.split_cells(line, separator) for line in lines])
     if not rows:
         return None
     is_padded = len(rows[0]) > 1 and all(row[-1] == b"" for row in rows[1:] or rows)
@@ -270,7 +256,7 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     map_file(path)  # refuses what is not a regular file
     # `sniff` may have seen a part of a line only.
-    _, lines = next(line_blocks(path), (1, []))
+    _, lines = next(text_blocks.line_blocks(path), (1, []))
     layout = layout_of([line.removesuffix(b"\r") for line in lines[:10] if line.strip()])
     if layout is None:
         raise Damaged("its first lines are not a table of numbers", RIGHT_FILE)
@@ -279,13 +265,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     """The words, counts and numbers of a table of known layout."""
-    if len(layout.numbers) > MAX_COLUMNS:
-        raise too_wide()
+    if len(layout.numbers) > text_blocks.MAX_COLUMNS:
+        raise text_blocks.too_wide()
     words = WordList(path)
     counts: list[int] | None = None if layout.counts is None else []
     numbers: list[int] | None = None if layout.order is None else []
     n = 0
-    for start, lines in line_blocks(path, headings=layout.has_headings):
+    for start, lines in text_blocks.line_blocks(path, headings=layout.has_headings):
         sides = _sides(start, lines, layout)
         n += len(sides)
         if layout.words is not None:
@@ -299,7 +285,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
         raise Damaged("it holds no vectors", "write it again")
     tokens, notes = words.finish()
     parse = partial(_parse, layout)
-    tensor = tensor_of_lines(path, layout.has_headings, parse, (n, len(layout.numbers)))
+    tensor = text_blocks.tensor_of_lines(path, layout.has_headings, parse, (n, len(layout.numbers)))
     order = None if numbers is None else order_of(numbers)
     if order is not None:
         tensor = replace(tensor, open=partial(_reorder, tensor, order))
@@ -344,10 +330,10 @@ def _sides(start: int, lines: list[bytes], layout: TableLayout) -> list[list[byt
             most = max(beside, default=-1) + 1
             return [line.split(layout.separator, most)[:most] for line in filled]
     else:
-        rows = split_quoted_cells(filled, layout.separator)
+        rows = text_blocks.split_quoted_cells(filled, layout.separator)
         if len(rows) == len(filled) and {len(row) for row in rows} == {expected}:
             most = max(beside, default=-1) + 1
-            return [[encode_cell(cell) for cell in row[:most]] for row in rows]
+            return [[text_blocks.encode_cell(cell) for cell in row[:most]] for row in rows]
     raise _odd_line(start, lines, layout)
 
 
@@ -360,7 +346,7 @@ def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
     expected = layout.width
     for number, line in enumerate(lines, start):
         line = line.removesuffix(b"\r")
-        found = len(split_cells(line, layout.separator))
+        found = len(text_blocks.split_cells(line, layout.separator))
         if found != expected and line:
             return Damaged(
                 f"line {number:,} has {found:,} cells where {expected:,} are expected",
@@ -382,7 +368,9 @@ def _parse(layout: TableLayout, start: int, lines: list[bytes]) -> npt.NDArray[n
     """The numbers of a block of lines."""
     filled = _drop_empty(lines)
     try:
-        return numbers_in(filled, layout.separator, layout.numbers, quoted=_is_quoted(filled))
+        return text_blocks.numbers_in(
+            filled, layout.separator, layout.numbers, quoted=_is_quoted(filled)
+        )
     except ValueError:
         bare = (line.removesuffix(b"\r") for line in lines)
         rows = (
@@ -391,9 +379,9 @@ def _parse(layout: TableLayout, start: int, lines: list[bytes]) -> npt.NDArray[n
             if line
         )
         way_out = "every cell after the words has to be one"
-        raise bad_number(rows, is_number, way_out) from None
+        raise text_blocks.bad_number(rows, is_number, way_out) from None
 
 
 def _numbers_in_cells(line: bytes, layout: TableLayout) -> list[bytes]:
-    cells = split_cells(line, layout.separator)
+    cells = text_blocks.split_cells(line, layout.separator)
     return [cells[place] for place in layout.numbers]

@@ -3,8 +3,6 @@
 See `limited`. The module has the name of a package; imports in functions mean the package.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path

@@ -5,8 +5,6 @@ PostgreSQL writes: no headings, cells between tabs, vectors as ``[0.1,0.2]`` or 
 file is read twice.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import itertools

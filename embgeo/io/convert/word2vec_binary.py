@@ -4,8 +4,6 @@ Vectors lie between words, so they are copied instead of mapped, beyond `scratch
 a temporary file. The original program ends each vector with a newline, gensim does not.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 from array import array

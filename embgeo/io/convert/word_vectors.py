@@ -4,8 +4,6 @@ Every line is a token, a space and d numbers. The file is read twice, for the to
 structure and, when the tensor is opened, for the numbers; it is not held in memory.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import re
@@ -18,18 +16,7 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.convert.text_blocks import (
-    BYTE_ORDER_MARK,
-    MAX_COLUMNS,
-    MAX_LINE_BYTES,
-    are_plain,
-    bad_number,
-    is_plain_number,
-    line_blocks,
-    numbers_in,
-    tensor_of_lines,
-    too_wide,
-)
+from embgeo.io.convert import text_blocks
 from embgeo.io.labels.side_tables import is_float
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
@@ -61,7 +48,7 @@ class _LineForm:
 def sniff(head: bytes) -> bool:
     if b"\0" in head:
         return False
-    head = head.removeprefix(BYTE_ORDER_MARK)
+    head = head.removeprefix(text_blocks.BYTE_ORDER_MARK)
     header = _HEADER.match(head)
     if header:
         rest = head[header.end() :]
@@ -90,7 +77,7 @@ def _has_columns(text: bytes, columns: int) -> bool:
     """Whether the first line is a word and as many numbers, some of which may be cut off."""
     line, end, _ = text.partition(b"\n")
     fields = line.split()
-    numbers = sum(map(is_plain_number, fields[1:]))
+    numbers = sum(map(text_blocks.is_plain_number, fields[1:]))
     return numbers == columns == len(fields) - 1 if end else 0 < numbers <= columns
 
 
@@ -98,7 +85,7 @@ def _trailing_numbers(fields: list[bytes]) -> int:
     """How many fields at the end are numbers; the first field is a token."""
     count = 0
     for field in reversed(fields[1:]):
-        if not is_plain_number(field):
+        if not text_blocks.is_plain_number(field):
             break
         count += 1
     return count
@@ -110,27 +97,27 @@ def open_checkpoint(path: Path) -> Checkpoint:
     n, d = len(tokens), layout.columns
     if layout.promised is not None and n != layout.promised:
         notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
-    tensor = tensor_of_lines(path, layout.has_header, partial(_parse, d), (n, d))
+    tensor = text_blocks.tensor_of_lines(path, layout.has_header, partial(_parse, d), (n, d))
     name = "word2vec text" if layout.has_header else "GloVe text"
     return Checkpoint(path, name, (tensor,), (path,), tokens, WORDS_OF_FILE, notes=notes)
 
 
 def _layout(path: Path) -> _LineForm:
     with path.open("rb") as file:
-        first = file.readline(MAX_LINE_BYTES).removeprefix(BYTE_ORDER_MARK)
-        following = [file.readline(MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
+        first = file.readline(text_blocks.MAX_LINE_BYTES).removeprefix(text_blocks.BYTE_ORDER_MARK)
+        following = [file.readline(text_blocks.MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
     header = _HEADER.fullmatch(first)
     if header and (header[3] is None or _has_columns(b"".join(following), int(header[2]))):
         promised, columns = int(header[1]), int(header[2])
-        if columns > MAX_COLUMNS:
-            raise too_wide()
+        if columns > text_blocks.MAX_COLUMNS:
+            raise text_blocks.too_wide()
         if columns == 0:
             raise Damaged("its header says vectors of 0 numbers", "write it again")
         is_packed = following[0].startswith(_PACKED)
         return _LineForm(columns, promised, is_packed)
     lines = [line for line in (first, *following) if line.strip()]
-    if not all(line.count(b" ") + line.count(b"\t") <= MAX_COLUMNS for line in lines):
-        raise too_wide()
+    if not all(line.count(b" ") + line.count(b"\t") <= text_blocks.MAX_COLUMNS for line in lines):
+        raise text_blocks.too_wide()
     counts = [_trailing_numbers(line.split()) for line in lines]
     columns = max(dict.fromkeys(counts), key=counts.count)  # the first of equally frequent ones
     if columns == 0:
@@ -150,8 +137,8 @@ def _rows(start: int, lines: list[bytes], columns: int) -> list[tuple[int, bytes
 def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
     line = line.rstrip(b" \t\r").replace(b"\t", b" ")
     spaces = line.count(b" ")
-    if spaces > 2 * MAX_COLUMNS:
-        raise too_wide()
+    if spaces > 2 * text_blocks.MAX_COLUMNS:
+        raise text_blocks.too_wide()
     if spaces == columns:
         token, _, numbers = line.partition(b" ")
         return token, numbers
@@ -180,8 +167,8 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     promised = layout.promised or 0
     way_out = "it is probably cut off; write or download it again"
     try:
-        for start, lines in line_blocks(path, headings=layout.has_header):
-            if are_plain(lines, layout.columns):
+        for start, lines in text_blocks.line_blocks(path, headings=layout.has_header):
+            if text_blocks.are_plain(lines, layout.columns):
                 found = (line[: line.index(b" ")] for line in lines)
             else:
                 found = (word for _, word, _ in _rows(start, lines, layout.columns))
@@ -218,15 +205,15 @@ def _ends_with_a_line(path: Path) -> bool:
 
 def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
     """The numbers of a block of lines."""
-    if are_plain(lines, columns):
+    if text_blocks.are_plain(lines, columns):
         try:
-            return numbers_in(lines, b" ", range(1, columns + 1))
+            return text_blocks.numbers_in(lines, b" ", range(1, columns + 1))
         except ValueError:
             pass  # read again below to name the line
     rows = _rows(start, lines, columns)
     try:
-        return numbers_in([numbers for _, _, numbers in rows], b" ", range(columns))
+        return text_blocks.numbers_in([numbers for _, _, numbers in rows], b" ", range(columns))
     except ValueError:
         way_out = "every line has to be a token followed by numbers"
         cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)
-        raise bad_number(cells, is_float, way_out) from None
+        raise text_blocks.bad_number(cells, is_float, way_out) from None

@@ -1,7 +1,5 @@
 """All formats, in the order in which they are tried."""
 
-from __future__ import annotations
-
 from embgeo.io.convert import (
     arrow,
     gensim,

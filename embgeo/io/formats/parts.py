@@ -1,17 +1,9 @@
 """Checkpoints in several files of one folder, and tensors in several pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from embgeo.io.bounded import scratch
-from embgeo.io.bounded.companions import (
-    COPY_IT,
-    FOREIGN_LINK,
-    is_foreign_link,
-    is_plain_name,
-)
+from embgeo.io.bounded import companions, scratch
 from embgeo.io.bounded.guard import Damaged, Missing, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 
@@ -74,7 +66,7 @@ class SideFiles:
 
 def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
     """The file that an index or other metadata in `folder` names."""
-    if not is_plain_name(name):
+    if not companions.is_plain_name(name):
         raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
     shard = folder / name
     if not shard.is_file():
@@ -82,6 +74,6 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
             f"the {what} {short(name)} is missing",
             f"put every {what} that the index names next to it",
         )
-    if is_foreign_link(shard):
-        raise Damaged(f"the {what} {shard.name} {FOREIGN_LINK}", COPY_IT)
+    if companions.is_foreign_link(shard):
+        raise Damaged(f"the {what} {shard.name} {companions.FOREIGN_LINK}", companions.COPY_IT)
     return shard

@@ -4,8 +4,6 @@ Hugging Face writes ``model.safetensors.index.json`` and, for torch checkpoints,
 ``pytorch_model.bin.index.json``.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

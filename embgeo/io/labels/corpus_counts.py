@@ -1,7 +1,5 @@
 """Counts of the words of a corpus."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

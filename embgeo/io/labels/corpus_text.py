@@ -1,7 +1,5 @@
 """The text of a corpus in pieces: a file, plain or compressed, or a folder of files."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

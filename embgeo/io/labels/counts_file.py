@@ -1,7 +1,5 @@
 """How often tokens occur, from a counts file or from the order of the rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,14 +11,7 @@ from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
-from embgeo.io.labels import side_tables
-from embgeo.io.labels.vocabulary import (
-    READERS,
-    TokenizerVocabulary,
-    guess_scheme,
-    marks_words_by_spaces,
-    word_of,
-)
+from embgeo.io.labels import side_tables, vocabulary
 
 #: float64 holds every whole number up to here.
 LARGEST_COUNT = 2**53
@@ -30,7 +21,7 @@ _COUNTS = "counts are whole numbers from 0"
 _WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
-def read_counts(path: Path) -> TokenizerVocabulary:
+def read_counts(path: Path) -> vocabulary.TokenizerVocabulary:
     """Tokens and counts of a file, in its order; `source` is the name of the file.
 
     Formats: ``token<TAB>count`` or ``token count`` on each line, below an optional header row that
@@ -46,7 +37,7 @@ def read_counts(path: Path) -> TokenizerVocabulary:
 
 
 def from_counts(
-    tokens: Sequence[str], counts: TokenizerVocabulary
+    tokens: Sequence[str], counts: vocabulary.TokenizerVocabulary
 ) -> tuple[Frequency, tuple[str, ...]]:
     """Match counts with rows by token, with notes on what did not match.
 
@@ -88,12 +79,12 @@ def _comparable(
     Tokens of a subword vocabulary are decoded (``" the"``). A counts file may spell them as the
     tokenizer stores them, or count whole words.
     """
-    if not marks_words_by_spaces(tokens) or marks_words_by_spaces(listed):
+    if not vocabulary.marks_words_by_spaces(tokens) or vocabulary.marks_words_by_spaces(listed):
         return listed, tokens, ""
-    scheme = guess_scheme(listed)
+    scheme = vocabulary.guess_scheme(listed)
     if scheme != "plain":
-        return [READERS[scheme](token) for token in listed], tokens, ""
-    words = [word_of(token, spaced=True) for token in tokens]
+        return [vocabulary.READERS[scheme](token) for token in listed], tokens, ""
+    words = [vocabulary.word_of(token, spaced=True) for token in tokens]
     return listed, words, "; it counts words, so only tokens that are whole words have a count"
 
 
@@ -103,7 +94,7 @@ def from_rank(n: int) -> Frequency:
     return Frequency("rank", values, "row order (rows sorted by frequency, most frequent first)")
 
 
-def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
+def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
     notes: tuple[str, ...] = ()
     token_column: int = 0
     count_column = 1
@@ -152,7 +143,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no counts", "write a token and its count on each line")
-    return TokenizerVocabulary(
+    return vocabulary.TokenizerVocabulary(
         tuple(tokens), path.name, (*notes, *escape_notes), counts=tuple(counts)
     )
 
@@ -189,7 +180,7 @@ class _Pairs(list[tuple[str, Any]]):
     """The pairs of a JSON object, with repeated keys."""
 
 
-def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
+def _from_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
     pairs: list[Any] = []
     if isinstance(data, _Pairs) or (
         isinstance(data, list) and all(isinstance(p, list) and len(p) == 2 for p in data)
@@ -208,7 +199,7 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
         counts[safe_text(token)] = counts.get(safe_text(token), 0) + number
     repeated = len(pairs) - len(counts)
     notes = (f"{repeated:,} tokens are repeated in {path.name}; their counts are summed",)
-    return TokenizerVocabulary(
+    return vocabulary.TokenizerVocabulary(
         tuple(counts), path.name, notes if repeated else (), tuple(counts.values())
     )
 

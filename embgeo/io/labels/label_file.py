@@ -1,24 +1,14 @@
 """Files of tokens, one for each row: text, tab-separated table, JSON or tokenizer file."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from embgeo.io.bounded import small_files
 from embgeo.io.bounded.compressed import codec_of
 from embgeo.io.bounded.guard import refuse, short
-from embgeo.io.bounded.small_files import (
-    check_json,
-    decode_text,
-    parse_json,
-    read_bytes,
-    read_head,
-    safe_text,
-    split_lines,
-)
 from embgeo.io.labels import side_tables, tokenizer_files
 from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
@@ -38,12 +28,12 @@ def read_labels(path: Path) -> TokenizerVocabulary:
     are recognized. Newlines and tabs inside tokens are written ``\n`` and ``\t`` in text (see
     :mod:`embgeo.io.labels.side_tables`).
     """
-    data = read_bytes(path)
+    data = small_files.read_bytes(path)
     if tokenizer_files.is_sentencepiece(data):
         vocabulary = tokenizer_files.read_sentencepiece(data, path)
     else:
-        vocabulary = _from_text(decode_text(data, path), path)
-    if vocabulary.encoder is not None and codec_of(read_head(path)) is not None:
+        vocabulary = _from_text(small_files.decode_text(data, path), path)
+    if vocabulary.encoder is not None and codec_of(small_files.read_head(path)) is not None:
         # The packages that run tokenizers do not read compressed files.
         vocabulary = replace(vocabulary, encoder=None)
     return vocabulary
@@ -56,7 +46,7 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
             return _from_json(data, path)
     if path.suffix == tokenizer_files.TIKTOKEN_SUFFIX or tokenizer_files.is_tiktoken(text):
         return tokenizer_files.read_tiktoken(text, path)
-    lines = split_lines(text)
+    lines = small_files.split_lines(text)
     if _FAIRSEQ.fullmatch(path.name) and lines and _TOKEN_AND_COUNT.fullmatch(lines[0]):
         raise refuse(
             path,
@@ -72,8 +62,8 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
 def _json_or_none(text: str, path: Path) -> Any:
     """The JSON value, or None for a text file whose first token happens to be ``[`` or ``{``."""
     if path.name.lower().removesuffix(".gz").endswith(".json"):
-        return parse_json(text, path)
-    check_json(text, path)
+        return small_files.parse_json(text, path)
+    small_files.check_json(text, path)
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -91,7 +81,9 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
             )
         if not data:
             raise refuse(path, "it holds no tokens", "list one for each row")
-        return TokenizerVocabulary(tuple(safe_text(token) for token in data), _source(path))
+        return TokenizerVocabulary(
+            tuple(small_files.safe_text(token) for token in data), _source(path)
+        )
     if tokenizer_files.is_tekken(data):
         return tokenizer_files.from_tekken(data, path)
     if tokenizer_files.is_keras_configuration(data):

@@ -1,22 +1,13 @@
 """The tokens of a model folder, from the tokenizer files in it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.bounded import small_files
 from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import refuse, short
-from embgeo.io.bounded.small_files import (
-    decode_text,
-    read_bytes,
-    read_json,
-    read_text,
-    safe_text,
-    split_lines,
-)
 from embgeo.io.labels import tokenizer_files
 from embgeo.io.labels.tokenizer_files import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
@@ -48,7 +39,7 @@ def vocabulary_of(
     """The tokens in row order, and notes on files that are left out."""
     path = folder / "tokenizer.json"
     if is_companion(path):
-        data = read_json(path)
+        data = small_files.read_json(path)
         if not tokenizer_files.is_keras_configuration(data):
             return tokenizer_files.from_tokenizer_json(data, path), ()
         return None, (
@@ -66,7 +57,7 @@ def vocabulary_of(
         return _from_vocab_txt(path), ()
     path = folder / tokenizer_files.TEKKEN
     if is_companion(path):
-        return tokenizer_files.from_tekken(read_json(path), path), ()
+        return tokenizer_files.from_tekken(small_files.read_json(path), path), ()
     return None, ()
 
 
@@ -76,7 +67,9 @@ def _from_vocab_json(path: Path) -> TokenizerVocabulary:
         raise _no_ids(path)
     added = _read_added(path.parent)
     vocabulary = tokenizer_files.from_ids({**data, **added}, path)
-    vocabulary = replace(vocabulary, added={safe_text(token): row for token, row in added.items()})
+    vocabulary = replace(
+        vocabulary, added={small_files.safe_text(token): row for token, row in added.items()}
+    )
     merges = path.with_name("merges.txt")
     if "byte-level" in vocabulary.source and is_companion(merges):
         encoder = TextEncoder("byte-level BPE", (path, merges))
@@ -85,7 +78,9 @@ def _from_vocab_json(path: Path) -> TokenizerVocabulary:
 
 
 def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
-    tokens = [safe_text(line) for line in split_lines(read_text(path))]
+    tokens = [
+        small_files.safe_text(line) for line in small_files.split_lines(small_files.read_text(path))
+    ]
     is_cased = any(t[:1].isupper() and t.isalpha() for t in tokens)
     settings = path.with_name("tokenizer_config.json")
     lowercase = _object(settings).get("do_lower_case") if is_companion(settings) else None
@@ -98,9 +93,11 @@ def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
 
 
 def _from_model(path: Path, model_type: str) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
-    data = read_bytes(path)
+    data = small_files.read_bytes(path)
     if not tokenizer_files.is_sentencepiece(data):
-        return _with_added(tokenizer_files.read_tiktoken(decode_text(data, path), path), path), ()
+        return _with_added(
+            tokenizer_files.read_tiktoken(small_files.decode_text(data, path), path), path
+        ), ()
     vocabulary = tokenizer_files.read_sentencepiece(data, path)
     if model_type in _FAIRSEQ_ORDER:
         tokens = (*_FAIRSEQ_SYMBOLS, *vocabulary.tokens[3:], "<mask>")
@@ -120,7 +117,7 @@ def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabul
         return vocabulary
     pairs = [(token, number) for number, token in enumerate(vocabulary.tokens)]
     tokens, notes = in_order([*pairs, *added.items()], path)
-    rows = {safe_text(token): row for token, row in added.items()}
+    rows = {small_files.safe_text(token): row for token, row in added.items()}
     return replace(vocabulary, tokens=tokens, notes=(*vocabulary.notes, *notes), added=rows)
 
 
@@ -139,7 +136,7 @@ def _read_added(folder: Path) -> dict[str, Any]:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    data = read_json(path)
+    data = small_files.read_json(path)
     if not isinstance(data, dict):
         raise _no_ids(path)
     return data

@@ -1,7 +1,5 @@
 """Ranges of rows, and labels for the rows of a range."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ Only ``\n`` and ``\r\n`` end a line. A token may hold a newline or a tab, writte
 with backslashes are read literally.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Special tokens: those that a tokenizer, its files and chat templates name."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

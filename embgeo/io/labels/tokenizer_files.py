@@ -6,8 +6,6 @@ C++ code. Files of tiktoken have a token in base64 and its rank on each line, in
 ids; Llama 3 and others name such a file ``tokenizer.model``, so it is recognized by its lines.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterable
@@ -18,22 +16,14 @@ from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.guard import Damaged, reading, refuse
 from embgeo.io.bounded.protobuf import BYTES, Message, raw, text
 from embgeo.io.bounded.small_files import safe_text, split_lines
-from embgeo.io.labels.vocabulary import (
-    READERS,
-    Scheme,
-    TextEncoder,
-    TokenizerVocabulary,
-    from_bytes,
-    from_sentencepiece,
-    guess_scheme,
-)
+from embgeo.io.labels import vocabulary
 
 #: Limits of ids without a token, which grow with the number of tokens.
 _HOLES_PER_TOKEN = 4
 _HOLES_FREE = 100_000
 _DEPTH = 6
 
-_SCHEMES: dict[str, Scheme] = {
+_SCHEMES: dict[str, vocabulary.Scheme] = {
     "ByteLevel": "byte-level",
     "Metaspace": "sentencepiece",
     "ByteFallback": "sentencepiece",
@@ -61,7 +51,7 @@ def is_tekken(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("config"), dict) and "vocab" in data
 
 
-def from_tekken(data: Any, path: Path) -> TokenizerVocabulary:
+def from_tekken(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
     """Special tokens, then the first ranks, as many as the vocabulary has ids."""
     if not is_tekken(data) or not isinstance(data["vocab"], list):
         raise _malformed_error(path, "no list of tokens under vocab")
@@ -77,7 +67,9 @@ def from_tekken(data: Any, path: Path) -> TokenizerVocabulary:
         if not isinstance(stored, str) or type(rank) is not int or rank < 0:
             raise _malformed_error(path, "an entry without token_bytes and rank")
         try:
-            pairs.append((from_bytes(base64.b64decode(stored, validate=True)), special + rank))
+            pairs.append(
+                (vocabulary.from_bytes(base64.b64decode(stored, validate=True)), special + rank)
+            )
         except ValueError:
             raise _malformed_error(path, "token_bytes that are not base64") from None
     named = data.get("special_tokens")
@@ -96,26 +88,28 @@ def from_tekken(data: Any, path: Path) -> TokenizerVocabulary:
     ]
     tokens, notes = in_order(pairs, path)
     rows = {safe_text(token): row for token, row in added.items()}
-    return TokenizerVocabulary(
+    return vocabulary.TokenizerVocabulary(
         tokens, f"{path.name} (tokens of tekken, decoded)", notes, added=rows
     )
 
 
-def from_tokenizer_json(data: Any, path: Path) -> TokenizerVocabulary:
+def from_tokenizer_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
     """The decoded vocabulary of a tokenizer.json, with added tokens."""
     pieces = _pieces(data, path)
     added = _added_tokens(data, path)
-    scheme = _scheme(data) or guess_scheme([token for token, _ in pieces])
-    read = READERS[scheme]
+    scheme = _scheme(data) or vocabulary.guess_scheme([token for token, _ in pieces])
+    read = vocabulary.READERS[scheme]
     # Added tokens are not encoded; they come last to replace pieces of the same id.
     pairs = [(read(token), number) for token, number in pieces] + added
     tokens, notes = in_order(pairs, path)
-    encoder = TextEncoder("tokenizer.json", (path,))
+    encoder = vocabulary.TextEncoder("tokenizer.json", (path,))
     rows = {safe_text(token): row for token, row in added}
-    return TokenizerVocabulary(tokens, _source(path, scheme), notes, encoder=encoder, added=rows)
+    return vocabulary.TokenizerVocabulary(
+        tokens, _source(path, scheme), notes, encoder=encoder, added=rows
+    )
 
 
-def from_ids(data: dict[Any, Any], path: Path) -> TokenizerVocabulary:
+def from_ids(data: dict[Any, Any], path: Path) -> vocabulary.TokenizerVocabulary:
     """The decoded vocabulary of a dict token → id (vocab.json) or id → token."""
     if all(isinstance(value, str) for value in data.values()):
         if not all(isinstance(key, str) and key.isdecimal() and len(key) < 16 for key in data):
@@ -123,10 +117,10 @@ def from_ids(data: dict[Any, Any], path: Path) -> TokenizerVocabulary:
         pairs = [(token, int(key)) for key, token in data.items()]
     else:
         pairs = list(data.items())
-    scheme = guess_scheme([token for token, _ in pairs])
-    read = READERS[scheme]
+    scheme = vocabulary.guess_scheme([token for token, _ in pairs])
+    read = vocabulary.READERS[scheme]
     tokens, notes = in_order([(read(token), number) for token, number in pairs], path)
-    return TokenizerVocabulary(tokens, _source(path, scheme), notes)
+    return vocabulary.TokenizerVocabulary(tokens, _source(path, scheme), notes)
 
 
 def in_order(
@@ -187,7 +181,7 @@ def _added_tokens(data: Any, path: Path) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _scheme(data: dict[str, Any]) -> Scheme | None:
+def _scheme(data: dict[str, Any]) -> vocabulary.Scheme | None:
     for part in ("decoder", "pre_tokenizer"):
         for kind in _kinds(data.get(part), _DEPTH):
             if kind in _SCHEMES:
@@ -208,7 +202,7 @@ def _kinds(part: Any, depth: int) -> Iterable[str]:
             yield from _kinds(inner, depth - 1)
 
 
-def _source(path: Path, scheme: Scheme) -> str:
+def _source(path: Path, scheme: vocabulary.Scheme) -> str:
     return path.name if scheme == "plain" else f"{path.name} ({scheme} tokens, decoded)"
 
 
@@ -235,7 +229,7 @@ def is_tiktoken(text: str) -> bool:
     )
 
 
-def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
+def read_tiktoken(text: str, path: Path) -> vocabulary.TokenizerVocabulary:
     """The tokens in the order of their ranks; invalid UTF-8 becomes ``<0xE2>``."""
     pairs: list[tuple[str, int]] = []
     for number, line in enumerate(split_lines(text), 1):
@@ -248,9 +242,11 @@ def read_tiktoken(text: str, path: Path) -> TokenizerVocabulary:
                 f"line {number:,} is not a token in base64 with its rank",
                 "download the tokenizer again",
             )
-        pairs.append((from_bytes(base64.b64decode(found[1])), int(found[2])))
+        pairs.append((vocabulary.from_bytes(base64.b64decode(found[1])), int(found[2])))
     tokens, notes = in_order(pairs, path)
-    return TokenizerVocabulary(tokens, f"{path.name} (tiktoken's tokens, decoded)", notes)
+    return vocabulary.TokenizerVocabulary(
+        tokens, f"{path.name} (tiktoken's tokens, decoded)", notes
+    )
 
 
 NAME = "SentencePiece model"
@@ -276,7 +272,7 @@ def is_sentencepiece(head: bytes) -> bool:
     return next_tag == _TAG_OF_BYTES if part + 2 == whole else next_tag in _TAGS_AFTER_TEXT
 
 
-def read_sentencepiece(data: bytes, path: Path) -> TokenizerVocabulary:
+def read_sentencepiece(data: bytes, path: Path) -> vocabulary.TokenizerVocabulary:
     """The decoded pieces in the order of their ids."""
     with reading(path, NAME):
         content = memoryview(data)
@@ -286,12 +282,14 @@ def read_sentencepiece(data: bytes, path: Path) -> TokenizerVocabulary:
             raise Damaged(f"this {NAME} has no pieces")
         message = Message((_FIELDS_OF_A_PIECE + 1) * _MOST_PIECES)
         tokens = tuple(
-            from_sentencepiece(_text_of(raw(value), message))
+            vocabulary.from_sentencepiece(_text_of(raw(value), message))
             for number, _, value in message.fields(content)
             if number == _PIECES
         )
     source = f"{path.name} (sentencepiece tokens, decoded)"
-    return TokenizerVocabulary(tokens, source, encoder=TextEncoder("SentencePiece", (path,)))
+    return vocabulary.TokenizerVocabulary(
+        tokens, source, encoder=vocabulary.TextEncoder("SentencePiece", (path,))
+    )
 
 
 def _text_of(piece: memoryview, message: Message) -> str:

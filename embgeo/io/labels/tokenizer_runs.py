@@ -4,8 +4,6 @@ The packages that run tokenizers are Rust and C++ code, which a hostile file can
 all memory: they run in a limited process (:mod:`embgeo.io.convert.tokenizers`).
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Sequence
 from typing import Any

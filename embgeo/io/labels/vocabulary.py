@@ -1,7 +1,5 @@
 """Vocabularies: labels in row order, and the tokenizer that turns text into row numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Words of a file as tokens: word lists in checkpoints, and words of text formats."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Sequence

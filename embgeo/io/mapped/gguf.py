@@ -1,7 +1,5 @@
 """GGUF files of llama.cpp: plain numbers are mapped, quantized ones decoded block by block."""
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Callable
@@ -12,16 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, list_short, plain, short
-from embgeo.io.bounded.maps import (
-    SWAPPED,
-    Array,
-    Bytes,
-    check_places,
-    count,
-    map_file,
-    whole_numbers,
-)
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
@@ -92,7 +82,7 @@ class GGUFHeader:
     unknown: tuple[str, ...]  # names of tensors of unknown types
 
 
-def read_header(data: Bytes) -> GGUFHeader:
+def read_header(data: maps.Bytes) -> GGUFHeader:
     """Parse the header of a file with the bytes `data`."""
     cursor = _Cursor(data)
     n_tensors, n_entries = cursor.length(), cursor.length()
@@ -114,7 +104,7 @@ def read_header(data: Bytes) -> GGUFHeader:
     known = tuple(_place(info, base) for info in described if info.type in TYPES)
     if len({info.name for info in known}) < len(known):
         raise Damaged("the header has two tensors of one name")
-    check_places(((info.name, info.start, info.end) for info in known), len(data))
+    maps.check_places(((info.name, info.start, info.end) for info in known), len(data))
     unknown = tuple(info.name for info in described if info.type not in TYPES)
     return GGUFHeader(cursor.order == ">", metadata, known, unknown)
 
@@ -125,14 +115,14 @@ def _place(info: TensorInfo, base: int) -> TensorInfo:
     if columns % numbers:
         raise Damaged(f"the rows of {short(info.name)} do not fill its blocks of {numbers} numbers")
     start = base + info.start
-    end = start + count(info.shape) // numbers * length
+    end = start + maps.count(info.shape) // numbers * length
     return TensorInfo(info.name, info.shape, info.type, start, end)
 
 
 class _Cursor:
     """Reads the header; every length is compared with the rest of the file."""
 
-    def __init__(self, data: Bytes) -> None:
+    def __init__(self, data: maps.Bytes) -> None:
         # Slices of a memoryview cost a tenth of those of an array, and there may be a million.
         self.data = data.data
         self.order = "<"
@@ -216,7 +206,7 @@ class _Cursor:
             raise Damaged(f"{short(name)} has {dimensions:,} dimensions")
         # The fastest dimension comes first, rows come last.
         sizes = [self.length() for _ in range(dimensions)]
-        shape = whole_numbers(sizes[::-1], f"the shape of {short(name)}")
+        shape = maps.whole_numbers(sizes[::-1], f"the shape of {short(name)}")
         kind = self.number("I")
         start = self.number("Q")
         return TensorInfo(name, shape, kind, start, start)
@@ -263,7 +253,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    data = map_file(path)
+    data = maps.map_file(path)
     header = read_header(data)
     tensors = tuple(_tensor(data, info, header.big_endian) for info in header.tensors)
     left_out = Omissions()
@@ -304,17 +294,17 @@ def _read_facts(header: GGUFHeader) -> ModelFacts:
     )
 
 
-def _tensor(data: Bytes, info: TensorInfo, big_endian: bool) -> Tensor:
+def _tensor(data: maps.Bytes, info: TensorInfo, big_endian: bool) -> Tensor:
     kind = TYPES[info.type][0]
     raw, name = data[info.start : info.end], plain(info.name)
     if kind in PLAIN:
-        return stored_tensor(name, raw, PLAIN[kind], info.shape, swapped=big_endian != SWAPPED)
+        return stored_tensor(name, raw, PLAIN[kind], info.shape, swapped=big_endian != maps.SWAPPED)
     opened = partial(_dequantize, raw, info, big_endian)
     form = f"{kind} of ggml, as gguf decodes it"
     return Tensor(name, info.shape, "float32", opened, parts=(name,), form=form)
 
 
-def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool) -> Array:
+def _dequantize(raw: maps.Bytes, info: TensorInfo, big_endian: bool) -> maps.Array:
     kind, _, length = TYPES[info.type]
     if big_endian:
         raise Damaged(
@@ -330,10 +320,10 @@ def _dequantize(raw: Bytes, info: TensorInfo, big_endian: bool) -> Array:
     )
     # Hostile half-precision scales give infinities, which the analysis masks.
     with np.errstate(all="ignore"):
-        return fill_rows(pieces, (count(info.shape),)).reshape(info.shape)
+        return fill_rows(pieces, (maps.count(info.shape),)).reshape(info.shape)
 
 
-def _dequantizer(info: TensorInfo) -> Callable[[Bytes], Array]:
+def _dequantizer(info: TensorInfo) -> Callable[[maps.Bytes], maps.Array]:
     kind = TYPES[info.type][0]
     try:
         from gguf.constants import GGMLQuantizationType
@@ -350,7 +340,7 @@ def _dequantizer(info: TensorInfo) -> Callable[[Bytes], Array]:
     if not hasattr(GGMLQuantizationType, kind):
         raise no_way
 
-    def expand(blocks: Bytes) -> Array:
+    def expand(blocks: maps.Bytes) -> maps.Array:
         try:
             return np.asarray(dequantize(blocks, GGMLQuantizationType[kind]))
         except NotImplementedError:

@@ -1,7 +1,5 @@
 """numpy's .npy files, mapped."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """numpy's .npz archives: stored members are mapped, compressed ones inflated in bounds."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -3,24 +3,15 @@
 Field numbers are those of ``onnx.proto``. Graphs inside nodes are not read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from embgeo.io.bounded import maps
 from embgeo.io.bounded import protobuf as wire
 from embgeo.io.bounded.guard import Damaged, plain, short
-from embgeo.io.bounded.maps import (
-    MOST_DIMENSIONS,
-    Bytes,
-    count,
-    map_file,
-    number_type,
-    whole_numbers,
-)
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.formats.parts import SideFiles
 from embgeo.io.mapped.onnx_nodes import OPERATORS, Codes, Node, read_weights
@@ -97,7 +88,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     packed: dict[str, Codes] = {}
     nodes: list[Node] = []
     files = SideFiles(path.parent, "file of external data")
-    for found in _initializers(map_file(path).data, left_out, nodes):
+    for found in _initializers(maps.map_file(path).data, left_out, nodes):
         if found.type in _PACKED:
             codes = _packed_codes(found, files)
             if codes is not None:
@@ -173,13 +164,13 @@ def _node(message: wire.Message, data: memoryview) -> Node | None:
 
 def _packed_codes(found: _Initializer, files: SideFiles) -> Codes | None:
     """Numbers of 4 bits, two a byte with the low one first; None if rows do not fill bytes."""
-    shape = whole_numbers(found.dims, f"the shape of {short(found.name)}")
+    shape = maps.whole_numbers(found.dims, f"the shape of {short(found.name)}")
     if len(shape) != 2 or shape[1] % 2:
         return None
     stored = (shape[0], shape[1] // 2)
     raw = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
-        raw = _external(found, files, count(stored))
+        raw = _external(found, files, maps.count(stored))
     tensor = stored_tensor(found.name, raw, "uint8", stored)
     return Codes(tensor, 4, found.type == _INT4, shape)
 
@@ -193,7 +184,7 @@ def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
             made.type = wire.number(value)
         elif place == _DIMS:
             sizes = (
-                wire.varints(wire.raw(value), MOST_DIMENSIONS)
+                wire.varints(wire.raw(value), maps.MOST_DIMENSIONS)
                 if kind == wire.BYTES
                 else [wire.number(value)]
             )
@@ -224,12 +215,12 @@ def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tenso
         left_out.add(found.name, f"it holds {kind}", is_tensor=found.type != _STRING)
         return None
     dtype = _DTYPES[found.type]
-    shape = whole_numbers(found.dims, f"the shape of {label}")
-    size = count(shape) * number_type(dtype).itemsize
+    shape = maps.whole_numbers(found.dims, f"the shape of {label}")
+    size = maps.count(shape) * maps.number_type(dtype).itemsize
     raw = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
         raw = _external(found, files, size)
-    elif found.raw is None and len(found.integers) == count(shape) > 0 and dtype in _WHOLE:
+    elif found.raw is None and len(found.integers) == maps.count(shape) > 0 and dtype in _WHOLE:
         numbers = np.array(list(map(wire.signed, found.integers)), np.int64)
         raw = numbers.astype(dtype).view(np.uint8)
     elif found.raw is None and size:
@@ -240,7 +231,7 @@ def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tenso
     return stored_tensor(found.name, raw, dtype, shape)
 
 
-def _external(found: _Initializer, files: SideFiles, size: int) -> Bytes:
+def _external(found: _Initializer, files: SideFiles, size: int) -> maps.Bytes:
     label = short(found.name)
     location = found.external.get("location", "")
     offset = found.external.get("offset", "0")

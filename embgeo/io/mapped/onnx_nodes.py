@@ -4,8 +4,6 @@ The operators are DequantizeLinear of ONNX, and GatherBlockQuantized and MatMulN
 com.microsoft (onnxruntime, ContribOperators.md).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

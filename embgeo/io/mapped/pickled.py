@@ -1,7 +1,5 @@
 """Pickles of numpy arrays in lists, dicts and objects, read without running them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,23 +3,15 @@
 The numpy interface of the safetensors library does not support bfloat16 and the 8-bit floats.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from embgeo.io import checkpoint
 from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Bytes, check_places, count, map_file, whole_numbers
 from embgeo.io.bounded.small_files import check_json
-from embgeo.io.checkpoint import (
-    MOST_TENSORS,
-    Checkpoint,
-    Omissions,
-    stored_tensor,
-    too_many_tensors,
-)
 from embgeo.io.stacked import stack_vectors
 
 NAME = "safetensors"
@@ -69,17 +61,17 @@ def sniff(head: bytes) -> bool:
     return b"\0" in head[:LENGTH_BYTES] and _OBJECT.match(head, LENGTH_BYTES) is not None
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
     data = map_file(path)
     start, entries = read_entries(data, path)
     body = data[start:]
-    left_out = Omissions()
+    left_out = checkpoint.Omissions()
     tensors = []
     for entry in entries:
         name, raw = plain(entry.name), body[entry.start : entry.end]
         bits = _PACKED.get(entry.dtype)
         if bits is None:
-            tensors.append(stored_tensor(name, raw, DTYPES[entry.dtype], entry.shape))
+            tensors.append(checkpoint.stored_tensor(name, raw, DTYPES[entry.dtype], entry.shape))
         elif count(entry.shape) * bits == 8 * len(raw):
             left_out.add(
                 name, f"its type {entry.dtype} packs several numbers into a byte", is_tensor=True
@@ -88,7 +80,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
     notes, unread = left_out.notes(), tuple(left_out.unread)
     return stack_vectors(
-        Checkpoint(path, NAME, tuple(tensors), (path,), notes=notes, unread=unread)
+        checkpoint.Checkpoint(path, NAME, tuple(tensors), (path,), notes=notes, unread=unread)
     )
 
 
@@ -116,8 +108,8 @@ def read_header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
         raise Damaged("the file ends inside its header")
     text = data[LENGTH_BYTES:start].tobytes().decode("utf-8")
     check_json(text, path)
-    if (held := text.count(_PLACE)) > MOST_TENSORS:
-        raise too_many_tensors(held)
+    if (held := text.count(_PLACE)) > checkpoint.MOST_TENSORS:
+        raise checkpoint.too_many_tensors(held)
     header = json.loads(text, object_pairs_hook=_without_repeats)
     if not isinstance(header, dict):
         raise Damaged("the header is not a JSON object")

@@ -5,8 +5,6 @@ piece its file, offset and length. A piece is saved by ``torch.save``. A tensor 
 mapped; several pieces are copied, beyond `scratch.MEMORY_BYTES` into a temporary file.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

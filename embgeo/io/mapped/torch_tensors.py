@@ -3,21 +3,11 @@
 The names and arguments are those of ``torch._utils._rebuild_tensor_v2`` and its relatives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import (
-    SWAPPED,
-    Array,
-    Bytes,
-    check_view,
-    number_type,
-    view,
-    whole_numbers,
-)
 from embgeo.io.pickle.machine import Constructor, Machine
 from embgeo.io.pickle.objects import Global, Leaf, LeftOutLeaf, Stub
 
@@ -57,8 +47,8 @@ class Storage:
     key: str  # the same for all tensors over these bytes
     kind: str  # name of the storage class of torch
     size: int  # in bytes
-    load: Callable[[], Bytes]
-    swapped: bool = SWAPPED  # whether the byte order is not native
+    load: Callable[[], maps.Bytes]
+    swapped: bool = maps.SWAPPED  # whether the byte order is not native
 
     @property
     def dtype(self) -> str:
@@ -73,7 +63,7 @@ def storage_bytes(kind: str, elements: int) -> int | None:
     if kind in _QUANTIZED:
         return elements * _QUANTIZED[kind]
     name = _STORAGES.get(kind)
-    return None if name is None else elements * number_type(name).itemsize
+    return None if name is None else elements * maps.number_type(name).itemsize
 
 
 class TorchTensor(Leaf):
@@ -87,22 +77,22 @@ class TorchTensor(Leaf):
         self, storage: Storage, dtype: str, offset: object, shape: object, strides: object
     ) -> None:
         self.storage, self.dtype = storage, dtype
-        self.offset = whole_numbers((offset,), "a tensor's offset")[0]
-        self.shape = whole_numbers(shape, "a tensor's shape")
-        self.strides = whole_numbers(strides, "a tensor's strides")
+        self.offset = maps.whole_numbers((offset,), "a tensor's offset")[0]
+        self.shape = maps.whole_numbers(shape, "a tensor's shape")
+        self.strides = maps.whole_numbers(strides, "a tensor's strides")
 
     @property
     def key(self) -> tuple[str, str, int, tuple[int, ...], tuple[int, ...]]:
         return self.storage.key, self.dtype, self.offset, self.shape, self.strides
 
     def check(self) -> None:
-        elements = self.storage.size // number_type(self.dtype).itemsize
-        check_view(self.shape, self.strides, self.offset, elements)
+        elements = self.storage.size // maps.number_type(self.dtype).itemsize
+        maps.check_view(self.shape, self.strides, self.offset, elements)
 
-    def open(self) -> Array:
-        raw, dtype = self.storage.load()[: self.storage.size], number_type(self.dtype)
+    def open(self) -> maps.Array:
+        raw, dtype = self.storage.load()[: self.storage.size], maps.number_type(self.dtype)
         swapped = self.storage.swapped
-        return view(raw, dtype, self.shape, self.strides, self.offset, swapped=swapped)
+        return maps.view(raw, dtype, self.shape, self.strides, self.offset, swapped=swapped)
 
 
 def _rebuild(args: tuple[object, ...], dtype: object = None, metadata: object = None) -> Leaf:

@@ -6,21 +6,12 @@ the same layout; ``constants.pkl`` and ``constants/KEY`` hold the tensors of its
 tensors of a frozen module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 
+from embgeo.io.bounded import zip_members
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import SWAPPED, Bytes
-from embgeo.io.bounded.zip_members import (
-    MAGICS,
-    Archive,
-    archive_in,
-    first_name,
-    first_start,
-    open_archive,
-)
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.mapped.torch_tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
@@ -62,7 +53,7 @@ _OTHERS = (
 
 def sniff(head: bytes) -> bool:
     """Any zip archive except those of numpy."""
-    return head.startswith(MAGICS) and not first_name(head).endswith(".npy")
+    return head.startswith(zip_members.MAGICS) and not zip_members.first_name(head).endswith(".npy")
 
 
 def is_of_torch(names: Iterable[str]) -> bool:
@@ -84,7 +75,7 @@ def _other(rooted: list[str]) -> tuple[str, str] | None:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    archive = open_archive(path)
+    archive = zip_members.open_archive(path)
     _refuse_several(archive)
     root = find_root(archive.members)
     constants = None
@@ -98,7 +89,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def saved_tensor(data: Bytes) -> Leaf:
     """The tensor that ``torch.save`` wrote into a part of a file."""
-    archive = archive_in(data)
+    archive = zip_members.archive_in(data)
     leaf = _object(archive, find_root(archive.members), _PICKLE)
     if not isinstance(leaf, Leaf) or leaf.unread:
         raise Damaged("a piece is not a saved tensor that can be read")
@@ -106,7 +97,9 @@ def saved_tensor(data: Bytes) -> Leaf:
     return leaf
 
 
-def _object(archive: Archive, root: str, pickle: str, most: int = MOST_OPCODES) -> object:
+def _object(
+    archive: zip_members.Archive, root: str, pickle: str, most: int = MOST_OPCODES
+) -> object:
     """Load a pickle of the archive; its storages are in the folder of the same name."""
     program = archive.bytes_of(f"{root}{pickle}", whole=True)
     storages = ZipStorages(archive, root, pickle.removesuffix(".pkl"))
@@ -132,10 +125,13 @@ def find_root(members: Iterable[str]) -> str:
     )
 
 
-def _refuse_several(archive: Archive) -> None:
+def _refuse_several(archive: zip_members.Archive) -> None:
     """Refuse concatenated archives: the directory at the end describes only the last one."""
     starts = {member.start for member in archive.members.values()}
-    if archive.data[:4].tobytes() == MAGICS[0] and first_start(archive.data) not in starts:
+    if (
+        archive.data[:4].tobytes() == zip_members.MAGICS[0]
+        and zip_members.first_start(archive.data) not in starts
+    ):
         raise Damaged(
             "several concatenated archives, as in the .distcp files of "
             "torch.distributed.checkpoint",
@@ -146,7 +142,7 @@ def _refuse_several(archive: Archive) -> None:
 class ZipStorages:
     """Maps persistent ids to storages."""
 
-    def __init__(self, archive: Archive, root: str, folder: str) -> None:
+    def __init__(self, archive: zip_members.Archive, root: str, folder: str) -> None:
         self.archive = archive
         self.folder = f"{root}{folder}/"
         self.swapped = SWAPPED

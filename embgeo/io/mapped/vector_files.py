@@ -5,8 +5,6 @@ numbers of vectors and columns (uint32). Numbers are float32 and little-endian. 
 http://corpus-texmex.irisa.fr and https://big-ann-benchmarks.com.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 No library is imported: an object of a library exists only if the library is loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Tokenizers of the packages transformers and tokenizers also name special tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

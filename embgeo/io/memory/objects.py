@@ -1,7 +1,5 @@
 """Embedding matrices in objects of pandas, gensim and torch, as views where possible."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, replace
 from functools import partial

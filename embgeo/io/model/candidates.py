@@ -1,7 +1,5 @@
 """The matrices that could be the embedding, each with the evidence for and against it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal

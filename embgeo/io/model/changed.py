@@ -3,8 +3,6 @@
 Each reader returns the weight of a module, or None if the module is of another form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

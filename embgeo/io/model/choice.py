@@ -5,8 +5,6 @@ decide, the user has to choose; a parameter whose name is that of the embedding 
 cannot be read stops the choice.
 """
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import dataclass
 

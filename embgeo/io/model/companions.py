@@ -3,8 +3,6 @@
 What a reader used is not a separate matrix any more.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What the configuration beside the weights says of the matrices: sizes, ties, quantization."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A Hugging Face model folder: configuration, weights, tokenizer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -4,8 +4,6 @@
 Results are float32. Formulas are those of the libraries that write the form.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

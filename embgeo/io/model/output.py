@@ -1,7 +1,5 @@
 """The output projection over the tokens of an embedding, or why there is none."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from embgeo.core.errors import BadOption, argument

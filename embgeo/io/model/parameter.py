@@ -1,7 +1,5 @@
 """A parameter: what stored tensors of one module make together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

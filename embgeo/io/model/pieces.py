@@ -4,8 +4,6 @@ Slices are joined where the axis is proved: by the offsets that a file states, o
 the configuration. Otherwise they are refused by name.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Each reader returns the weight of a module, decoded or with the reason why it ca
 if the module is of another form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A checkpoint from an unpickled object: its tensors, or its vectors stacked to a matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Frames and series of pandas, which keep their columns in blocks with a row per column."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Read pickles without running them; names that are not allowed become inert stubs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from embgeo.io.bounded.guard import Damaged

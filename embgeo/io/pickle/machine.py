@@ -10,8 +10,6 @@ program that makes too many is refused before it has them.
 Costs are bytes of CPython, rounded up; those of containers include what a walk over them notes.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 

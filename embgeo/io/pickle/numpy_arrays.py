@@ -1,7 +1,5 @@
 """numpy's arrays and types in a pickle."""
 
-from __future__ import annotations
-
 import re
 import sys
 from typing import Any

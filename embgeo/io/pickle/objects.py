@@ -4,8 +4,6 @@ Protocols before 3 have no bytes: Python 3 writes the bytes of an array as text,
 Latin-1. No other text is as long, so that such texts stay in the file until they are needed.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Sequence

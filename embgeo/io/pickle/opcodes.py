@@ -1,22 +1,12 @@
 """Opcodes of pickle, protocols 0 to 5, as CPython's ``pickletools`` documents them."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from collections.abc import Callable
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.pickle import objects
 from embgeo.io.pickle.machine import COSTS, PAIR_COST, TEXT_COST, Machine
-from embgeo.io.pickle.objects import (
-    Buildable,
-    Global,
-    LongText,
-    Stub,
-    as_key,
-    old_string,
-    unescape_string,
-)
 
 _LONGEST_NAME = 1000
 _LONGEST_INTEGER = 1024
@@ -58,7 +48,7 @@ def _unknown(machine: Machine) -> None:
 def _name(machine: Machine) -> None:
     module, name = machine.line(_LONGEST_NAME), machine.line(_LONGEST_NAME)
     machine.charge(len(module) + len(name))
-    machine.push(Global(f"{module.decode()}.{name.decode()}"))
+    machine.push(objects.Global(f"{module.decode()}.{name.decode()}"))
 
 
 def _stack_name(machine: Machine) -> None:
@@ -68,11 +58,11 @@ def _stack_name(machine: Machine) -> None:
     if len(name) + len(module) > _LONGEST_NAME:
         raise Damaged("the pickle has an overlong name or number")
     machine.charge(sys.getsizeof(module) + sys.getsizeof(name))
-    machine.push(Global(f"{module}.{name}"))
+    machine.push(objects.Global(f"{module}.{name}"))
 
 
 def _extension(size: int) -> Step:
-    return lambda machine: machine.push(Global(f"(extension).{machine.number(size)}"))
+    return lambda machine: machine.push(objects.Global(f"(extension).{machine.number(size)}"))
 
 
 def _reduce(machine: Machine) -> None:
@@ -83,7 +73,7 @@ def _reduce(machine: Machine) -> None:
 def _newobj_ex(machine: Machine) -> None:
     keywords, args, function = machine.pop(), machine.pop(), machine.pop()
     made = machine.make(function, args)
-    if isinstance(made, Stub):
+    if isinstance(made, objects.Stub):
         made.build(keywords)
     machine.push(made)
 
@@ -103,20 +93,20 @@ def _obj(machine: Machine) -> None:
 
 def _build(machine: Machine) -> None:
     state, target = machine.pop(), machine.peek()
-    if isinstance(target, Buildable):
+    if isinstance(target, objects.Buildable):
         target.build(state)
 
 
 def _persistent(machine: Machine, pid: object) -> None:
     make = machine.persistent
-    machine.push(Stub("(persistent id)", (pid,)) if make is None else make(pid))
+    machine.push(objects.Stub("(persistent id)", (pid,)) if make is None else make(pid))
 
 
 def _append(machine: Machine, values: list[object]) -> None:
     target = machine.peek()
     if isinstance(target, list):
         target.extend(values)
-    elif isinstance(target, Stub):
+    elif isinstance(target, objects.Stub):
         target.add_items(values)
     else:
         raise Damaged("the pickle appends to something that is not a list")
@@ -129,8 +119,8 @@ def _set_items(machine: Machine, values: list[object]) -> None:
     machine.charge(len(values) // 2 * PAIR_COST)
     pairs = zip(values[::2], values[1::2], strict=True)
     if isinstance(target, dict):
-        target.update((as_key(key), value) for key, value in pairs)
-    elif isinstance(target, Stub):
+        target.update((objects.as_key(key), value) for key, value in pairs)
+    elif isinstance(target, objects.Stub):
         machine.charge(len(values) // 2 * PAIR_COST)  # they become a dict later
         target.add_entries(list(pairs))
     else:
@@ -143,7 +133,7 @@ def _set_item(machine: Machine) -> None:
 
 
 def _frozenset(machine: Machine) -> None:
-    stub = Stub("builtins.frozenset")
+    stub = objects.Stub("builtins.frozenset")
     stub.add_items(machine.since_mark())
     machine.push(stub)
 
@@ -198,7 +188,7 @@ def _unicode(size: int) -> Step:
             machine.memory_left -= 4 * length + TEXT_COST
             machine.stack.append(str(piece, "utf-8", "surrogatepass"))
         else:
-            machine.push(machine.text(piece) if length < _LONGEST_TEXT else LongText(piece))
+            machine.push(machine.text(piece) if length < _LONGEST_TEXT else objects.LongText(piece))
 
     return step
 
@@ -208,7 +198,7 @@ def _old_strings(size: int) -> Step:
         piece = machine.take(machine.number(size))
         # Only arrays of Python 2 are as long.
         long = len(piece) >= _LONGEST_TEXT
-        machine.push(piece if long else old_string(_copy(machine, piece)))
+        machine.push(piece if long else objects.old_string(_copy(machine, piece)))
 
     return step
 
@@ -218,7 +208,7 @@ def _push_quoted(machine: Machine) -> None:
     machine.charge(3 * len(text))
     if len(text) < 2 or text[:1] != text[-1:] or text[:1] not in (b"'", b'"'):
         raise Damaged("the pickle has a string without quotes")
-    machine.push(old_string(unescape_string(text[1:-1])))
+    machine.push(objects.old_string(objects.unescape_string(text[1:-1])))
 
 
 def _long(size: int) -> Step:
@@ -316,7 +306,7 @@ _STEPS: dict[int, Step] = {
     ord("d"): _dict,
     ord("s"): _set_item,
     ord("u"): lambda m: _set_items(m, m.since_mark()),
-    0x8F: lambda m: m.push(Stub("builtins.set")),
+    0x8F: lambda m: m.push(objects.Stub("builtins.set")),
     0x90: lambda m: _append(m, m.since_mark()),
     0x91: _frozenset,
     # Names and objects.

@@ -1,7 +1,5 @@
 """A walk over an unpickled object that finds and names its arrays."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field

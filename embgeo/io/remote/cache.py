@@ -4,8 +4,6 @@ The layout of the Hub's cache is public: ``models--org--name/refs/REVISION`` hol
 ``snapshots/COMMIT`` is a model folder. This module reads it without huggingface_hub.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

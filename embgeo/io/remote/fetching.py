@@ -4,8 +4,6 @@ Of safetensors files the tensors that an analysis reads are fetched, by ranges; 
 folder is made in ``partial`` and gets its name when it is complete; a later call resumes.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
@@ -20,48 +18,9 @@ from embgeo.io.bounded.guard import reading, refuse
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.mapped import safetensors
 from embgeo.io.model.facts import CONFIGURATIONS
-from embgeo.io.remote.cache import (
-    SnapshotFolder,
-    choice_key,
-    find_revision,
-    find_whole_snapshot,
-    hash_text,
-    is_offline,
-    keep_reference,
-    own_cache,
-    read_reference,
-    repository_folder,
-)
-from embgeo.io.remote.headers import (
-    RemoteTensor,
-    RemoteWeights,
-    as_checkpoint,
-    choose_tensors,
-    find_weights,
-    list_tensors,
-    read_index,
-    read_remote_facts,
-)
+from embgeo.io.remote import cache, headers, ranges, source_record
 from embgeo.io.remote.hub import HubFolder
 from embgeo.io.remote.names import HubName, as_written, read_hub_name
-from embgeo.io.remote.ranges import (
-    FilePart,
-    RemoteFile,
-    RemoteFolder,
-    ReportBytes,
-    download,
-    save_small,
-)
-from embgeo.io.remote.source_record import (
-    SOURCE_RECORD,
-    ReducedSource,
-    SourceFile,
-    SourceTensor,
-    bytes_text,
-    list_kept,
-    read_source,
-    require_kept,
-)
 from embgeo.io.remote.stores import StoreFolder
 
 #: Configuration and tokenizer.
@@ -92,7 +51,7 @@ _CODES = {name: code for code, name in safetensors.DTYPES.items()}
 _ALIGNMENT = 64
 
 
-def open_remote(name: str) -> RemoteFolder:
+def open_remote(name: str) -> ranges.RemoteFolder:
     """List the files under a remote name."""
     hub = read_hub_name(name)
     return StoreFolder(as_written(name)) if hub is None else HubFolder(hub)
@@ -104,7 +63,7 @@ def fetch_into_cache(
     *,
     whole: bool = False,
     refresh: bool = False,
-    report: ReportBytes | None = None,
+    report: ranges.ReportBytes | None = None,
     known: Sequence[Path] = (),
 ) -> Path:
     """Fetch a remote model into the own cache, unless it is there, and return its folder.
@@ -114,39 +73,43 @@ def fetch_into_cache(
     `known` has the same weights, by the SHA-256 that the Hub states.
     """
     hub = read_hub_name(name)
-    key = choice_key("" if hub is None else hub.path, source, whole=whole)
-    own = f"store--{hash_text(name)}" if hub is None else repository_folder(hub)
-    home = own_cache() / key / own
-    if hub is not None and not refresh and (found := find_revision(home, hub.revision)):
-        return require_kept(found)
-    snapshot = None if hub is None or refresh else find_whole_snapshot(hub)
-    folder = open_remote(name) if hub is None or snapshot is None else SnapshotFolder(hub, snapshot)
+    key = cache.choice_key("" if hub is None else hub.path, source, whole=whole)
+    own = f"store--{cache.hash_text(name)}" if hub is None else cache.repository_folder(hub)
+    home = cache.own_cache() / key / own
+    if hub is not None and not refresh and (found := cache.find_revision(home, hub.revision)):
+        return source_record.require_kept(found)
+    snapshot = None if hub is None or refresh else cache.find_whole_snapshot(hub)
+    folder = (
+        open_remote(name)
+        if hub is None or snapshot is None
+        else cache.SnapshotFolder(hub, snapshot)
+    )
     target = next((one for one in known if has_same_weights(one, folder)), None)
     if target is None:
         target = home / "snapshots" / folder.commit
         if not target.is_dir():
             _make_folder(folder, source, target, whole, report)
-        require_kept(target)
+        source_record.require_kept(target)
     if hub is not None:
-        keep_reference(home, hub.revision, target.name)
+        cache.keep_reference(home, hub.revision, target.name)
     return target
 
 
-def has_same_weights(known: Path, folder: RemoteFolder) -> bool:
+def has_same_weights(known: Path, folder: ranges.RemoteFolder) -> bool:
     """Whether a remote folder holds, unchanged, the files that a reduced folder was made of."""
-    record = read_source(known)
+    record = source_record.read_source(known)
     return record is not None and all(
-        file.sha256 and folder.files.get(file.name) == RemoteFile(file.size, file.sha256)
+        file.sha256 and folder.files.get(file.name) == ranges.RemoteFile(file.size, file.sha256)
         for file in record.files
     )
 
 
 def keep_revision(name: HubName, source: Source, commit: str) -> None:
     """Record the commit of a branch or tag, so that it is found without the network."""
-    if is_offline():
+    if cache.is_offline():
         return
-    home = own_cache() / choice_key(name.path, source) / repository_folder(name)
-    keep_reference(home, name.revision, read_reference(home, commit) or commit)
+    home = cache.own_cache() / cache.choice_key(name.path, source) / cache.repository_folder(name)
+    cache.keep_reference(home, name.revision, cache.read_reference(home, commit) or commit)
 
 
 def open_headers(name: str) -> Checkpoint | None:
@@ -156,22 +119,26 @@ def open_headers(name: str) -> Checkpoint | None:
     """
     folder = open_remote(name)
     with reading(folder.name, "model"):
-        weights = find_weights(folder)
+        weights = headers.find_weights(folder)
         if not weights.in_ranges:
             return None
-        tensors = list_tensors(folder, weights, Source())
+        tensors = headers.list_tensors(folder, weights, Source())
         size = sum(folder.files[file].size for file in weights.files)
         seen, stored = len({one.file for one in tensors}), len(weights.files)
         files = "1 file" if stored == 1 else f"{stored:,} files"
-        notes = [f"commit {folder.commit[:12]}; {bytes_text(size)} in {files}"]
+        notes = [f"commit {folder.commit[:12]}; {source_record.bytes_text(size)} in {files}"]
         if seen < stored:
             notes.append(f"of these files {seen:,} are listed: no others hold what is analyzed")
-        listed = as_checkpoint(folder, tensors, read_remote_facts(folder))
+        listed = headers.as_checkpoint(folder, tensors, headers.read_remote_facts(folder))
         return replace(listed, notes=tuple(notes))
 
 
 def _make_folder(
-    folder: RemoteFolder, source: Source, target: Path, whole: bool, report: ReportBytes | None
+    folder: ranges.RemoteFolder,
+    source: Source,
+    target: Path,
+    whole: bool,
+    report: ranges.ReportBytes | None,
 ) -> None:
     work = target.parent.parent / "partial" / target.name
     way_out = "choose another folder with the environment variable EMBGEO_CACHE"
@@ -180,58 +147,59 @@ def _make_folder(
         for name in SMALL_FILES:
             if name in folder.files and not (work / name).is_file():
                 temporary = work / f"{name}.part"
-                save_small(folder, name, temporary)
+                ranges.save_small(folder, name, temporary)
                 temporary.replace(work / name)
-        weights = find_weights(folder)
+        weights = headers.find_weights(folder)
         if weights.in_ranges and not whole:
             record = _fetch_tensors(folder, weights, source, work, report)
         else:
             record = _fetch_files(folder, weights, source, work, report)
-        SOURCE_RECORD.save(replace(record, kept=list_kept(work)), work)
+        source_record.SOURCE_RECORD.save(replace(record, kept=source_record.list_kept(work)), work)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.is_dir():
             work.rename(target)
 
 
 def _fetch_tensors(
-    folder: RemoteFolder,
-    weights: RemoteWeights,
+    folder: ranges.RemoteFolder,
+    weights: headers.RemoteWeights,
     source: Source,
     work: Path,
-    report: ReportBytes | None,
-) -> ReducedSource:
+    report: ranges.ReportBytes | None,
+) -> source_record.ReducedSource:
     """Fetch the bytes of the tensors that are read, into one safetensors file."""
-    tensors = choose_tensors(folder, weights, source)
+    tensors = headers.choose_tensors(folder, weights, source)
     head, offsets = _lay(tensors)
     parts = [
-        FilePart(one.file, one.start, one.stop, len(head) + offset)
+        ranges.FilePart(one.file, one.start, one.stop, len(head) + offset)
         for one, offset in zip(tensors, offsets, strict=True)
     ]
     read = sum(part.size for part in parts)
     size = sum(folder.files[file].size for file in weights.files)
     _check_size(folder, source, read, size, work)
     if read > ANNOUNCED_BYTES:
-        announce(f"{folder.name}: fetching {bytes_text(read)} of {bytes_text(size)}")
-    download(folder, parts, work / WEIGHTS_NAME, report)
+        part = f"{source_record.bytes_text(read)} of {source_record.bytes_text(size)}"
+        announce(f"{folder.name}: fetching {part}")
+    ranges.download(folder, parts, work / WEIGHTS_NAME, report)
     with (work / WEIGHTS_NAME).open("r+b") as out:
         out.write(head)
-    saved = tuple(SourceTensor(t.name, t.file, t.start, t.stop) for t in tensors)
+    saved = tuple(source_record.SourceTensor(t.name, t.file, t.start, t.stop) for t in tensors)
     return _record(folder, saved, read, size, whole=False)
 
 
 def _fetch_files(
-    folder: RemoteFolder,
-    weights: RemoteWeights,
+    folder: ranges.RemoteFolder,
+    weights: headers.RemoteWeights,
     source: Source,
     work: Path,
-    report: ReportBytes | None,
-) -> ReducedSource:
+    report: ranges.ReportBytes | None,
+) -> source_record.ReducedSource:
     """Fetch whole files by huggingface_hub or fsspec, after their size was said."""
     if weights.index:
-        read_index(folder, weights.index, work / weights.index)
+        headers.read_index(folder, weights.index, work / weights.index)
     total = sum(folder.files[file].size for file in weights.files)
     _check_size(folder, source, total, total, work)
-    announce(f"{folder.name}: fetching {bytes_text(total)}")
+    announce(f"{folder.name}: fetching {source_record.bytes_text(total)}")
     done = 0
     for file in weights.files:
         known, target = folder.files[file], work / file
@@ -240,33 +208,43 @@ def _fetch_files(
         done += known.size
         if report is not None:
             report(done, total)
-    saved = tuple(SourceTensor(file, file, 0, folder.files[file].size) for file in weights.files)
+    saved = tuple(
+        source_record.SourceTensor(file, file, 0, folder.files[file].size) for file in weights.files
+    )
     return _record(folder, saved, total, total, whole=True)
 
 
 def _record(
-    folder: RemoteFolder, saved: tuple[SourceTensor, ...], read: int, size: int, *, whole: bool
-) -> ReducedSource:
+    folder: ranges.RemoteFolder,
+    saved: tuple[source_record.SourceTensor, ...],
+    read: int,
+    size: int,
+    *,
+    whole: bool,
+) -> source_record.ReducedSource:
     files = tuple(
-        SourceFile(name, folder.files[name].size, folder.files[name].sha256)
+        source_record.SourceFile(name, folder.files[name].size, folder.files[name].sha256)
         for name in dict.fromkeys(tensor.file for tensor in saved)
     )
-    return ReducedSource(folder.name, folder.commit, read, size, whole, files, saved)
+    return source_record.ReducedSource(folder.name, folder.commit, read, size, whole, files, saved)
 
 
-def _check_size(folder: RemoteFolder, source: Source, total: int, size: int, work: Path) -> None:
-    stated = f"{bytes_text(total)} of {bytes_text(size)}"
+def _check_size(
+    folder: ranges.RemoteFolder, source: Source, total: int, size: int, work: Path
+) -> None:
+    stated = f"{source_record.bytes_text(total)} of {source_record.bytes_text(size)}"
     most = source.most_bytes
     if most is not None and total > most:
-        cause = f"{stated} would be fetched, more than {bytes_text(most)}"
+        cause = f"{stated} would be fetched, more than {source_record.bytes_text(most)}"
         raise refuse(folder.name, cause, f"raise {argument('max_download', 'SIZE')}")
     free = shutil.disk_usage(work).free
     if total + _SPARE_BYTES > free:
-        cause = f"{stated} would be fetched, and {bytes_text(free)} are free in {work.parent}"
+        room = f"{source_record.bytes_text(free)} are free in {work.parent}"
+        cause = f"{stated} would be fetched, and {room}"
         raise refuse(folder.name, cause, "make room, or set EMBGEO_CACHE to another disk")
 
 
-def _lay(tensors: Sequence[RemoteTensor]) -> tuple[bytes, list[int]]:
+def _lay(tensors: Sequence[headers.RemoteTensor]) -> tuple[bytes, list[int]]:
     """Header of a safetensors file with these tensors, and their offsets behind it."""
     offsets = list(accumulate((one.stop - one.start for one in tensors[:-1]), initial=0))
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}

@@ -1,7 +1,5 @@
 """The tensors of a remote model that an analysis reads, by the headers of safetensors files."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Callable, Iterable

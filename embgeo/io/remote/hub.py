@@ -4,8 +4,6 @@ That package handles tokens, proxies, mirrors, time limits and retries. This mod
 responses: status and range before the first byte, the commit, and the host that gets a token.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -4,8 +4,6 @@
 pages are read, too. All other schemes are fsspec's.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

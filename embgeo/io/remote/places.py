@@ -3,8 +3,6 @@
 Only a name with a scheme leads to the network.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,15 +12,8 @@ from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.model.facts import read_facts
+from embgeo.io.remote import names
 from embgeo.io.remote.cache import find_cached, find_revision, find_snapshot
-from embgeo.io.remote.names import (
-    HubName,
-    as_written,
-    is_remote,
-    read_bare_name,
-    read_hub_name,
-    short_name,
-)
 from embgeo.io.remote.source_record import bytes_text, read_source
 
 #: ``org/name`` with one of these endings is a path, not a model of the Hub.
@@ -52,22 +43,22 @@ def find_place(source: Source) -> SourcePlace:
         return here
     from embgeo.io.remote.fetching import fetch_into_cache
 
-    given = as_written(source.path)
-    return SourcePlace(fetch_into_cache(given, source), given, short_name(given))
+    given = names.as_written(source.path)
+    return SourcePlace(fetch_into_cache(given, source), given, names.short_name(given))
 
 
 def find_here(source: Source) -> SourcePlace | None:
     """Find the file or folder of a source without the network; None if it has to be fetched."""
-    given = as_written(source.path)
-    if is_remote(given):
-        hub = read_hub_name(given)
+    given = names.as_written(source.path)
+    if names.is_remote(given):
+        hub = names.read_hub_name(given)
         found = None if hub is None else find_cached(hub, source)
         return None if hub is None or found is None else _of_cache(found, given, hub.text)
     path = Path(given)
     try:
         if path.exists():
             return _of_path(path, given)
-        bare = None if path.parent.exists() else read_bare_name(given)
+        bare = None if path.parent.exists() else names.read_bare_name(given)
     except OSError:  # a name that is too long, for instance: opening it gives the error
         bare = None
     # Neither stdin nor a member of an archive.
@@ -94,7 +85,7 @@ def find_here(source: Source) -> SourcePlace | None:
     return _of_cache(found, given, bare.text)
 
 
-def _expected_size(name: HubName) -> str:
+def _expected_size(name: names.HubName) -> str:
     """Bytes to fetch for a model, estimated from its small files in the Hub's cache."""
     snapshot = find_snapshot(name)
     if snapshot is None:
@@ -123,6 +114,8 @@ def _of_path(path: Path, given: str) -> SourcePlace:
 def _of_cache(found: Path, given: str, name: str) -> SourcePlace:
     """A place in a cache; reduced folders have a note of their own."""
     if read_source(found) is not None:
-        return SourcePlace(found, given, short_name(name))
+        return SourcePlace(found, given, names.short_name(name))
     commit = next((p.name for p in (found, *found.parents) if p.parent.name == "snapshots"), "")
-    return SourcePlace(found, given, short_name(name), f"commit {commit[:12]} of the Hub's cache")
+    return SourcePlace(
+        found, given, names.short_name(name), f"commit {commit[:12]} of the Hub's cache"
+    )

@@ -1,7 +1,5 @@
 """``source.json`` of a reduced model folder: the remote files and bytes that it was made of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Object stores and web servers, read by ranges or whole files through fsspec."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Saved results in the formats of other programs, one file each."""
 
-from __future__ import annotations
-
 from embgeo.publish.export import csv_file, model_card, npz_file, parquet, projector
 from embgeo.publish.export.target import Target
 

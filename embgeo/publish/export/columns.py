@@ -1,7 +1,5 @@
 """An analysis as columns with one entry a kept row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

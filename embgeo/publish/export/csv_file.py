@@ -1,7 +1,5 @@
 """CSV: a row a token, with its provenance in a JSON file next to it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from embgeo.io.bounded.records import as_text

@@ -1,7 +1,5 @@
 r"""Hostile text in the formats of the projector and of YAML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

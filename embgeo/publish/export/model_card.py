@@ -4,8 +4,6 @@ Follows the metadata specification of the Hub (``modelcard.md`` in huggingface/h
 dataset and metrics, each metric with its type and value. The dataset is the embedding matrix.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """NPZ: numpy arrays by name, without pickles."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

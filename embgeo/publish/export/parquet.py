@@ -1,7 +1,5 @@
 """Parquet: a row a token, with its provenance in the metadata of the schema."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 header if it has several columns) and ``projector_config.pbtxt``, which names both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

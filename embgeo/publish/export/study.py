@@ -4,8 +4,6 @@ CSV holds every number of the runs, a row a number and contrast. LaTeX and Markd
 means of the methods, and differences with what they say about the claims of the papers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +19,7 @@ from embgeo.publish.export.csv_file import RECORD_ENDING
 from embgeo.publish.latex.latex_text import DEFINITION, latex_number, latex_text
 from embgeo.report.study_tables import cell, claim_row
 from embgeo.report.text.study import method_lines
-from embgeo.training.study.deciding import (
-    SPLITS,
-    compare_with_control,
-    describe_quality,
-    is_relative,
-    quality_name,
-)
+from embgeo.training.study import deciding
 from embgeo.training.study.record import ClaimOutcome, Role, Study, StudyMethod
 from embgeo.training.study.spread import Paired, spread
 
@@ -76,7 +68,7 @@ def csv_rows(study: Study) -> Iterator[tuple[Cell, ...]]:
             for name in list_numbers(study, method, role):
                 found = spread(list(study.values(method.name, name, role).values()))
                 assert found is not None
-                whole = name.startswith((*SPLITS, "training."))
+                whole = name.startswith((*deciding.SPLITS, "training."))
                 head = (method.name, "" if whole else role, name)
                 means = (found.n, found.mean, found.deviation)
                 for control, contrast in list_contrasts(study, method, role, name):
@@ -106,8 +98,11 @@ def list_contrasts(
         and (o.role if o.role in roles else "input") == role
     ]
     if not any(o.reference == method.reference for o in claims):
-        held = compare_with_control(study, method, name, role)
-        yield method.reference, (*describe_difference(held, is_relative(name)), *([None] * 4))
+        held = deciding.compare_with_control(study, method, name, role)
+        yield (
+            method.reference,
+            (*describe_difference(held, deciding.is_relative(name)), *([None] * 4)),
+        )
     for o in claims:
         said = (o.key, o.p_value, o.p_adjusted, o.verdict)
         yield o.reference, (*describe_difference(o, o.relative), *said)
@@ -123,16 +118,16 @@ def describe_difference(held: Paired | ClaimOutcome | None, relative: bool) -> t
 
 def difference_lines(study: Study) -> list[list[str]]:
     """Lines of the table of differences: the deciding number, then the claims of each method."""
-    quality = quality_name(study.runs)
+    quality = deciding.quality_name(study.runs)
     lines = []
     for method in study.methods:
         claims = [o for o in study.outcomes if o.method == method.name and o.difference is not None]
         said = any((o.reference, o.number) == (method.reference, quality) for o in claims)
-        held = compare_with_control(study, method, quality)
+        held = deciding.compare_with_control(study, method, quality)
         if held is not None and not said:
             ends = (format_optional(held.before), format_optional(held.after))
             shown = cell(study, method, quality)
-            title = describe_quality(quality)
+            title = deciding.describe_quality(quality)
             change = (shown.difference, shown.interval or "–")
             lines.append([method.name, method.reference, title, *ends, *change, "–", "–", "–"])
         for row in (claim_row(study, o) for o in claims):

@@ -1,7 +1,5 @@
 """What an export is: a saved result goes in, files that other programs read come out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

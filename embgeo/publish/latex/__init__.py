@@ -1,7 +1,5 @@
 """LaTeX tables with booktabs, one file each; they see nothing but saved results."""
 
-from __future__ import annotations
-
 from embgeo.publish.latex import isotropy, neighbors
 from embgeo.publish.latex.latex_table import LatexTable
 

@@ -1,7 +1,5 @@
 """I1 and I2 by method, after Table 3 of Wang et al. 2020."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

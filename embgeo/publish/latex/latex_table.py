@@ -1,7 +1,5 @@
 """What a LaTeX table is: analyses go in, the content of its template and its numbers come out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -5,8 +5,6 @@ Accented Latin letters become accent commands (``\'{e}``). Characters that need 
 define it, before the table, to print its first argument.
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 #: Longest text that is printed whole.

@@ -1,7 +1,5 @@
 """Neighbors of chosen words by method, after Table 5 of Gong et al. 2018 (FRAGE)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any

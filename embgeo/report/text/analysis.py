@@ -1,7 +1,5 @@
 """An analysis for a terminal: verdict, headline numbers, missing families, notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from embgeo.core.quantities import frequency

@@ -1,7 +1,5 @@
 """A comparison for a terminal: verdicts, headline numbers with their differences, notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from embgeo.charts.specification import spread

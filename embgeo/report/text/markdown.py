@@ -1,7 +1,5 @@
 """Results as lines of text or, for comments on pull requests, of Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A progress bar on a terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

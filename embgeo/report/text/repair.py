@@ -1,7 +1,5 @@
 """A repair for a terminal: rows before and after, and the difference of new and old model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from embgeo.comparison.comparison import Comparison

@@ -1,7 +1,5 @@
 """A study of training methods for a terminal: a line per method, claims, notes; and its plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,12 +8,7 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.text import align
 from embgeo.core.values import format_number
 from embgeo.report.study_tables import MATRICES, name_unit
-from embgeo.training.study.deciding import (
-    count_verdicts,
-    describe_quality,
-    quality_name,
-    unigram_perplexity,
-)
+from embgeo.training.study import deciding
 from embgeo.training.study.record import Study
 from embgeo.training.study.spread import spread
 from embgeo.training.study.translation_outcomes import TOKENIZED_BLEU
@@ -46,10 +39,10 @@ def table(study: Study) -> list[str]:
 
 def method_lines(study: Study) -> list[list[str]]:
     """Lines of the table of methods, the heads first."""
-    name = quality_name(study.runs)
+    name = deciding.quality_name(study.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
-        (name, describe_quality(name, "valid")),
+        (name, deciding.describe_quality(name, "valid")),
         (f"{split}.{TOKENIZED_BLEU}", "tokenized"),
         (f"{split}.rare", "rare"),
         (f"{split}.popular", "popular"),
@@ -62,7 +55,7 @@ def method_lines(study: Study) -> list[list[str]]:
             name, missing = (method.name, "–") if role is None else (f"  {MATRICES[role]}", "")
             found = [spread(list(study.values(method.name, key, role).values())) for key, _ in held]
             rows.append([name, *(missing if one is None else one.text for one in found)])
-    unigram = unigram_perplexity(study.runs, split)
+    unigram = deciding.unigram_perplexity(study.runs, split)
     if unigram is not None and held[0][0] == f"{split}.perplexity":
         rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
     return rows
@@ -70,7 +63,7 @@ def method_lines(study: Study) -> list[list[str]]:
 
 def claims(study: Study) -> str:
     """How many of the papers' claims held."""
-    count = count_verdicts(study.outcomes)
+    count = deciding.count_verdicts(study.outcomes)
     shown = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
     return f"Claims of the papers: {shown or 'none'}.{describe_checks(study)}"
 

@@ -1,7 +1,5 @@
 """Added rows for a terminal: how many, whether the others changed, norms of the new ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from embgeo.comparison.vocabularies import RowChange, VocabularyChange

@@ -5,8 +5,6 @@ Format history
 1 : first version (embgeo 0.1).
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GitHub's workflow commands: an annotation at the line of each rule that does not hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from embgeo.core.text import printable

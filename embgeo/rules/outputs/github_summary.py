@@ -1,7 +1,5 @@
 """The outcome as Markdown, for the summary of a GitHub step and for comments."""
 
-from __future__ import annotations
-
 from embgeo.core.text import as_code, escape_markdown
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import State

@@ -1,7 +1,5 @@
 """The outcome as JUnit XML, which most CI servers show."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 from embgeo.core.text import printable

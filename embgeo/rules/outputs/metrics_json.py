@@ -1,7 +1,5 @@
 """All scalars as one flat JSON object, as DVC and MLflow read it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Every number measured, in the OpenMetrics text format: GitLab's metrics report."""
 
-from __future__ import annotations
-
 import re
 
 from embgeo.core.text import printable

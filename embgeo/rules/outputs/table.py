@@ -1,7 +1,5 @@
 """The outcome as aligned lines for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from embgeo.core.text import ColoredLine, Tone, printable

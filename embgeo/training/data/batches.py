@@ -1,7 +1,5 @@
 """A split as parallel streams, and the batches of windows that training and evaluation read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Texts as three splits of rows of one vocabulary."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

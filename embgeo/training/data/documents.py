@@ -12,16 +12,8 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile
+from embgeo.training.data import text
 from embgeo.training.data.encoding import Ids, Words, join_sequences
-from embgeo.training.data.text import (
-    TAG,
-    find_ending,
-    hash_files,
-    is_folder,
-    list_folder,
-    pieces,
-    read_lines,
-)
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.study.word_similarity import DECIDING, LEAST_PAIRS, SETS
 
@@ -68,7 +60,7 @@ def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
 def read_set(name: str, path: Path) -> WordPairs:
     """Read a file with two words and a score on each line."""
     pairs, gold = [], []
-    lines = "".join(pieces(path)).splitlines()
+    lines = "".join(text.pieces(path)).splitlines()
     for number, line in enumerate(lines, 1):
         parts = line.lower().split()
         if not parts:
@@ -172,15 +164,15 @@ def load_documents(
         f"removed: {1.0 - (placed >= 0).mean():.1%} of the text",
         *([describe_coverage(similarity, vocabulary, path)] if similarity else []),
     )
-    hashes = hash_files(path, files)
+    hashes = text.hash_files(path, files)
     return DocumentCorpus(path.name, vocabulary, train, valid, similarity, notes, hashes)
 
 
 def list_texts(path: Path) -> list[Path]:
     """The file, or the texts of a folder in the order of their names."""
-    if not is_folder(path):
+    if not text.is_folder(path):
         return [path]
-    found = [file for file in list_folder(path) if find_ending(file) in _ENDINGS]
+    found = [file for file in text.list_folder(path) if text.find_ending(file) in _ENDINGS]
     if not found:
         raise UnreadableFile(
             f"the folder holds no text ({', '.join(_ENDINGS)}; plain, .gz or .zst)",
@@ -211,7 +203,7 @@ def encode_documents(files: list[Path], words: Words, limit: int | None) -> Iter
     """Yield the words of each document as numbers, `limit` words at most in all."""
     left = limit
     for line in read_texts(files):
-        found = [words[word] for word in _WORD.findall(TAG.sub(" ", line).lower())][:left]
+        found = [words[word] for word in _WORD.findall(text.TAG.sub(" ", line).lower())][:left]
         if found:
             yield found
         if left is not None:
@@ -223,8 +215,8 @@ def encode_documents(files: list[Path], words: Words, limit: int | None) -> Iter
 def read_texts(files: list[Path]) -> Iterator[str]:
     """Yield the lines of all files, or the last column of tables."""
     for file in files:
-        table = find_ending(file) == ".tsv"
-        for line in read_lines(file):
+        table = text.find_ending(file) == ".tsv"
+        for line in text.read_lines(file):
             yield line.rpartition("\t")[2] if table else line
 
 

@@ -1,7 +1,5 @@
 """Documents with classes in the usual file formats, as rows of a vocabulary in splits."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Which files of a path are which split."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pairs of neighboring words for skip-gram, drawn block by block."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

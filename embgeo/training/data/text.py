@@ -1,7 +1,5 @@
 """Text files read in bounded memory: plain or compressed UTF-8, block by block."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable, Iterator

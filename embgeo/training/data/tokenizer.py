@@ -1,7 +1,5 @@
 """Tokenizers of the package tokenizers in place of words: given, or learned from a text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The vocabulary of a corpus: tokens in the order of their rows, with their counts."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Perplexity with a continuous cache of the last states and the tokens after them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -10,14 +8,7 @@ from torch import Tensor
 from embgeo.core.arrays import IntArray
 from embgeo.training.checks import share, whole
 from embgeo.training.data.batches import streams
-from embgeo.training.evaluation.perplexity import (
-    LossTally,
-    Perplexity,
-    evaluating,
-    log_losses,
-    read_windows,
-    wide,
-)
+from embgeo.training.evaluation import perplexity
 from embgeo.training.models.language_model import LanguageModel
 
 
@@ -58,7 +49,7 @@ def continuous_cache(
     settings: CacheSettings = CacheSettings(),
     bptt: int = 70,
     device: torch.device | str = "cpu",
-) -> Perplexity:
+) -> perplexity.Perplexity:
     """Perplexity of (1 − λ)·p + λ·p_cache, with p_cache(w) ∝ Σ_{i: x_{i+1} = w} exp(θ h_t·h_i).
 
     The sum is over the last `window` states of the last layer, before dropout, in one stream. The
@@ -72,13 +63,13 @@ def continuous_cache(
     Grave, Joulin and Usunier, "Improving neural language models with a continuous cache",
     ICLR 2017.
     """
-    tally = LossTally(device, None)
+    tally = perplexity.LossTally(device, None)
     states: Tensor | None = None
     followers = torch.zeros(0, dtype=torch.int64, device=device)
-    with torch.no_grad(), evaluating(model):
-        for output, targets in read_windows(model, streams(rows, 1, bptt, device)):
-            own = -log_losses(model, output.hidden, targets)[:, 0]
-            raw = output.raw[:, 0].to(wide(device))
+    with torch.no_grad(), perplexity.evaluating(model):
+        for output, targets in perplexity.read_windows(model, streams(rows, 1, bptt, device)):
+            own = -perplexity.log_losses(model, output.hidden, targets)[:, 0]
+            raw = output.raw[:, 0].to(perplexity.wide(device))
             states = raw if states is None else torch.cat((states, raw))
             followers = torch.cat((followers, targets[:, 0]))
             mixed = mixed_log_probability(own, raw, states, followers, settings)

@@ -1,7 +1,5 @@
 """Dynamic evaluation: the model learns from the text that it is evaluated on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,13 +12,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.training.checks import nonnegative, positive
 from embgeo.training.data.batches import IGNORED, streams
-from embgeo.training.evaluation.perplexity import (
-    LossTally,
-    Perplexity,
-    evaluating,
-    log_losses,
-    read_windows,
-)
+from embgeo.training.evaluation import perplexity
 from embgeo.training.models.language_model import LanguageModel
 
 
@@ -67,7 +59,7 @@ def dynamic_evaluation(
     *,
     settings: DynamicSettings = DynamicSettings(),
     device: torch.device | str = "cpu",
-) -> Perplexity:
+) -> perplexity.Perplexity:
     """Perplexity while the weights are adapted: each segment is predicted, then learned from.
 
     G is the root of the mean square of each weight's gradient over windows of the training text,
@@ -88,8 +80,8 @@ def dynamic_evaluation(
     ICML 2018.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    tally = LossTally(device, None)
-    with torch.enable_grad(), evaluating(model), _native_recurrence():
+    tally = perplexity.LossTally(device, None)
+    with torch.enable_grad(), perplexity.evaluating(model), _native_recurrence():
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
         lr, epsilon = settings.lr / math.sqrt(windows), settings.epsilon / math.sqrt(windows)
         scales = [size + epsilon for size in sizes]
@@ -98,8 +90,10 @@ def dynamic_evaluation(
         pulls = [(decay * size / mean).nan_to_num(0.0).clamp(max=1.0) for size in sizes]
         trained = [weight.detach().clone() for weight in weights]
         try:
-            for output, targets in read_windows(model, streams(rows, 1, settings.bptt, device)):
-                losses = log_losses(model, output.hidden, targets)
+            for output, targets in perplexity.read_windows(
+                model, streams(rows, 1, settings.bptt, device)
+            ):
+                losses = perplexity.log_losses(model, output.hidden, targets)
                 tally.add(losses.detach(), targets)
                 gradients = torch.autograd.grad(losses.mean(), weights, allow_unused=True)
                 for each in zip(weights, trained, scales, pulls, gradients, strict=True):
@@ -122,7 +116,7 @@ def gradient_sizes(
     squares = [torch.zeros_like(weight) for weight in weights]
     windows = 0
     found = streams(training, settings.batch, settings.bptt, device)
-    for output, targets in read_windows(model, found):
+    for output, targets in perplexity.read_windows(model, found):
         logits = model.head(output.hidden).flatten(0, 1)
         loss = F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED)
         for total, gradient in zip(

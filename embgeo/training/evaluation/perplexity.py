@@ -1,7 +1,5 @@
 """Perplexity of all tokens, and of rare and popular ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Scores of a model on the validation and test splits."""
 
-from __future__ import annotations
-
 import math
 from contextlib import AbstractContextManager, nullcontext
 

@@ -1,7 +1,5 @@
 """Translations of a batch of sentences by beam search, and their scores."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +11,7 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.models.encoder_decoder import EncoderDecoder, Places
-from embgeo.training.study.translation_outcomes import (
-    BLEU,
-    CHRF,
-    TOKENIZED_BLEU,
-    TranslationOutcomes,
-)
+from embgeo.training.study import translation_outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +207,15 @@ def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[
 
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
-) -> tuple[dict[str, float], TranslationOutcomes]:
+) -> tuple[dict[str, float], translation_outcomes.TranslationOutcomes]:
     """The scores of a split, and the counts of each sentence for a bootstrap.
 
     Tokenized BLEU is among them if the references are tokenized.
     """
     metrics = import_sacrebleu()
-    scorers = {BLEU: metrics.BLEU(), CHRF: metrics.CHRF()}
+    scorers = {translation_outcomes.BLEU: metrics.BLEU(), translation_outcomes.CHRF: metrics.CHRF()}
     if is_tokenized(references):
-        scorers[TOKENIZED_BLEU] = make_tokenized_bleu()
+        scorers[translation_outcomes.TOKENIZED_BLEU] = make_tokenized_bleu()
     scores = {
         name: score_corpus(metric, translations, references) for name, metric in scorers.items()
     }
@@ -232,4 +225,6 @@ def score_translations(
     found = [metric.sentence_score(one, [reference]) for one, reference in pairs]
     digest = hashlib.sha256("\n".join(references).encode()).hexdigest()
     counts = [(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found]
-    return scores, TranslationOutcomes(split, digest, tuple(translations), tuple(counts))
+    return scores, translation_outcomes.TranslationOutcomes(
+        split, digest, tuple(translations), tuple(counts)
+    )

@@ -1,7 +1,5 @@
 """Check before training that every run of a comparison can be built, and plan the runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

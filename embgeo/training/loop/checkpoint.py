@@ -1,7 +1,5 @@
 """Files of a run: the model, the state to resume from (``state.pt``), and weights to start from."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -1,7 +1,5 @@
 """The process of a run: device, precision, other processes, signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

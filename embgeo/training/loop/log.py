@@ -1,7 +1,5 @@
 """The log of a run: ``metrics.jsonl``, one JSON object per line, and TensorBoard."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

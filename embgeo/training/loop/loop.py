@@ -4,8 +4,6 @@ Read it downwards: `train_run` prepares the process and the folder, `RunLoop.tra
 `RunLoop.finish` evaluates the trained model. `Trainer` takes the steps.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable
@@ -22,29 +20,15 @@ import torch
 from embgeo.core.errors import BadOption, Diverged
 from embgeo.core.progress import Progress
 from embgeo.training.complete import complete_settings
-from embgeo.training.loop import checkpoint
+from embgeo.training.loop import checkpoint, distributed
 from embgeo.training.loop.checkpoint import write
-from embgeo.training.loop.distributed import (
-    Interrupt,
-    ProcessGroup,
-    find_device,
-    join_processes,
-    note_interrupts,
-    numerics,
-)
 from embgeo.training.loop.log import LossInterval, RunLog
 from embgeo.training.loop.trainer import StepReport, Trainer
 from embgeo.training.methods import make_plain
 from embgeo.training.registry import file_of
 from embgeo.training.settings import StudySettings
+from embgeo.training.study import run_result
 from embgeo.training.study.log import LOG_NAME
-from embgeo.training.study.run_result import (
-    RESULT_NAME,
-    RUN_RESULT,
-    RunResult,
-    is_finished,
-    load_result,
-)
 from embgeo.training.study.samples import find_format
 from embgeo.training.tasks import Dataset, SplitScores
 
@@ -73,7 +57,7 @@ def train_run(
     measure: Measure | None,
     progress: Progress,
     command: str,
-) -> RunResult:
+) -> run_result.RunResult:
     """Train one method with one seed, or resume it; return the saved result of a finished run.
 
     Ctrl-C and SIGTERM save the state, then raise KeyboardInterrupt. `config` has one method and one
@@ -86,16 +70,18 @@ def train_run(
             "a run has one method and one seed", way_out="take them by StudySettings.one()"
         )
     identity = checkpoint.identity(config.tables(), dict(dataset.files))
-    if is_finished(folder):
+    if run_result.is_finished(folder):
         checkpoint.require_same(checkpoint.read_identity(folder), identity, folder)
         # Left by a process that was killed after it wrote the result.
         (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
-        return load_result(folder)
+        return run_result.load_result(folder)
     with ExitStack() as stack:
-        group = stack.enter_context(join_processes(config.training.device))
-        device = find_device(config.training.device)
-        stack.enter_context(numerics(config.training.precision, device, config.training.threads))
-        interrupt = stack.enter_context(note_interrupts())
+        group = stack.enter_context(distributed.join_processes(config.training.device))
+        device = distributed.find_device(config.training.device)
+        stack.enter_context(
+            distributed.numerics(config.training.precision, device, config.training.threads)
+        )
+        interrupt = stack.enter_context(distributed.note_interrupts())
         if group.leads:
             checkpoint.begin_folder(config, dataset, folder)
         run = RunLoop(config, dataset, folder, device, group, identity, measure)
@@ -124,7 +110,7 @@ class RunLoop:
         dataset: Dataset,
         folder: Path,
         device: torch.device,
-        group: ProcessGroup,
+        group: distributed.ProcessGroup,
         identity: dict[str, Any],
         measure: Measure | None,
     ) -> None:
@@ -164,7 +150,7 @@ class RunLoop:
         patience = self.config.training.patience
         return patience is not None and self.best["later"] >= patience
 
-    def train(self, progress: Progress, interrupt: Interrupt) -> None:
+    def train(self, progress: Progress, interrupt: distributed.Interrupt) -> None:
         """Take all remaining steps."""
         trainer = self.trainer
         progress.start(f"{trainer.method.name}, seed {self.config.seeds[0]}", trainer.all_steps)
@@ -307,7 +293,7 @@ class RunLoop:
 
     # --- The end ------------------------------------------------------------------------------
 
-    def finish(self, command: str) -> RunResult:
+    def finish(self, command: str) -> run_result.RunResult:
         """Evaluate and write the final model as plain layers, then the result; remove the state."""
         trainer, folder = self.trainer, self.folder
         if self.best["model"] is not None:
@@ -321,7 +307,7 @@ class RunLoop:
             valid, test, samples = self.final_scores()
             parameters = checkpoint.count_parameters(model)
             content = checkpoint.model_bytes(model) if self.group.leads else b""
-        result = RunResult(
+        result = run_result.RunResult(
             method=trainer.method.name,
             seed=self.config.seeds[0],
             steps=trainer.step_number,
@@ -349,7 +335,7 @@ class RunLoop:
             if samples is not None:
                 saved = find_format(samples)
                 write(folder / saved.file, saved.text(samples).encode())
-            write(folder / RESULT_NAME, RUN_RESULT.text(result).encode())
+            write(folder / run_result.RESULT_NAME, run_result.RUN_RESULT.text(result).encode())
             (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
         return result
 

@@ -1,7 +1,5 @@
 """One model with one method in training: its batches, loss, optimizer and steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -12,13 +10,8 @@ from torch import Tensor
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.training.checks import check_state
 from embgeo.training.complete import set_fields
+from embgeo.training.loop import distributed
 from embgeo.training.loop.checkpoint import fingerprint, move_to
-from embgeo.training.loop.distributed import (
-    ProcessGroup,
-    autocast,
-    get_random_state,
-    set_random_state,
-)
 from embgeo.training.methods import Setup
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.methods.method import list_embeddings, refuse_sgd
@@ -81,7 +74,11 @@ class Trainer:
     """
 
     def __init__(
-        self, config: StudySettings, dataset: Dataset, device: torch.device, group: ProcessGroup
+        self,
+        config: StudySettings,
+        dataset: Dataset,
+        device: torch.device,
+        group: distributed.ProcessGroup,
     ) -> None:
         self.config, self.device, self.group = config, device, group
         self.method = find_method(config.compare[0], config.method)
@@ -244,7 +241,7 @@ class Trainer:
     def loss(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Compute the loss of a batch, detached, and the value to differentiate."""
         carry = None if batch.first else self.hidden
-        with autocast(self.config.training.precision, self.device):
+        with distributed.autocast(self.config.training.precision, self.device):
             found = self.task.loss(self.model, batch, carry, self.regularizer, in_loss=self.in_loss)
         if not isinstance(found, Losses) or found.mean.ndim or found.objective.ndim:
             raise BadOption(
@@ -308,7 +305,7 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """The state on which the next steps depend; all processes must call it."""
-        own = {"hidden": self.hidden, "random": get_random_state(self.device)}
+        own = {"hidden": self.hidden, "random": distributed.get_random_state(self.device)}
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -341,7 +338,7 @@ class Trainer:
         self.step_number, self.tokens = state["step"], state["tokens"]
         own = state["processes"][self.group.rank]
         self.hidden = move_to(self.device, own["hidden"])
-        set_random_state(own["random"], self.device)
+        distributed.set_random_state(own["random"], self.device)
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Adversarial softmax: the smallest logit of the target for a row near its own."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import torch

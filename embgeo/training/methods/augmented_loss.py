@@ -1,7 +1,5 @@
 """The augmented loss, which pulls predictions to tokens with embeddings like the target's."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -5,8 +5,6 @@ once per optimizer step, however many batches are accumulated. Methods that need
 states belong in the loss of the model.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """Cosine regularization: the mean cosine of all pairs of rows, by one product with the matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

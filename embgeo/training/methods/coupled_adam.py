@@ -1,7 +1,5 @@
 """Coupled Adam: all rows of an embedding share the second moment."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, overload
 

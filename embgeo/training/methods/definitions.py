@@ -15,8 +15,6 @@ In settings, ``base`` makes a variant of a method, and ``parts`` combines severa
     sc-exp.strength = 10.0
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """An embedding as the factors of its singular value decomposition, and the control with them."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import torch
@@ -9,15 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
+from embgeo.training.methods import weights
 from embgeo.training.methods.regularizer import Regularizer, Setup
-from embgeo.training.methods.weights import (
-    find_layer,
-    follow,
-    make_embedding,
-    make_linear,
-    read_weight,
-    to_single,
-)
 
 #: The name of the plain matrix in state dicts.
 PLAIN = "weight"
@@ -63,7 +54,7 @@ class FactoredEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         n, d = weight.shape
-        W = to_single(weight.detach())
+        W = weights.to_single(weight.detach())
         if n < d:
             raise BadOption(f"{n} rows of {d} numbers", way_out="give a matrix with N ≥ d")
         if not bool(torch.isfinite(W).all()) or not bool(W.any()):
@@ -183,12 +174,12 @@ def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedd
     BadOption
         The model has no setters for its layers, or W cannot be decomposed.
     """
-    before, output = find_layer(model, "input"), find_layer(model, "output")
+    before, output = weights.find_layer(model, "input"), weights.find_layer(model, "output")
     if isinstance(output, FactoredHead):
         return output.factored
     tied = before.weight is output.weight
     embedding = FactoredEmbedding(
-        read_weight(output), padding_idx=getattr(before, "padding_idx", None), scale=scale
+        weights.read_weight(output), padding_idx=getattr(before, "padding_idx", None), scale=scale
     )
     bias = getattr(output, "bias", None)
     if tied:
@@ -203,14 +194,14 @@ def make_plain(model: nn.Module) -> None:
     Call it before the model is saved for good: a state dict with factors also holds the matrix,
     but is twice as large.
     """
-    output = find_layer(model, "output")
+    output = weights.find_layer(model, "output")
     if not isinstance(output, FactoredHead):
         return
     factored = output.factored
     weight = nn.Parameter(factored.export())
-    if find_layer(model, "input") is factored:
-        set_layer(model, "input", make_embedding(weight, factored.padding_idx))
-    set_layer(model, "output", make_linear(weight, output.bias))
+    if weights.find_layer(model, "input") is factored:
+        set_layer(model, "input", weights.make_embedding(weight, factored.padding_idx))
+    set_layer(model, "output", weights.make_linear(weight, output.bias))
 
 
 def set_layer(model: nn.Module, role: str, layer: nn.Module) -> None:
@@ -263,7 +254,7 @@ class Factorization(Regularizer):
     def embedding(self) -> FactoredEmbedding:
         """The layer of the model, to whose device the regularizer moves."""
         (layer,) = self._embedding
-        follow(self, layer.sigma)
+        weights.follow(self, layer.sigma)
         return layer
 
     def factors(self) -> list[Tensor]:

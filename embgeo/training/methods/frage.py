@@ -1,7 +1,5 @@
 """FRAGE: rows whose frequency a discriminator cannot recognize."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """What a method changes in the model, the loss and the step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,16 +9,10 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded.settings import parse_value, refuse_unknown, to_toml
+from embgeo.training.methods import regularizer
 from embgeo.training.methods.coupled_adam import CoupledAdam
 from embgeo.training.methods.factored import FactoredHead
 from embgeo.training.methods.popular import ClassRegularizer
-from embgeo.training.methods.regularizer import (
-    FROM_SETUP,
-    Combined,
-    Regularizer,
-    Setup,
-    list_settings,
-)
 from embgeo.training.methods.weights import find_layer, read_weight
 from embgeo.training.study.record import Role
 
@@ -57,7 +49,7 @@ class Method:
 
     name: str
     title: str
-    parts: tuple[type[Regularizer], ...] = ()
+    parts: tuple[type[regularizer.Regularizer], ...] = ()
     usual: Mapping[str, Any] = field(default_factory=dict)
     tied: bool | None = None
     coupled: bool = False
@@ -104,7 +96,11 @@ class Method:
         """All settings of each part; `BadOption` for unknown ones and wrong types."""
         given = self.own_settings(given)
         known = [
-            {k: v for k, v in list_settings(part).items() if k not in FROM_SETUP}
+            {
+                k: v
+                for k, v in regularizer.list_settings(part).items()
+                if k not in regularizer.FROM_SETUP
+            }
             for part in self.parts
         ]
         hints = {name: setting.hint for own in known for name, setting in own.items()}
@@ -128,7 +124,9 @@ class Method:
             found["mode"] = "proximal" if sgd else "penalty"
         return found
 
-    def attach(self, model: nn.Module, setup: Setup, given: Mapping[str, Any]) -> Regularizer:
+    def attach(
+        self, model: nn.Module, setup: regularizer.Setup, given: Mapping[str, Any]
+    ) -> regularizer.Regularizer:
         """Make the regularizer of the method for a model; some replace layers of the model.
 
         Methods for rare and popular rows also act on a separate source embedding, FRAGE with a
@@ -149,8 +147,8 @@ class Method:
                 made.append(part.attach(SourceSide(model), source, **own))
                 prefixes.append("source.")
         if not made:
-            return Regularizer()
-        return made[0] if len(made) == 1 else Combined(made, prefixes)
+            return regularizer.Regularizer()
+        return made[0] if len(made) == 1 else regularizer.Combined(made, prefixes)
 
 
 #: Controls of methods for models with two matrices, and with factors.

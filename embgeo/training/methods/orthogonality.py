@@ -1,7 +1,5 @@
 """Keep U and V of a factored embedding orthonormal, by penalties or retractions."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 import torch

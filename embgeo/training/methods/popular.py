@@ -1,7 +1,5 @@
 """Popular and rare tokens, by counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self

@@ -16,8 +16,6 @@ If `NEEDS` is empty, the penalty depends on weights only: ``reg()`` needs no ste
 loss. What a method does not use is a no-op.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

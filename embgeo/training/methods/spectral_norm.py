@@ -1,7 +1,5 @@
 """Spectral normalization of the embedding, alone and with the D-optimal regularizer."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Spectrum control: the singular values of the embedding follow a given decay."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal

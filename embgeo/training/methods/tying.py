@@ -1,7 +1,5 @@
 """Tying (RE): one matrix for input and output, without an output bias."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 from torch import nn

@@ -1,7 +1,5 @@
 """The weights that methods act on, and arithmetic for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 

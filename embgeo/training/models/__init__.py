@@ -1,7 +1,5 @@
 """Language models to train, one file each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

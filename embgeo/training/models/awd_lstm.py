@@ -1,7 +1,5 @@
 """AWD-LSTM, the regularized LSTM of most papers on degenerate embeddings."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The encoder-decoder Transformer for translation."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What all models share: an embedding and an output layer; and language models."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 

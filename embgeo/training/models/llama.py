@@ -1,7 +1,5 @@
 """The Transformer of LLaMA: RMSNorm, rotary positions, SwiGLU, no biases."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch
@@ -9,15 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.training.checks import flag, nonnegative, require, share, whole
+from embgeo.training.models import transformer
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.transformer import (
-    SPREAD,
-    check_heads,
-    linear,
-    normal,
-    rotated,
-    rotations,
-)
 
 #: Added to the mean square under the root of a norm.
 EPS = 1e-5
@@ -89,7 +80,7 @@ class Llama(LanguageModel):
         bias: bool = False,
     ) -> None:
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
-        self.head_width = check_heads(d, heads, rotary=True)
+        self.head_width = transformer.check_heads(d, heads, rotary=True)
         keys = heads if kv_heads is None else whole("kv_heads", kv_heads)
         require("kv_heads", keys, heads % keys == 0, f"give a number that divides {heads}")
         usual = -(-8 * d // (3 * MULTIPLE)) * MULTIPLE
@@ -98,18 +89,27 @@ class Llama(LanguageModel):
         self.scale = d**0.5 if flag("embedding_scale", embedding_scale) else 1.0
         self.soft_cap = nonnegative("soft_cap", soft_cap)
         flag("qk_norm", qk_norm)
-        self.make_embedding(normal(n_tokens, d))
+        self.make_embedding(transformer.normal(n_tokens, d))
         self.blocks = nn.ModuleList(
-            LlamaBlock(d, heads, keys, inner, qk_norm=qk_norm, spread=SPREAD * (2 * layers) ** -0.5)
+            LlamaBlock(
+                d,
+                heads,
+                keys,
+                inner,
+                qk_norm=qk_norm,
+                spread=transformer.SPREAD * (2 * layers) ** -0.5,
+            )
             for _ in range(whole("layers", layers))
         )
         self.norm = RmsNorm(d, eps=EPS)
-        self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
+        self.make_decoder(
+            None if flag("tied", tied) else transformer.normal(n_tokens, d), bias=bias
+        )
 
     def layers_of(self, rows: Tensor, state: object) -> Output:  # noqa: ARG002
         # Attention is fastest with the batch first.
         states = F.dropout(rows.transpose(0, 1) * self.scale, self.dropout, self.training)
-        turns = rotations(len(rows), self.head_width, rows.device)
+        turns = transformer.rotations(len(rows), self.head_width, rows.device)
         for block in self.blocks:
             assert isinstance(block, LlamaBlock)
             states = states + F.dropout(block.attend(states, turns), self.dropout, self.training)
@@ -138,11 +138,13 @@ class LlamaBlock(nn.Module):
         super().__init__()
         self.heads, self.kv_heads, self.width = heads, kv_heads, d // heads
         self.norm_attention = RmsNorm(d, eps=EPS)
-        self.attention_in = linear(d, (heads + 2 * kv_heads) * self.width, SPREAD, bias=False)
-        self.attention_out = linear(d, d, spread, bias=False)
+        self.attention_in = transformer.linear(
+            d, (heads + 2 * kv_heads) * self.width, transformer.SPREAD, bias=False
+        )
+        self.attention_out = transformer.linear(d, d, spread, bias=False)
         self.norm_inner = RmsNorm(d, eps=EPS)
-        self.inner_in = linear(d, 2 * inner, SPREAD, bias=False)
-        self.inner_out = linear(inner, d, spread, bias=False)
+        self.inner_in = transformer.linear(d, 2 * inner, transformer.SPREAD, bias=False)
+        self.inner_out = transformer.linear(inner, d, spread, bias=False)
         self.norm_query = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
         self.norm_key = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
 
@@ -151,8 +153,8 @@ class LlamaBlock(nn.Module):
         split = self.attention_in(self.norm_attention(x)).unflatten(-1, (-1, self.width))
         sizes = (self.heads, self.kv_heads, self.kv_heads)
         query, key, value = split.transpose(1, 2).split(sizes, dim=1)
-        query = rotated(self.norm_query(query), *turns)
-        key = rotated(self.norm_key(key), *turns)
+        query = transformer.rotated(self.norm_query(query), *turns)
+        key = transformer.rotated(self.norm_key(key), *turns)
         if self.kv_heads < self.heads:
             served = self.heads // self.kv_heads
             key, value = (each.repeat_interleave(served, dim=1) for each in (key, value))

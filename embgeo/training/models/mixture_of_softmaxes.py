@@ -1,7 +1,5 @@
 """A mixture of softmaxes, whose log-probabilities can have full rank."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """LSTM models with dropout of recurrent weights in each window."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A Transformer language model with causal attention and normalization before each layer."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch

@@ -1,7 +1,5 @@
 """Transformer-XL: attention by distance over the window and a memory of earlier windows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """VD-LSTM: the LSTM with variational dropout of Inan et al."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

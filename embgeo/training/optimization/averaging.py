@@ -1,7 +1,5 @@
 """Average of a model's weights over training steps, and when it starts (NT-ASGD)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Optimizers by name, with their settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

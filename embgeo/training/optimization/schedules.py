@@ -1,7 +1,5 @@
 """Learning rates as functions of the progress of training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from functools import partial

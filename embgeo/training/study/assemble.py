@@ -1,7 +1,5 @@
 """Assemble a study from finished runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Claims of the papers that runs can confirm or refute."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import partial

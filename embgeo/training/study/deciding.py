@@ -1,7 +1,5 @@
 """Decide claims, and describe the effect of each method in a sentence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -10,20 +8,10 @@ from typing import get_args
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import format_number
 from embgeo.numerics.scores import adjust_holm
+from embgeo.training.study import record
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
 from embgeo.training.study.numbers import BITS_PER_BYTE, PERPLEXITIES
 from embgeo.training.study.published import PaperClaim
-from embgeo.training.study.record import (
-    Cause,
-    ClaimOutcome,
-    Learning,
-    Role,
-    Run,
-    Study,
-    StudyMethod,
-    TrainingCurve,
-    Verdict,
-)
 from embgeo.training.study.samples import SamplesByMethod, bootstrap_samples
 from embgeo.training.study.spread import (
     CONFIDENCE,
@@ -41,7 +29,7 @@ CURVE = "valid.perplexity"
 CURVE_OF_OTHERS = "valid.loss"
 
 
-def find_lowest(curve: TrainingCurve, steps: int) -> tuple[float, float] | None:
+def find_lowest(curve: record.TrainingCurve, steps: int) -> tuple[float, float] | None:
     """The lowest value in the first three quarters of the steps, and the lowest of all.
 
     None without an evaluation in either part.
@@ -53,7 +41,7 @@ def find_lowest(curve: TrainingCurve, steps: int) -> tuple[float, float] | None:
     return (min(before), min(*before, *after)) if before and after else None
 
 
-def judge_learning(run: Run) -> Learning:
+def judge_learning(run: record.Run) -> record.Learning:
     """Converged: stopped early, or the validation perplexity fell by less than `LEAST_FALL`."""
     if run.stopped_early:
         return "converged"
@@ -67,7 +55,7 @@ def judge_learning(run: Run) -> Learning:
     return "converged" if fall < LEAST_FALL else "learning"
 
 
-def judge_all(runs: Iterable[Run]) -> Learning:
+def judge_all(runs: Iterable[record.Run]) -> record.Learning:
     """State of several runs: learning if any is, else unknown if any is, else converged."""
     found = {judge_learning(run) for run in runs}
     if "learning" in found:
@@ -96,11 +84,11 @@ PARAMETER_TOLERANCE = 0.05
 
 
 def decide_claims(
-    runs: Sequence[Run],
+    runs: Sequence[record.Run],
     claims: Sequence[Claim] = CLAIMS,
     samples: SamplesByMethod | None = None,
     trained: tuple[str, str] = ("", ""),
-) -> tuple[ClaimOutcome, ...]:
+) -> tuple[record.ClaimOutcome, ...]:
     """Decide every claim about a trained method, in the order of the claims.
 
     `samples` give intervals over the text or documents. `trained` are the names of model and
@@ -126,23 +114,23 @@ def put_first(claim: Claim, tasks: set[str], trained: tuple[str, str]) -> Claim:
     return replace(claim, published=tuple(sorted(claim.published, key=differs)))
 
 
-def count_verdicts(outcomes: Sequence[ClaimOutcome]) -> dict[Verdict, int]:
+def count_verdicts(outcomes: Sequence[record.ClaimOutcome]) -> dict[record.Verdict, int]:
     """Count the claims by verdict, without sanity checks."""
-    found: dict[Verdict, int] = dict.fromkeys(get_args(Verdict), 0)
+    found: dict[record.Verdict, int] = dict.fromkeys(get_args(record.Verdict), 0)
     for one in outcomes:
         if not one.sanity:
             found[one.verdict] += 1
     return found
 
 
-def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
+def adjust_claims(outcomes: Sequence[record.ClaimOutcome]) -> tuple[record.ClaimOutcome, ...]:
     """Add p-values after Holm's correction, over all claims but sanity checks, and the verdicts.
 
     A claim that holds or fails by its own interval is nominal unless the corrected p-value is at
     most `MOST_P`.
     """
 
-    def is_tested(one: ClaimOutcome) -> bool:
+    def is_tested(one: record.ClaimOutcome) -> bool:
         return one.p_value is not None and not one.sanity
 
     adjusted = iter(adjust_holm([one.p_value or 0.0 for one in outcomes if is_tested(one)]))
@@ -159,8 +147,8 @@ def adjust_claims(outcomes: Sequence[ClaimOutcome]) -> tuple[ClaimOutcome, ...]:
 
 
 def decide_claim(
-    claim: Claim, method: str, runs: Sequence[Run], samples: SamplesByMethod
-) -> ClaimOutcome:
+    claim: Claim, method: str, runs: Sequence[record.Run], samples: SamplesByMethod
+) -> record.ClaimOutcome:
     """Decide one claim; not decidable if its reference was not trained.
 
     A claim about a score of a split needs converged runs: before that, a difference is one of the
@@ -175,8 +163,8 @@ def decide_claim(
     held = paired(
         *(select_values(side, number, claim.role) for side in sides), relative=claim.relative
     )
-    cause: Cause | None = None
-    verdict: Verdict = "not decidable"
+    cause: record.Cause | None = None
+    verdict: record.Verdict = "not decidable"
     if not sides[0]:
         cause = "no_reference"
     elif held is None:
@@ -191,7 +179,7 @@ def decide_claim(
         verdict = "reproduced" if side == claim.change else "not reproduced"
     p_value, detectable = test_difference(held, claim.limit)
     difference = {"relative": claim.relative} if held is None else asdict(held)
-    return ClaimOutcome(
+    return record.ClaimOutcome(
         key=claim.key,
         text=claim.text,
         source=claim.source,
@@ -215,14 +203,16 @@ def decide_claim(
     )
 
 
-def select_values(runs: Sequence[Run], number: str, role: Role | None) -> dict[int, float]:
+def select_values(
+    runs: Sequence[record.Run], number: str, role: record.Role | None
+) -> dict[int, float]:
     """Values of a number by seed, for the matrix of a role."""
     held = {run.seed: run.select_numbers(role).get(number) for run in runs}
     return {seed: value for seed, value in held.items() if value is not None}
 
 
 def share_of_published(
-    claim: Claim, sides: Sequence[Sequence[Run]], number: str, held: Paired | None
+    claim: Claim, sides: Sequence[Sequence[record.Run]], number: str, held: Paired | None
 ) -> float | None:
     """The difference as a share of the first published one; None for a bound.
 
@@ -254,7 +244,7 @@ def test_difference(held: Paired | None, limit: float) -> tuple[float | None, fl
     return float(2.0 * stdtr(freedom, -distance / error)), reach * error
 
 
-def quality_name(runs: Sequence[Run]) -> str:
+def quality_name(runs: Sequence[record.Run]) -> str:
     """Name of the deciding number, of the test split if every run has it: "test.perplexity".
 
     The validation split chose settings.
@@ -262,13 +252,13 @@ def quality_name(runs: Sequence[Run]) -> str:
     return score_name(runs, find_quality(runs))
 
 
-def score_name(runs: Sequence[Run], score: str) -> str:
+def score_name(runs: Sequence[record.Run], score: str) -> str:
     """A score of the test split where every run has it, else of the validation split."""
     tested = bool(runs) and all(f"test.{score}" in run.numbers for run in runs)
     return f"{'test' if tested else 'valid'}.{score}"
 
 
-def find_quality(runs: Sequence[Run]) -> str:
+def find_quality(runs: Sequence[record.Run]) -> str:
     """The score that decides, without its split."""
     return runs[0].quality if runs else PERPLEXITY
 
@@ -289,14 +279,14 @@ def is_relative(name: str) -> bool:
     return name.startswith("training.") or name.partition(".")[2] in PERPLEXITIES
 
 
-def unigram_perplexity(runs: Sequence[Run], split: str) -> float | None:
+def unigram_perplexity(runs: Sequence[record.Run], split: str) -> float | None:
     """The number of a split, which all runs share; None if no run has it."""
     name = f"{split}.unigram"
     return next((run.numbers[name] for run in runs if name in run.numbers), None)
 
 
 #: Why a claim is not decided.
-CAUSES: dict[Cause, str] = {
+CAUSES: dict[record.Cause, str] = {
     "no_reference": "it is about the difference from {against}, which was not trained",
     "no_number": "no two runs of one seed hold this number",
     "few_seeds": "{seeds}, where an interval takes at least " + str(LEAST_SEEDS),
@@ -307,7 +297,7 @@ CAUSES: dict[Cause, str] = {
 }
 
 
-def explain(claim: Claim, held: Paired | None, cause: Cause | None) -> str:
+def explain(claim: Claim, held: Paired | None, cause: record.Cause | None) -> str:
     """The evidence for a verdict, in words."""
     text = seeds = ""
     if held is not None:
@@ -328,14 +318,14 @@ IN_SENTENCES = (
 )
 
 
-def describe_methods(study: Study) -> tuple[str, ...]:
+def describe_methods(study: record.Study) -> tuple[str, ...]:
     """One sentence per method, the baseline first."""
     return tuple(describe_method(study, method) for method in study.methods)
 
 
-def describe_method(study: Study, method: StudyMethod) -> str:
+def describe_method(study: record.Study, method: record.StudyMethod) -> str:
     """``"cosreg: perplexity 312.4 → 308.1 (−1.4%), mean cosine 0.119 → 0.005, …"``."""
-    shown: list[tuple[str, str, Role | None]] = [
+    shown: list[tuple[str, str, record.Role | None]] = [
         (quality_name(study.runs), find_quality(study.runs), None),
         *((name, word, method.role) for name, word in IN_SENTENCES),
     ]
@@ -354,14 +344,14 @@ def describe_method(study: Study, method: StudyMethod) -> str:
 
 
 def compare_with_control(
-    study: Study, method: StudyMethod, name: str, role: Role | None = None
+    study: record.Study, method: record.StudyMethod, name: str, role: record.Role | None = None
 ) -> Paired | None:
     """The difference of a number between a method and its control; None if one of both lacks it."""
     sides = (study.values(one, name, role) for one in (method.reference, method.name))
     return paired(*sides, relative=is_relative(name))
 
 
-def describe_change(study: Study, name: str, held: Paired) -> str:
+def describe_change(study: record.Study, name: str, held: Paired) -> str:
     """``"−1.4%, better"``: the change of a score, and what its interval says."""
     if held.interval is None:
         return f"{held.change}, {'one seed' if held.seeds == 1 else f'{held.seeds} seeds'}"
@@ -371,7 +361,7 @@ def describe_change(study: Study, name: str, held: Paired) -> str:
     return f"{held.change}, {'within what seeds differ by' if side == 'open' else word}"
 
 
-def has_same_size(study: Study, method: StudyMethod) -> bool:
+def has_same_size(study: record.Study, method: record.StudyMethod) -> bool:
     """Whether a method and its control have as many parameters, within the tolerance."""
     before, after = (study.runs_of(one)[0].parameters for one in (method.reference, method.name))
     if before is None or after is None:

@@ -5,8 +5,6 @@ values are skipped. Of a step that occurs twice, as in resumed runs, the last li
 line may be incomplete, as in a run that is still writing.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Quantities of training, in addition to those of an analysis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

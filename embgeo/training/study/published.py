@@ -1,7 +1,5 @@
 """Published numbers, each with its table and rows."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

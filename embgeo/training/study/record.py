@@ -5,8 +5,6 @@ comparison of the embeddings of one seed (see :mod:`embgeo.comparison.comparison
 rendered, ``report.html``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

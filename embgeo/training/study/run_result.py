@@ -1,7 +1,5 @@
 """The result of a finished run: ``result.json``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Means over seeds, and differences between methods trained with the same seeds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tasks that models can be trained on, one file each."""
 
-from __future__ import annotations
-
 from embgeo.io.bounded.settings import refuse_unknown
 from embgeo.training.checks import list_defaults
 from embgeo.training.data.batches import BatchIterator

@@ -15,13 +15,8 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import flag, natural, require, share, texts, whole
+from embgeo.training.data import labeled_corpus
 from embgeo.training.data.batches import DrawnBatches
-from embgeo.training.data.labeled_corpus import (
-    FOLDS,
-    LabeledCorpus,
-    LabeledDocuments,
-    load_labeled,
-)
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models.language_model import EmbeddingModel
@@ -33,15 +28,7 @@ from embgeo.training.study.document_outcomes import (
     DocumentOutcomes,
     score_classes,
 )
-from embgeo.training.tasks.task import (
-    OF_TEXTS,
-    Losses,
-    SplitEvaluator,
-    SplitScores,
-    Task,
-    refuse_methods,
-    refuse_settings,
-)
+from embgeo.training.tasks import task
 
 
 class DocumentBatch(NamedTuple):
@@ -77,7 +64,7 @@ class DocumentBatches(DrawnBatches):
 
     def __init__(
         self,
-        documents: LabeledDocuments,
+        documents: labeled_corpus.LabeledDocuments,
         *,
         batch: int,
         seed: int,
@@ -104,7 +91,9 @@ class DocumentBatches(DrawnBatches):
         return gather(self.documents, chosen, self.device)
 
 
-def gather(documents: LabeledDocuments, chosen: IntArray, device: torch.device) -> DocumentBatch:
+def gather(
+    documents: labeled_corpus.LabeledDocuments, chosen: IntArray, device: torch.device
+) -> DocumentBatch:
     """Make a batch of some documents."""
     rows, lengths = documents.pad(chosen)
     return DocumentBatch(
@@ -197,7 +186,7 @@ def mirror(x: Tensor, places: Tensor) -> Tensor:
 MIN_COUNT, SIZE = 2, 30_000
 
 
-class ClassificationTask(Task):
+class ClassificationTask(task.Task):
     """Predict the class of a document.
 
     Parameters
@@ -225,12 +214,17 @@ class ClassificationTask(Task):
         self.length, self.strip = whole("length", length), flag("strip", strip)
         self.merge = texts("merge", merge, 'give a list of patterns: ["comp.*", "rec.*"]')
         self.fold = natural("fold", fold)
-        require("fold", fold, fold < FOLDS, f"give a whole number below {FOLDS}")
+        require(
+            "fold",
+            fold,
+            fold < labeled_corpus.FOLDS,
+            f"give a whole number below {labeled_corpus.FOLDS}",
+        )
 
-    def load(self, config: StudySettings) -> LabeledCorpus:
+    def load(self, config: StudySettings) -> labeled_corpus.LabeledCorpus:
         chosen = config.data
-        refuse_settings(config, OF_TEXTS)
-        return load_labeled(
+        task.refuse_settings(config, task.OF_TEXTS)
+        return labeled_corpus.load_labeled(
             Path(chosen.path),
             length=self.length,
             strip=self.strip,
@@ -240,13 +234,13 @@ class ClassificationTask(Task):
             size=SIZE if chosen.size is None else chosen.size,
         )
 
-    def size_model(self, dataset: LabeledCorpus) -> tuple[Any, ...]:
+    def size_model(self, dataset: labeled_corpus.LabeledCorpus) -> tuple[Any, ...]:
         return len(dataset.vocabulary), len(dataset.classes)
 
     def feed(
         self,
         config: StudySettings,
-        dataset: LabeledCorpus,
+        dataset: labeled_corpus.LabeledCorpus,
         group: ProcessGroup,
         device: torch.device,
     ) -> DocumentBatches:
@@ -266,19 +260,19 @@ class ClassificationTask(Task):
         regularizer: Regularizer,
         *,
         in_loss: bool,
-    ) -> Losses:
+    ) -> task.Losses:
         mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
         if not in_loss:
-            return Losses(mean, mean)
-        return Losses(mean, mean + regularizer(Step(inputs=batch.rows)))
+            return task.Losses(mean, mean)
+        return task.Losses(mean, mean + regularizer(Step(inputs=batch.rows)))
 
     def evaluator(
-        self, config: StudySettings, dataset: LabeledCorpus, device: torch.device
+        self, config: StudySettings, dataset: labeled_corpus.LabeledCorpus, device: torch.device
     ) -> ClassificationScores:
         return ClassificationScores(config, dataset, device)
 
-    def check_data(self, config: StudySettings, dataset: LabeledCorpus) -> None:  # noqa: ARG002
-        refuse_methods(
+    def check_data(self, config: StudySettings, dataset: labeled_corpus.LabeledCorpus) -> None:  # noqa: ARG002
+        task.refuse_methods(
             config,
             lambda part: bool(part.NEEDS),
             "predicting tokens, which a classifier does not do",
@@ -286,15 +280,15 @@ class ClassificationTask(Task):
         )
 
 
-class ClassificationScores(SplitEvaluator):
+class ClassificationScores(task.SplitEvaluator):
     """Loss, accuracy and macro-F1 of the other splits."""
 
-    dataset: LabeledCorpus
+    dataset: labeled_corpus.LabeledCorpus
 
     @torch.no_grad()
-    def score_split(self, model: Any, split: str) -> tuple[SplitScores, DocumentOutcomes]:
+    def score_split(self, model: Any, split: str) -> tuple[task.SplitScores, DocumentOutcomes]:
         """Evaluate documents of similar length together."""
-        documents: LabeledDocuments = getattr(self.dataset, split)
+        documents: labeled_corpus.LabeledDocuments = getattr(self.dataset, split)
         order = np.argsort(documents.lengths, kind="stable")
         given, total = np.zeros(len(documents), dtype=np.int64), 0.0
         for begin in range(0, len(order), self.config.evaluation.batch):
@@ -304,6 +298,9 @@ class ClassificationScores(SplitEvaluator):
             total += float(F.cross_entropy(logits, batch.classes, reduction="sum"))
             given[chosen] = logits.argmax(dim=1).cpu().numpy()
         truth = documents.classes
-        scores: SplitScores = {"loss": total / len(documents), self.dataset.unit: len(documents)}
+        scores: task.SplitScores = {
+            "loss": total / len(documents),
+            self.dataset.unit: len(documents),
+        }
         outcomes = DocumentOutcomes(split, tuple(truth.tolist()), tuple(given.tolist()))
         return {**scores, **score_classes(truth, given)}, outcomes

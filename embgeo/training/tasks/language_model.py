@@ -1,7 +1,5 @@
 """Language modeling, evaluated by perplexity, and its loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -13,20 +13,10 @@ from torch.nn import functional as F
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import nonnegative, require, whole
+from embgeo.training.data import neighbor_batches
 from embgeo.training.data.documents import KNOWN, DocumentCorpus, load_documents, read_word_pairs
-from embgeo.training.data.neighbor_batches import (
-    NegativeSampler,
-    NeighborBatch,
-    NeighborBatches,
-    draw_pairs,
-    keep_chances,
-)
 from embgeo.training.data.text import hash_files
-from embgeo.training.evaluation.word_similarity import (
-    correlate,
-    describe_intervals,
-    measure_similarity,
-)
+from embgeo.training.evaluation import word_similarity
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.method import list_embeddings
@@ -179,8 +169,8 @@ class SkipGramTask(Task):
         dataset: DocumentCorpus,
         group: ProcessGroup,
         device: torch.device,
-    ) -> NeighborBatches:
-        return NeighborBatches(
+    ) -> neighbor_batches.NeighborBatches:
+        return neighbor_batches.NeighborBatches(
             dataset.train,
             dataset.vocabulary.counts,
             window=self.window,
@@ -196,7 +186,7 @@ class SkipGramTask(Task):
     def loss(
         self,
         model: SkipGram,
-        batch: NeighborBatch,
+        batch: neighbor_batches.NeighborBatch,
         carry: Any,  # noqa: ARG002
         regularizer: Regularizer,
         *,
@@ -242,11 +232,18 @@ class SimilarityScores:
     def __init__(self, task: SkipGramTask, dataset: DocumentCorpus, device: torch.device) -> None:
         self.task, self.dataset = task, dataset
         counts, generator = dataset.vocabulary.counts, np.random.default_rng(0)
-        stream, kept = dataset.valid.take(VALIDATED), keep_chances(counts, task.subsample)
-        drawn = torch.from_numpy(draw_pairs(stream, kept, task.window, generator))
-        negatives = NegativeSampler(counts, task.power).draw((VALIDATED_NEGATIVES,), generator)
+        stream, kept = (
+            dataset.valid.take(VALIDATED),
+            neighbor_batches.keep_chances(counts, task.subsample),
+        )
+        drawn = torch.from_numpy(neighbor_batches.draw_pairs(stream, kept, task.window, generator))
+        negatives = neighbor_batches.NegativeSampler(counts, task.power).draw(
+            (VALIDATED_NEGATIVES,), generator
+        )
         words, contexts = drawn.to(device, torch.int64).unbind(dim=1)
-        self.batch = NeighborBatch(words, contexts, torch.from_numpy(negatives).to(device))
+        self.batch = neighbor_batches.NeighborBatch(
+            words, contexts, torch.from_numpy(negatives).to(device)
+        )
         self.lines: list[str] = []
 
     @torch.no_grad()
@@ -258,8 +255,13 @@ class SimilarityScores:
     def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, WordSimilarity]:
         """The validation loss, correlations of all sets, and their cosines."""
         W = list_embeddings(model)[0].detach().float().cpu().numpy()
-        found = measure_similarity(W, self.dataset.vocabulary, self.dataset.similarity)
-        self.lines, scores = [describe_intervals(found)], correlate(found)
+        found = word_similarity.measure_similarity(
+            W, self.dataset.vocabulary, self.dataset.similarity
+        )
+        self.lines, scores = (
+            [word_similarity.describe_intervals(found)],
+            word_similarity.correlate(found),
+        )
         return self.valid(model), scores, found
 
     def describe_parts(self) -> list[str]:

@@ -1,7 +1,5 @@
 """The interface of tasks for the training loop and the study."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol

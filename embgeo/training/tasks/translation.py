@@ -20,13 +20,7 @@ from embgeo.training.checks import flag, natural, nonnegative, require, share, t
 from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.data.tokenizer import END_ROW
-from embgeo.training.evaluation.translation import (
-    BeamSettings,
-    compute_corpus_bleu,
-    describe_metrics,
-    score_translations,
-    search_beams,
-)
+from embgeo.training.evaluation import translation
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
 from embgeo.training.methods.definitions import find_method
@@ -41,15 +35,7 @@ from embgeo.training.study.translation_outcomes import (
     TOKENIZED_BLEU,
     TranslationOutcomes,
 )
-from embgeo.training.tasks.task import (
-    OF_TEXTS,
-    Losses,
-    SplitEvaluator,
-    SplitScores,
-    Task,
-    refuse_methods,
-    refuse_settings,
-)
+from embgeo.training.tasks import task
 
 
 class PairBatch(NamedTuple):
@@ -164,7 +150,7 @@ def gather_pairs(pairs: ParallelSplit, chosen: IntArray, device: torch.device) -
 SIZE = 4_000
 
 
-class TranslationTask(Task):
+class TranslationTask(task.Task):
     """Translate a sentence.
 
     Parameters
@@ -228,7 +214,7 @@ class TranslationTask(Task):
         self.columns = texts("columns", columns, 'give a list of languages: ["en", "de"]')
         self.length = whole("length", length)
         self.smoothing = share("smoothing", smoothing)
-        self.search = BeamSettings(
+        self.search = translation.BeamSettings(
             whole("beam", beam), nonnegative("penalty", penalty), natural("more", more)
         )
         self.joint, self.greedy = flag("joint", joint), flag("greedy", greedy)
@@ -244,7 +230,9 @@ class TranslationTask(Task):
 
     def load(self, config: StudySettings) -> ParallelCorpus:
         chosen = config.data
-        refuse_settings(config, {**OF_TEXTS, "data": (*OF_TEXTS["data"], "min_count")})
+        task.refuse_settings(
+            config, {**task.OF_TEXTS, "data": (*task.OF_TEXTS["data"], "min_count")}
+        )
         return load_parallel(
             Path(chosen.path),
             source=self.source,
@@ -255,7 +243,7 @@ class TranslationTask(Task):
             size=SIZE if chosen.size is None else chosen.size,
             joint=self.joint,
             one_matrix=config.model.settings.get("tied", "three-way") == "three-way",
-            note=describe_metrics(),
+            note=translation.describe_metrics(),
         )
 
     def size_model(self, dataset: ParallelCorpus) -> tuple[int, ...]:
@@ -285,7 +273,7 @@ class TranslationTask(Task):
         regularizer: Regularizer,
         *,
         in_loss: bool,
-    ) -> Losses:
+    ) -> task.Losses:
         """Leave out places without a target before the output layer."""
         states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
         hidden = states.index_select(0, batch.places)
@@ -298,7 +286,7 @@ class TranslationTask(Task):
         objective = share_of_units * smoothed
         if in_loss:
             objective = objective + regularizer(step)
-        return Losses(share_of_units * plain, objective)
+        return task.Losses(share_of_units * plain, objective)
 
     def evaluator(
         self, config: StudySettings, dataset: ParallelCorpus, device: torch.device
@@ -311,7 +299,7 @@ class TranslationTask(Task):
                 "accumulate of [training] would count tokens of short batches more than others",
                 way_out="make batch of [training] larger instead",
             )
-        refuse_methods(
+        task.refuse_methods(
             config,
             lambda part: issubclass(part, AugmentedLoss),
             "the matrices of a language model",
@@ -345,22 +333,25 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
 
 
 @dataclass
-class TranslationScores(SplitEvaluator):
+class TranslationScores(task.SplitEvaluator):
     """Loss of the other splits, and finally BLEU and chrF of their translations."""
 
     dataset: ParallelCorpus
-    search: BeamSettings
+    search: translation.BeamSettings
     greedy: bool
 
-    def valid(self, model: EncoderDecoder) -> SplitScores:
+    def valid(self, model: EncoderDecoder) -> task.SplitScores:
         scores = self.score(model, self.dataset.valid)
         if self.greedy:
             texts = self.write(model, self.dataset.valid, replace(self.search, beam=1))
-            scores = {**scores, GREEDY_BLEU: compute_corpus_bleu(texts, self.dataset.valid.texts)}
+            scores = {
+                **scores,
+                GREEDY_BLEU: translation.compute_corpus_bleu(texts, self.dataset.valid.texts),
+            }
         return scores
 
     @torch.no_grad()
-    def score(self, model: EncoderDecoder, pairs: ParallelSplit) -> SplitScores:
+    def score(self, model: EncoderDecoder, pairs: ParallelSplit) -> task.SplitScores:
         """Loss and perplexity without smoothing."""
         total = 0.0
         for _, batch in self.walk(pairs):
@@ -372,19 +363,21 @@ class TranslationScores(SplitEvaluator):
 
     def score_split(
         self, model: EncoderDecoder, split: str
-    ) -> tuple[SplitScores, TranslationOutcomes]:
+    ) -> tuple[task.SplitScores, TranslationOutcomes]:
         """Loss and perplexity, and scores of the translations."""
         pairs: ParallelSplit = getattr(self.dataset, split)
         texts = self.write(model, pairs, self.search)
-        scores, outcomes = score_translations(split, texts, pairs.texts)
+        scores, outcomes = translation.score_translations(split, texts, pairs.texts)
         return {**self.score(model, pairs), **scores}, outcomes
 
-    def write(self, model: EncoderDecoder, pairs: ParallelSplit, search: BeamSettings) -> list[str]:
+    def write(
+        self, model: EncoderDecoder, pairs: ParallelSplit, search: translation.BeamSettings
+    ) -> list[str]:
         """Translate each sentence."""
         rows: list[list[int]] = [[] for _ in range(len(pairs))]
         for chosen, batch in self.walk(pairs):
             seen = mask_ends(batch.lengths, batch.source.shape[1])
-            found = search_beams(model, batch.source, seen, search)
+            found = translation.search_beams(model, batch.source, seen, search)
             for place, one in zip(chosen.tolist(), found, strict=True):
                 rows[place] = one
         return self.dataset.pieces.decode(rows)
