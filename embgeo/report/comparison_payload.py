@@ -9,6 +9,7 @@ from embgeo.charts.render.view import fit_view, share_scale, unite
 from embgeo.charts.scatter import MOST_PANELS
 from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison, Member, member_name
+from embgeo.comparison.film import share_rows
 from embgeo.comparison.moved import map_moved_rows
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import frequency, projection
@@ -30,7 +31,7 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
     places = choose_mapped(comparison)
     if len(places) < 2:
         return None
-    kept = match_rows(comparison, places)
+    kept = share_rows(comparison, places)
     baseline = comparison.baseline.analysis
     counts = None if baseline.counts is None else baseline.counts[kept[0]]
     chosen = payload.thin(counts, len(kept[0]), max(1, most // len(places)))
@@ -71,19 +72,6 @@ def choose_mapped(comparison: Comparison) -> list[int]:
         if shown and pair is not None and pair.matching.by and pair.matching.shared:
             able.append(place)
     return [able[i] for i in spread(len(able), MOST_PANELS)]
-
-
-def match_rows(comparison: Comparison, places: list[int]) -> dict[int, IntArray]:
-    """Positions in each of these members of the tokens that all of them hold, in one order."""
-    n = len(comparison.baseline.analysis.rows)
-    where = {0: np.arange(n, dtype=np.int64)}
-    for place in places[1:]:
-        pair = comparison.pair(0, place)
-        where[place] = np.full(n, -1, dtype=np.int64)
-        if pair is not None:
-            where[place][pair.matching.first] = pair.matching.second
-    everywhere = np.all([where[place] >= 0 for place in places], axis=0)
-    return {place: where[place][everywhere] for place in places}
 
 
 def common_views(comparison: Comparison, places: list[int]) -> list[str]:

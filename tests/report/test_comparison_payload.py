@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.film import share_rows
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Pair
 from embgeo.core.values import Column
 from embgeo.report.comparison import render
-from embgeo.report.comparison_payload import build, choose_mapped, match_rows
+from embgeo.report.comparison_payload import build, choose_mapped
 from tests.report.test_payload import column
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
@@ -61,7 +62,7 @@ def test_only_tokens_that_every_shown_matrix_holds_are_on_the_page() -> None:
         replace(p, matching=Matching("token", "", at, at + 10))
         for p, at in zip(found.pairs, kept, strict=True)
     )
-    rows = match_rows(replace(found, pairs=pairs), [0, 1, 2])
+    rows = share_rows(replace(found, pairs=pairs), [0, 1, 2])
     assert rows[0].tolist() == [3, 5, 7]
     assert rows[1].tolist() == rows[2].tolist() == [13, 15, 17]
 

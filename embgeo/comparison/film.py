@@ -1,0 +1,138 @@
+"""Frames of a track: the same tokens at every checkpoint, on maps that are turned to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embgeo.comparison.comparison import Comparison
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.quantities import cosine, projection
+from embgeo.core.values import Histogram
+from embgeo.diagnosis.thresholds import State
+from embgeo.diagnosis.verdict import judge
+
+#: Bins of the cosines, the same in all frames.
+BINS = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Film:
+    """What a film of a track shows, frame by frame.
+
+    Attributes
+    ----------
+    members : tuple of int
+        Places of the shown checkpoints.
+    steps : tuple of float
+    rows : tuple of int arrays, shape (n,)
+        For each frame, positions of the shared tokens in its analysis.
+    places : float64 array, shape (k, n, 2)
+        Each checkpoint's plane of its two strongest directions, turned and mirrored about the
+        origin so that its tokens fit those of the next frame best; the last frame is as it is.
+    means : float64 array, shape (k, 2)
+        The mean row in each frame, over the shared tokens.
+    edges : float64 array, shape (b + 1,)
+        Bins of the cosines; empty if a checkpoint has no histogram.
+    densities : float64 array, shape (k, b)
+        Share of the pairs in each bin, divided by its width.
+    tones : tuple of {"healthy", "mild", "degenerate", "undecided"}
+        The verdict on each checkpoint.
+    """
+
+    members: tuple[int, ...]
+    steps: tuple[float, ...]
+    rows: tuple[IntArray, ...]
+    places: FloatArray
+    means: FloatArray
+    edges: FloatArray
+    densities: FloatArray
+    tones: tuple[State, ...]
+
+
+def make_film(comparison: Comparison) -> Film | None:
+    """The film of a track, without its duplicates; None without two maps that share tokens."""
+    track = comparison.track
+    if track is None:
+        return None
+    members = [place for place in track.distinct if find_plane(comparison, place) is not None]
+    if members[:1] != [0] or len(members) < 2:
+        return None
+    rows = share_rows(comparison, members)
+    if not len(rows[0]):
+        return None
+    planes = [plane for place in members if (plane := find_plane(comparison, place)) is not None]
+    places = align([plane[rows[place]] for place, plane in zip(members, planes, strict=True)])
+    edges, densities = bin_together([find_cosines(comparison, place) for place in members])
+    return Film(
+        tuple(members),
+        tuple(track.steps[place] for place in members),
+        tuple(rows[place] for place in members),
+        places,
+        places.mean(axis=1),
+        edges,
+        densities,
+        tuple(judge(comparison.members[place].analysis).tone for place in members),
+    )
+
+
+def find_plane(comparison: Comparison, place: int) -> FloatArray | None:
+    """The coordinates of all listed rows in the plane of the two strongest directions."""
+    points = comparison.members[place].analysis.points
+    return next((p.xy for p in points if p.name == projection.SVD2.name), None)
+
+
+def find_cosines(comparison: Comparison, place: int) -> Histogram | None:
+    histograms = comparison.members[place].analysis.histograms
+    return next((h for h in histograms if h.name == cosine.HISTOGRAM.name), None)
+
+
+def share_rows(comparison: Comparison, places: Sequence[int]) -> dict[int, IntArray]:
+    """Positions in each of these members of the tokens that all of them hold, in one order.
+
+    The first of the places is the baseline, 0.
+    """
+    n = len(comparison.baseline.analysis.rows)
+    where = {0: np.arange(n, dtype=np.int64)}
+    for place in places[1:]:
+        pair = comparison.pair(0, place)
+        where[place] = np.full(n, -1, dtype=np.int64)
+        if pair is not None:
+            where[place][pair.matching.first] = pair.matching.second
+    everywhere = np.all([where[place] >= 0 for place in places], axis=0)
+    return {place: where[place][everywhere] for place in places}
+
+
+def align(planes: Sequence[FloatArray]) -> FloatArray:
+    """Turn and mirror each plane about the origin to fit the next; the last stays.
+
+    Orthogonal Procrustes: the turn R that minimizes ‖XR − Y‖ is UVᵀ of the SVD of XᵀY.
+
+    >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+    >>> float(np.abs(align([x @ np.array([[0.0, 1.0], [1.0, 0.0]]), x])[0] - x).max()) < 1e-12
+    True
+    """
+    turned = [planes[-1]]
+    for plane in reversed(planes[:-1]):
+        u, _, vt = np.linalg.svd(plane.T @ turned[0])
+        turned.insert(0, plane @ (u @ vt))
+    return np.stack(turned)
+
+
+def bin_together(histograms: Sequence[Histogram | None]) -> tuple[FloatArray, FloatArray]:
+    """Edges of common bins, and the density of each histogram in them.
+
+    Inside a bin of its own a histogram counts as uniform.
+    """
+    known = [h for h in histograms if h is not None and h.counts.sum() > 0]
+    if len(known) < len(histograms):
+        return np.zeros(0), np.zeros((len(histograms), 0))
+    low, high = min(h.edges[0] for h in known), max(h.edges[-1] for h in known)
+    edges = np.linspace(float(low), float(high), BINS + 1)
+    densities = []
+    for h in known:
+        below = np.concatenate([[0.0], np.cumsum(h.counts)]) / h.counts.sum()
+        densities.append(np.diff(np.interp(edges, h.edges, below)) / np.diff(edges))
+    return edges, np.stack(densities)

@@ -1,0 +1,73 @@
+"""Frames of a film: turned planes, common bins, verdicts, and what has no film."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from embgeo.comparison.film import align, bin_together, make_film
+from embgeo.core.quantities import cosine
+from embgeo.core.values import Histogram
+from embgeo.diagnosis.verdict import judge
+from tests.support.sample_comparison import sample_comparison
+
+
+def turn(angle: float, mirror: bool = False) -> np.ndarray:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s], [s, c]]) @ np.diag([1.0, -1.0 if mirror else 1.0])
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_turned_frames_fit_the_last(mirror: bool) -> None:
+    last = np.random.default_rng(0).standard_normal((40, 2)) + np.array([2.0, 0.5])
+    frames = align([last @ turn(1.1, mirror), 0.5 * last @ turn(-2.0), last])
+    assert np.allclose(frames[0], last)
+    # A scale is never changed.
+    assert np.allclose(frames[1], 0.5 * last)
+    assert np.array_equal(frames[2], last)
+
+
+def test_the_last_frame_is_the_map_of_the_last_checkpoint() -> None:
+    comparison = sample_comparison(members=4, track=True)
+    film = make_film(comparison)
+    assert film is not None
+    last = comparison.members[-1].analysis
+    assert np.array_equal(film.places[-1], last.points[0].xy[film.rows[-1]])
+    assert np.allclose(film.means[-1], last.points[0].xy[film.rows[-1]].mean(axis=0))
+    assert film.tones == tuple(judge(m.analysis).tone for m in comparison.members)
+    assert film.steps == (500.0, 1000.0, 1500.0, 2000.0)
+    for frame, place in zip(film.places, film.members, strict=True):
+        xy = comparison.members[place].analysis.points[0].xy[film.rows[place]]
+        assert np.allclose(np.linalg.norm(frame, axis=1), np.linalg.norm(xy, axis=1))
+
+
+def test_densities_share_bins_and_sum_to_one() -> None:
+    def make(low: float, high: float, counts: list[float]) -> Histogram:
+        edges = np.linspace(low, high, len(counts) + 1)
+        return Histogram(cosine.HISTOGRAM, edges, np.array(counts), "cosine", "pairs")
+
+    edges, densities = bin_together([make(0.0, 0.5, [3.0, 1.0]), make(-1.0, 1.0, [1.0, 1.0])])
+    assert (edges[0], edges[-1]) == (-1.0, 1.0)
+    assert np.allclose((densities * np.diff(edges)).sum(axis=1), 1.0)
+    assert np.allclose(densities[1], 0.5)
+    inside = (edges[:-1] > 0.0) & (edges[1:] < 0.25)
+    assert np.allclose(densities[0][inside], 0.75 / 0.25)
+    assert bin_together([None, make(0.0, 1.0, [1.0])])[0].size == 0
+
+
+def test_what_has_no_film() -> None:
+    assert make_film(sample_comparison(members=4)) is None
+    track = sample_comparison(members=4, track=True)
+    bare = replace(track.members[0], analysis=replace(track.members[0].analysis, points=()))
+    assert make_film(replace(track, members=(bare, *track.members[1:]))) is None
+
+
+def test_a_checkpoint_that_repeats_another_is_no_frame() -> None:
+    comparison = sample_comparison(members=4, track=True)
+    assert comparison.track is not None
+    track = replace(comparison.track, same_as=(None, None, 1, None))
+    film = make_film(replace(comparison, track=track))
+    assert film is not None
+    assert film.members == (0, 1, 3)
