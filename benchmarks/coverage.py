@@ -164,7 +164,7 @@ def compare_matrices(matrices: tuple[Matrix, Matrix], seeds: tuple[int, int]) ->
 
 
 def is_flagged(found: Comparison) -> bool:
-    return any(row.change == "beyond error" for row in found.differences)
+    return any(row.change == "significant" for row in found.differences)
 
 
 def show_differences(draws: int, first: int = 0) -> None:

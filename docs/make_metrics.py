@@ -47,7 +47,7 @@ TITLES = {
     "cosine": "Pairwise cosine",
     "isotropy": "Isotropy",
     "coordinates": "Coordinates",
-    "frequency": "Rare against popular",
+    "frequency": "Rare against frequent",
     "subspace": "Input against output embedding",
     "hidden": "Hidden states and the final LayerNorm",
     "tokens": "Tokens",

@@ -10,11 +10,7 @@ from embgeo.core.values import Cell
 from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
 from embgeo.training.study.record import Role
 
-TITLES = (
-    (cosine.MEAN.name, "mean cosine"),
-    (isotropy.I1_UNIT.name, "I1, mean norm 1"),
-    (frequency.PROBE_AUC.name, "rare/popular probe, AUC"),
-)
+TITLES = tuple((q.name, q.label) for q in (cosine.MEAN, isotropy.I1_UNIT, frequency.PROBE_AUC))
 
 
 MATRICES = (
@@ -66,7 +62,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
         f"Each method by its {spell_score(across.partition('.')[2])}{side} and its geometry. "
         "With several seeds the large mark is their mean with its standard deviation, the dots are "
         "the seeds. "
-        "An arrow leads from the control of a method to the method."
+        "Arrows go from the control to the method."
         + (MATRICES if any(run.others for one, _ in items for run in one.runs) else ""),
         table=spec.FigureTable(("method", "name", "seed", across, "value"), rows),
     )

@@ -134,7 +134,7 @@ def list_tokens(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
         token = None if analysis.tokens is None else analysis.tokens[i]
         kind = None
         if analysis.popular is not None:
-            kind = "popular" if analysis.popular[i] else "rare"
+            kind = "frequent" if analysis.popular[i] else "rare"
         value = None if known is None else float(known.values[i])
         is_count = known is not None and known.kind == "count"
         yield (row, token, kind, value if is_count else None, None if is_count else value)

@@ -108,7 +108,7 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
         and isinstance(a.provenance.get("frequency"), dict)
     }
     text = " and ".join(f"{100 * share:g}%" for share in sorted(shares))
-    return f" Popular: the {text} most frequent tokens; rare: the others." if text else ""
+    return f" Frequent: the {text} most frequent tokens; rare: the others." if text else ""
 
 
 def explain_rings(panels: Sequence[spec.Panel]) -> str:

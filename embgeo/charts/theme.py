@@ -2,7 +2,7 @@
 
 Colors are Okabe and Ito's, darkened until each has a contrast of 3:1 on white, so that they are
 distinct under every common color-vision deficiency. Each has a counterpart for dark pages. Rare
-and popular tokens also differ in lightness, for black-and-white prints.
+and frequent tokens also differ in lightness, for black-and-white prints.
 """
 
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ DENSITY = (
     ThemeColor("density-5", "#08519c", "#9cc7ea"),
     ThemeColor("density-6", "#08306b", "#dcecfb"),
 )
-#: Share of rare tokens, none to all: popular over gray to rare.
+#: Share of rare tokens, none to all: frequent over gray to rare.
 MIXTURE = (
     POPULAR,
     ThemeColor("mixture-1", "#5b9bc4", "#5b9bc4"),

@@ -93,7 +93,7 @@ Pairs = Annotated[
     option("Pairs sampled for the cosine distribution; 100000; 0: none.", metavar="N|all"),
 ]
 PopularShare = Annotated[
-    float | None, option("Share of the tokens that is called popular; 0.2.", metavar="SHARE")
+    float | None, option("Share of the tokens that is called frequent; 0.2.", metavar="SHARE")
 ]
 IsotropyRows = Annotated[
     int | None, option("Also compute I1/I2 on random samples of this many rows.", least=1)

@@ -64,7 +64,7 @@ def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:
     for row in rows:
         if row.p_value is not None:
             p = next(adjusted)
-            change: Change = "beyond error" if p < LEVEL else "within error"
+            change: Change = "significant" if p < LEVEL else "not significant"
             row = replace(row, p_adjusted=p, change=change)
         way = direction(row.quantity, row.difference or 0.0, row.change)
         judged.append(replace(row, direction=way))
@@ -138,7 +138,7 @@ def with_error(row: Difference, error: float, note: str, freedom: int | None = N
 
 
 def direction(quantity: Quantity, step: float, change: Change) -> Direction:
-    if quantity.better is None or change not in ("exact", "beyond error"):
+    if quantity.better is None or change not in ("exact", "significant"):
         return None
     rose = "higher" if step > 0 else "lower"
     return "better" if quantity.better == rose else "worse"

@@ -7,12 +7,12 @@ from embgeo.comparison.matching import Matching
 from embgeo.core import values as v
 from embgeo.core.numbers import format_signed
 
-#: What is known about a difference. "beyond error": other tokens of the same population would
+#: What is known about a difference. "significant": other tokens of the same population would
 #: hardly ever make it that large (by its error over tokens, after Holm's correction for all judged
-#: differences); "within error": they may; "not judged": sampled, and its error over tokens is not
-#: known; "exact": not sampled, and its error over tokens is not known; "equal": exact, and equal up
-#: to rounding; "undefined": one side has no value, or the measurements are not comparable.
-Change = Literal["beyond error", "within error", "not judged", "exact", "equal", "undefined"]
+#: differences); "not significant": they may; "not judged": sampled, and its error over tokens is
+#: not known; "exact": not sampled, and its error over tokens is not known; "equal": exact, and
+#: equal up to rounding; "undefined": one side has no value, or the two cannot be compared.
+Change = Literal["significant", "not significant", "not judged", "exact", "equal", "undefined"]
 Direction = Literal["better", "worse"] | None
 
 

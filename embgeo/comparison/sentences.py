@@ -24,7 +24,7 @@ HEADLINES = (
 )
 #: Neighborhoods that overlap less than this multiple of chance have little in common.
 LOST = 1.5
-#: At most this many differences within their error are named.
+#: At most this many insignificant differences are named.
 MOST_NAMED = 4
 
 
@@ -38,7 +38,7 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
         for text in (
             describe_isotropy(rows_of(comparison, place), median_norms(comparison, place)),
             neighborhoods(comparison.pair(0, place)),
-            count_inside(list_judged(comparison, place)),
+            count_insignificant(list_judged(comparison, place)),
         ):
             if text:
                 found.append(f"{lead}{text if lead else capital(text)}.")
@@ -83,30 +83,31 @@ def rows_of(comparison: Comparison, place: int) -> dict[str, Difference]:
 
 
 def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
-    """I1 as stored and at unit scale, so that smaller norms do not pass for isotropy.
+    """Describe how I1 moved as stored and at mean norm 1, so that norms do not pass for isotropy.
 
-    `norms` are the median row norms before and after.
+    `norms` are the median row norms before and after. Empty if I1 is not known.
     """
     raw, unit = rows.get(isotropy.I1.name), rows.get(isotropy.I1_UNIT.name)
     if raw is None or raw.difference is None:
         return ""
     text = f"I1 {describe_move(raw)}"
     if unit is None or unit.difference is None:
-        return text
-    move, span = describe_move(unit), describe_span(unit)
-    same = name_move(unit.difference) == name_move(raw.difference)
-    if not is_noticed(raw.difference) or is_carried(raw.difference, unit.difference):
-        text += f", and {span if same else move} at unit scale"
+        return f"{text} as stored"
+    span = f"{describe_span(unit)} at mean norm 1"
+    if not is_noticed(raw.difference):
+        return f"{text} ({span})"
+    if is_carried(raw.difference, unit.difference):
         each = rows.get(isotropy.I1_UNIT_ROWS.name)
         if each is None or not is_made_by_spread(unit, each):
-            return text
-        cause = "the spread of norms moved it"
-        return f"{text}, but {describe_move(each)} with every row at norm 1: {cause}"
-    text += f", but {f'only {span}' if same else move} at unit scale"
+            return f"{text} ({span})"
+        return f"{text} because the spread of norms changed ({describe_span(each)} for unit rows)"
+    along = is_noticed(unit.difference) and unit.difference / raw.difference > 0
+    cause = "mostly" if along else "only"
     if norms is None or not explain(*norms, rose=raw.difference > 0):
-        return text
+        return f"{text}, {cause} because of the scale ({span})"
+    smaller = "smaller" if raw.difference > 0 else "larger"
     before, after = map(format_short, norms)
-    return f"{text}: the norms moved it (median {before}, then {after})"
+    return f"{text}, {cause} because of {smaller} norms (median {before} to {after}; {span})"
 
 
 def neighborhoods(pair: Pair | None) -> str:
@@ -121,18 +122,16 @@ def neighborhoods(pair: Pair | None) -> str:
     return ""
 
 
-def count_inside(judged: Sequence[Difference]) -> str:
-    """How many of these differences are within their error over tokens."""
-    inside = [d for d in judged if d.change == "within error"]
+def count_insignificant(judged: Sequence[Difference]) -> str:
+    """Say how many of these differences are not significant, and name a few."""
+    inside = [d for d in judged if d.change == "not significant"]
     if not inside:
         return ""
-    if len(inside) == len(judged):
-        return "every difference that has an error over tokens is within it"
-    names = f": {'; '.join(d.quantity.title for d in inside)}" if len(inside) <= MOST_NAMED else ""
-    return (
-        f"of {len(judged)} differences with an error over tokens {len(inside)} "
-        f"{'is' if len(inside) == 1 else 'are'} within it{names}"
-    )
+    names = f": {', '.join(d.quantity.label for d in inside)}" if len(inside) <= MOST_NAMED else ""
+    if len(judged) == 1:
+        return f"the only difference with an error is not significant{names}"
+    are = "is" if len(inside) == 1 else "are"
+    return f"{len(inside)} of {len(judged)} differences {are} not significant{names}"
 
 
 #: Findings about faults of a shape, the most telling first.
@@ -176,16 +175,16 @@ def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
 
 
 def _states_of_many(comparison: Comparison, states: list[State]) -> str:
-    groups: dict[str, list[str]] = {}
-    for place in range(1, len(states)):
-        change = describe_state_change(states[0], states[place])
-        groups.setdefault(change, []).append(member_name(comparison, place))
-    changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in groups.items())
-    return f"Baseline {_STATES[states[0]]}. {capital(changes)}."
+    """Group the members by state, the worst first: ``Degenerate: a, b. Healthy: c.``"""
+    groups: dict[State, list[str]] = {}
+    for place, state in enumerate(states):
+        groups.setdefault(state, []).append(member_name(comparison, place))
+    worst_first = sorted(groups, key=RANK.__getitem__, reverse=True)
+    return " ".join(f"{capital(state)}: {', '.join(groups[state])}." for state in worst_first)
 
 
 def describe_state_change(before: State, after: State) -> str:
-    """The change of state in words.
+    """Describe the change of state.
 
     >>> describe_state_change("degenerate", "healthy"), describe_state_change("healthy", "healthy")
     ('no longer degenerate', 'not degenerate, before or after')
@@ -193,7 +192,7 @@ def describe_state_change(before: State, after: State) -> str:
     if "undecided" in (before, after):
         return f"{_STATES[before]} before, {_STATES[after]} after"
     if RANK[after] < RANK[before]:
-        return "no longer degenerate" if after == "healthy" else "only mildly degenerate now"
+        return "no longer degenerate" if after == "healthy" else "less degenerate: now mild"
     if RANK[after] > RANK[before]:
         return f"became {_STATES[after]}"
     return "not degenerate, before or after" if after == "healthy" else f"still {_STATES[after]}"
@@ -222,61 +221,25 @@ def _cause(verdict: Verdict) -> str:
 
 
 def describe_isotropy_move(comparison: Comparison, place: int) -> str:
-    """How I1 moved, and whether only because of norms; empty if I1 is not known."""
-    rows = {d.name: d for d in comparison.differences_of(place)}
-    raw, unit = rows.get(isotropy.I1.name), rows.get(isotropy.I1_UNIT.name)
-    if raw is None or raw.difference is None:
-        return ""
-    if unit is None or unit.difference is None:
-        return f"I1 {describe_move(raw)} as stored; at a mean norm of 1 it is not known."
-    if not is_noticed(raw.difference):
-        but = "but" if is_noticed(unit.difference) else "and"
-        return (
-            f"I1 {describe_move(raw)} as stored, {but} {describe_move(unit)} at a mean norm of 1."
-        )
-    each = rows.get(isotropy.I1_UNIT_ROWS.name)
-    carried = is_carried(raw.difference, unit.difference)
-    if carried and each is not None and is_made_by_spread(unit, each):
-        moves = f"I1 {describe_move(raw)}, and at a mean norm of 1 {describe_move(unit)}"
-        cause = "because of how norms spread, not of directions"
-        return f"{moves}, {cause}: with every row at norm 1 it {describe_move(each)}."
-    norms, helped = _norms(comparison, place, raw.difference > 0)
-    if carried:
-        part = f"not only because of {norms}" if helped else f"which {norms} do not explain"
-    else:
-        along = is_noticed(unit.difference) and unit.difference / raw.difference > 0
-        only = "mostly" if along else "only"
-        part = f"{only} because of {norms}"
-    return f"I1 {describe_move(raw)}, {part}: at a mean norm of 1 it {describe_move(unit)}."
-
-
-def _norms(comparison: Comparison, place: int, rose: bool) -> tuple[str, bool]:
-    """``"smaller norms (median 1.76 → 1.57)"``, and whether they explain how I1 moved."""
-    medians = median_norms(comparison, place)
-    if medians is None:
-        return "norms", True
-    before, after = medians
-    moved = f"(median {format_short(before)} → {format_short(after)})"
-    if not explain(before, after, rose):
-        return f"norms {moved}", False
-    return f"{'smaller' if rose else 'larger'} norms {moved}", True
+    """Describe how I1 moved, as a sentence; empty if I1 is not known."""
+    text = describe_isotropy(rows_of(comparison, place), median_norms(comparison, place))
+    return f"{text}." if text else ""
 
 
 def describe_move(row: Difference) -> str:
-    """``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
-    if row.difference is None:
-        return "is not known"
-    return f"{name_move(row.difference)} {describe_span(row)}"
+    """Write how a number moved: ``rose from 0.0912 to 0.767``, ``stayed at 0.767``."""
+    assert row.difference is not None
+    way = "from" if is_noticed(row.difference) else "at"
+    return f"{name_move(row.difference)} {way} {describe_span(row)}"
 
 
 def describe_span(row: Difference) -> str:
-    """``from 0.0912 to 0.767``, ``at 0.767``."""
-    assert row.difference is not None
+    """Write both numbers, or one if they are alike: ``0.0912 to 0.767``, ``0.767``."""
     assert row.value is not None
+    assert row.difference is not None
     assert row.baseline is not None
-    if not is_noticed(row.difference):
-        return f"at {format_short(row.value)}"
-    return f"from {format_short(row.baseline)} to {format_short(row.value)}"
+    after = format_short(row.value)
+    return f"{format_short(row.baseline)} to {after}" if is_noticed(row.difference) else after
 
 
 def name_move(difference: float) -> str:
@@ -289,19 +252,17 @@ def name_move(difference: float) -> str:
 def list_judged(comparison: Comparison, place: int) -> list[Difference]:
     """The differences of a member that have an error over tokens."""
     differences = comparison.differences_of(place)
-    return [d for d in differences if d.change in ("beyond error", "within error")]
+    return [d for d in differences if d.change in ("significant", "not significant")]
 
 
 def sampling(comparison: Comparison, place: int) -> str:
-    """How many of the differences of a member exceed their error over tokens."""
+    """Say how many of the differences of a member are significant."""
     judged = list_judged(comparison, place)
     if not judged:
         return "none has an error over tokens"
-    beyond = sum(d.change == "beyond error" for d in judged)
-    if len(judged) == 1:
-        held = "exceeds" if beyond else "is within"
-        return f"the one that has an error over tokens {held} it"
-    return f"{beyond} of the {len(judged)} with an error over tokens exceed it"
+    significant = sum(d.change == "significant" for d in judged)
+    are = "is" if significant == 1 else "are"
+    return f"{significant} of {len(judged)} with an error over tokens {are} significant"
 
 
 def is_noticed(difference: float) -> bool:

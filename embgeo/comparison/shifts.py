@@ -15,9 +15,9 @@ from embgeo.diagnosis.verdict import judge
 
 #: What is known of a difference, inside a sentence.
 SURENESS: dict[Change, str] = {
-    "beyond error": "beyond error",
-    "within error": "within error",
-    "not judged": "its error over tokens unknown",
+    "significant": "significant",
+    "not significant": "not significant",
+    "not judged": "error over tokens unknown",
     "exact": "exact",
     "equal": "equal",
     "undefined": "not comparable",
@@ -119,7 +119,7 @@ def _cone(sides: _Sides) -> list[finding.Part]:
         return []
     parts = _join_moves(
         [
-            ("Mean cosine of two rows ", [*mean, sides.describe_change(cosine.MEAN)]),
+            ("Mean cosine ", [*mean, sides.describe_change(cosine.MEAN)]),
             (
                 "median angle to the mean direction ",
                 sides.describe_move(cosine.CONE_HALF_ANGLE_MEDIAN),
@@ -133,7 +133,7 @@ def _spectrum(sides: _Sides) -> list[finding.Part]:
     parts = _join_moves(
         [
             (
-                "energy of the strongest direction ",
+                "variance in the top direction ",
                 sides.describe_move(spectrum.TOP_SHARE, share=True),
             ),
             ("effective rank ", sides.describe_move(spectrum.EFFECTIVE_RANK)),
@@ -149,9 +149,9 @@ def _isotropy(sides: _Sides) -> list[finding.Part]:
         return []
     parts = _join_moves(
         [
+            ("I1 of unit rows ", sides.describe_move(isotropy.I1_UNIT_ROWS)),
+            ("I1 at mean norm 1 ", unit),
             ("I1 as stored ", raw),
-            ("at a mean norm of 1 " if raw else "I1 at a mean norm of 1 ", unit),
-            ("with every row at norm 1 ", sides.describe_move(isotropy.I1_UNIT_ROWS)),
         ]
     )
     quantities = (isotropy.I1, isotropy.I1_UNIT, isotropy.I1_UNIT_ROWS)
@@ -164,8 +164,7 @@ def _isotropy(sides: _Sides) -> list[finding.Part]:
             before,
             " → ",
             after,
-            "; small norms alone raise I1 as stored, and a few long rows lower it even at a mean "
-            "norm of 1.",
+            ". Small norms alone raise I1 as stored. A few long rows lower it even at mean norm 1.",
         ]
     return parts
 
@@ -174,8 +173,9 @@ def _frequency(sides: _Sides) -> list[finding.Part]:
     parts = _join_moves(
         (lead, [*move, sides.describe_change(quantity)])
         for lead, quantity in (
-            ("AUC of a probe that tells rare from popular tokens ", frequency.PROBE_AUC),
-            ("rare among the neighbors of popular tokens ", frequency.NEIGHBOR_RARITY_POPULAR),
+            ("Probe AUC ", frequency.PROBE_AUC),
+            ("rare neighbors of rare tokens ", frequency.NEIGHBOR_RARITY_RARE),
+            ("rare neighbors of frequent tokens ", frequency.NEIGHBOR_RARITY_POPULAR),
         )
         if (move := sides.describe_move(quantity))
     )
@@ -187,7 +187,7 @@ def _tokens(sides: _Sides) -> list[finding.Part]:
     scalars = [
         (lead, pair.scalar(quantity) if pair else None)
         for lead, quantity in (
-            ("overlap of nearest neighbors (Jaccard) ", compare.NEIGHBOR_OVERLAP),
+            ("neighbor overlap (Jaccard) ", compare.NEIGHBOR_OVERLAP),
             ("linear CKA ", compare.CKA),
             ("subspace distance ", compare.SUBSPACE_DISTANCE),
         )

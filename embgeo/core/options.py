@@ -42,7 +42,7 @@ class Options:
     pairs : int or None
         Pairs sampled for the cosine distribution; None (or "all") for every pair, 0 for none.
     popular_share : float
-        Share of popular tokens, by falling frequency ([FRAGE] §3: 20%).
+        Share of frequent tokens, by falling frequency ([FRAGE] §3: 20%).
     isotropy_rows, isotropy_runs
         Rows in a sample and number of samples of Wang's protocol, which needs `isotropy_rows`.
     random : bool

@@ -54,6 +54,10 @@ class Note:
         return self.text
 
 
+#: Names that keep their capital inside a sentence.
+PEOPLE = frozenset({"Procrustes"})
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """The facts about a value that do not depend on the matrix.
@@ -86,6 +90,19 @@ class Quantity:
     unit: str = ""
     better: Literal["higher", "lower"] | None = None
     why: str = field(default="", compare=False, metadata=UNSAVED)
+
+    @property
+    def label(self) -> str:
+        """The title as it stands in a sentence, at an axis or in a list.
+
+        >>> Quantity("a.b", "Mean cosine", "").label
+        'mean cosine'
+        >>> Quantity("a.b", "IsoScore", "").label, Quantity("a.b", "I1 as stored", "").label
+        ('IsoScore', 'I1 as stored')
+        """
+        first = self.title.partition(" ")[0]
+        is_word = first[1:].islower() and first not in PEOPLE
+        return self.title[:1].lower() + self.title[1:] if is_word else self.title
 
     @property
     def family(self) -> str:
@@ -235,7 +252,8 @@ class Scalar(Named, NumberLike):
             return f"not defined: {self.undefined}"
         shown = format_number(self.value)
         if self.quantity.unit:
-            shown = f"{shown} {self.quantity.unit}"
+            space = "" if self.quantity.unit == "°" else " "
+            shown = f"{shown}{space}{self.quantity.unit}"
         return " ".join([shown, *self.errors_text.split("; ")[:1]]).rstrip()
 
     @property

@@ -1,4 +1,4 @@
-"""The tokens that contribute most to a finding: the deepest in a cone, the longest rows, …"""
+"""The tokens that contribute most to a finding: closest to the mean direction, longest, …"""
 
 from collections.abc import Iterable
 
@@ -17,9 +17,9 @@ _TABLES = {
     "rows": ("Damaged", tokens.DAMAGED),
     "idle rows": ("Never trained", tokens.DAMAGED),
     "short rows": ("Shortest", tokens.SMALLEST_NORMS),
-    "clump": ("Lie together", clump.CLUMP),
+    "clump": ("In the clump", clump.CLUMP),
     "scattered": ("Scattered", clump.SCATTERED),
-    "cone": ("Deepest in the cone", tokens.NEAREST_TO_MEAN),
+    "cone": ("Closest to the mean direction", tokens.NEAREST_TO_MEAN),
     "large norms": ("Largest norms", tokens.LARGEST_NORMS),
 }
 

@@ -109,8 +109,8 @@ class Finding:
 #: States of the question of frequency, where "degenerate" would say too much.
 FREQUENCY_WORDS: dict[State, str] = {
     "healthy": "mixed",
-    "mild": "partly apart",
-    "degenerate": "apart",
+    "mild": "partly separated",
+    "degenerate": "separated",
     "undecided": "undecided",
 }
 

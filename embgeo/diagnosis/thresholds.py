@@ -90,10 +90,10 @@ PARTITION_MULTIPLE = Threshold(
 )
 NEIGHBOR_GAP = Threshold(
     "neighbor gap",
-    "share of rare tokens among the neighbors of rare tokens, less that of popular ones",
+    "share of rare tokens among the neighbors of rare tokens, less that of frequent ones",
     0.2,
     0.5,
-    "0 if neighborhoods ignore frequency, 1 if rare and popular tokens never mix; neighbors of "
+    "0 if neighborhoods ignore frequency, 1 if rare and frequent tokens never mix; neighbors of "
     "rare tokens must be rare more often than by chance, too",
 )
 ROGUE = Threshold(

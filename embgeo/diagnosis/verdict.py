@@ -21,7 +21,7 @@ class Verdict:
     state : {"healthy", "mild", "degenerate", "undecided"}
     findings : tuple of Finding
     blame_lead : str
-        What the tokens in `blame` have in common, e.g. "Deepest in the cone"; empty without tokens.
+        What the tokens in `blame` have in common, e.g. "Largest norms"; empty without tokens.
     blame : tuple of str
         Up to five tokens, hidden characters spelled out; row numbers if tokens are unknown.
     blame_rows : tuple of int
@@ -95,7 +95,7 @@ def judge(analysis: Numbers) -> Verdict:
     return Verdict(headline, state, shown, *blame_tokens(analysis, _causes(analysis, shown)))
 
 
-_INITIAL = "cannot be told from an initialization: they hold no structure."
+_INITIAL = "look like an initialization: they hold no structure."
 
 #: Faults beside which the healthy answer to another question reads as if they were none.
 _REFUTED = {
@@ -144,8 +144,8 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
     apart = frequency.is_fault
     calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
     if state == "mild" and _is_clump_alone(findings):
-        text = f"Healthy but for {by_key['clump'].clause}: {_join(calm)}"
-        return f"{text}, yet {frequency.clause}." if apart else f"{text}."
+        text = f"Healthy except for {by_key['clump'].clause}: {_join(calm)}."
+        return f"{text} {capital(frequency.clause)}." if apart else text
     if state in ("mild", "degenerate"):
         clauses = [f.clause for f in _sort_faults(state, causes, findings)]
         clauses = clauses or [by_key["isotropy"].clause]
@@ -158,9 +158,7 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
             known.append(frequency.clause)
         return f"Undecided: {'; '.join(filter(None, (open_question.open, _join(known))))}."
     if apart:
-        partly = "partly " if frequency.state == "mild" else ""
-        lead = f"Not degenerate, but rare and popular tokens live {partly}apart"
-        return f"{lead}: {_join(calm)}, yet {frequency.clause}."
+        return f"Not degenerate, but {frequency.clause}. {capital(_join(calm))}."
     if "initialization" in by_key:
         return f"The rows {_INITIAL}"
     if frequency.clause:
@@ -169,7 +167,7 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
 
 
 def _is_clump_alone(findings: tuple[Finding, ...]) -> bool:
-    """Whether rows that lie together are the only fault of the geometry."""
+    """Tell whether a clump is the only fault of the geometry."""
     others = [f for f in findings if f.key not in ("rows", "frequency")]
     open_questions = {f.key for f in others if f.state == "undecided"}
     return [f.key for f in others if f.is_fault] == ["clump"] and not (

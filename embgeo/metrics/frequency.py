@@ -1,4 +1,4 @@
-"""Rare and popular tokens: where their rows lie and how long they are (definitions, section 5).
+"""Rare and frequent tokens: where their rows lie and how long they are (definitions, section 5).
 
 Examples
 --------
@@ -81,16 +81,16 @@ class Popularity:
 
 
 def explain_absence(facts: Facts) -> str:
-    """Why rare and popular tokens are not known; empty if they are."""
+    """Why rare and frequent tokens are not known; empty if they are."""
     if facts.frequency is None:
         return (
             "no token frequencies: give --counts FILE, --corpus FILE, or --rank-order if the rows "
             "are sorted by frequency"
         )
     if facts.m and facts.m < 5:
-        return f"{facts.m} rows are too few to call some popular and some rare"
+        return f"{facts.m} rows are too few to call some frequent and some rare"
     if facts.m and np.ptp(facts.frequency.counts[facts.kept]) == 0:
-        return "all kept tokens have the same count, none is more popular than another"
+        return "all kept tokens have the same count, none is more frequent than another"
     return ""
 
 
@@ -114,7 +114,7 @@ def rank_by_frequency(facts: Facts) -> Popularity:
     else:
         log_count = np.log1p(counts)
     convention = (
-        f"popular: the {100 * share:g}% most frequent ({size:,} of {m:,} tokens), by "
+        f"frequent: the {100 * share:g}% most frequent ({size:,} of {m:,} tokens), by "
         f"{facts.frequency.source}"
     )
     if tied:

@@ -216,7 +216,7 @@ def make_neighbor_table(
             count = facts.count(row)
             if facts.is_ranked and facts.frequency is not None:
                 count = facts.n + 1 - int(facts.frequency.counts[row])
-            cells += ["rare" if is_rare[row] else "popular", count]
+            cells += ["rare" if is_rare[row] else "frequent", count]
             rare += [(place, len(before) + int(i)) for i in np.flatnonzero(is_rare[neighbors])]
         body.append((*cells, *(facts.token(int(i)) for i in neighbors)))
     columns = (*before, *(f"neighbor {i + 1}" for i in range(k)))
@@ -280,7 +280,7 @@ def draw_hub_queries(facts: Facts) -> IntArray:
 
 
 def draw_class_queries(facts: Facts, known: Popularity) -> tuple[IntArray, IntArray]:
-    """Rows of popular and rare queries, ascending, uniform within each class.
+    """Rows of frequent and rare queries, ascending, uniform within each class.
 
     They include the queries of hubs, and further rows if these are too few.
     """

@@ -1,4 +1,4 @@
-"""Can a linear probe tell rare from popular tokens? (definitions, section 5)
+"""Can a linear probe tell rare from frequent tokens? (definitions, section 5)
 
 The discriminator of FRAGE as a measurement: a new probe for each matrix, scored out of fold.
 
@@ -54,7 +54,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def deal_class_folds(facts: Facts, popular: Mask) -> list[Fold]:
-    """Folds with the same share of popular rows; none if a class is too small."""
+    """Folds with the same share of frequent rows; none if a class is too small."""
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         return []
     return list(deal_folds(facts.generator("folds"), ~popular))
@@ -121,9 +121,9 @@ def measure_probe(
 
 
 def influence_of_edge(score: FloatArray, known: Popularity, at: IntArray) -> FloatArray:
-    """Influence of each token through the edge between rare and popular tokens.
+    """Influence of each token through the edge between rare and frequent tokens.
 
-    The share of popular tokens is fixed: a popular token makes another one rare. The slope of the
+    The share of frequent tokens is fixed: a frequent token makes another one rare. The slope of the
     number over the edge is measured with the same scores and the edge moved to either side.
     """
     m, edge, step = len(known.order), int(known.popular.sum()), known.edge_step

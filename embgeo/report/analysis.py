@@ -34,7 +34,7 @@ _SECTIONS = (
     ("spectrum", "Spectrum"),
     ("cosine", "Cosines and the cone"),
     ("isotropy", "Isotropy"),
-    ("frequency", "Rare and popular"),
+    ("frequency", "Rare and frequent"),
     ("subspace", "Input and output"),
     ("hidden", "Hidden states"),
     ("tokens", "Tokens"),
@@ -83,7 +83,7 @@ CHECKED = {
     "clusters": "clusters",
     "duplicates": "duplicates",
     "coordinate": "rogue coordinates",
-    "frequency": "rare against popular tokens",
+    "frequency": "rare against frequent tokens",
 }
 
 

@@ -32,7 +32,7 @@ SECTIONS = (
     ("spectrum", "Spectrum"),
     ("cosine", "Cosines and the cone"),
     ("isotropy", "Isotropy"),
-    ("frequency", "Rare and popular"),
+    ("frequency", "Rare and frequent"),
     ("together", "One against the other"),
     ("moved", "Tokens that moved"),
     ("numbers", "All numbers"),
@@ -204,7 +204,7 @@ def _frequency(comparison: Comparison) -> str:
     share = format_number(100 * float(stored.get("popular_share", 0)))
     kind = "; only their order is known" if stored.get("kind") == "rank" else ""
     return (
-        f"Popular are the {share}% most frequent tokens, rare the rest. "
+        f"Frequent are the {share}% most frequent tokens, rare the rest. "
         f"Frequencies: {stored.get('source', '')}{kind}."
     )
 

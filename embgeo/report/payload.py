@@ -200,7 +200,7 @@ def pack_counts(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[st
 
 
 def pack_classes(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """Which of these rows are popular tokens."""
+    """Which of these rows are frequent tokens."""
     popular = analysis.popular
     return None if popular is None else block.add(popular[rows].astype(np.uint8))
 

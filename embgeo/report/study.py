@@ -204,9 +204,8 @@ DIRECTIONS: dict[Direction, str] = {
 #: A caution if the runs had not converged.
 UNFINISHED: dict[Learning, str] = {
     "converged": "",
-    "learning": "Models were still learning at the end: the difference is one of training speed.",
-    "unknown": "No validation curve shows that learning was over: the difference may be one of "
-    "training speed.",
+    "learning": "Models were still learning at the end: this compares training speed.",
+    "unknown": "Models may not have converged.",
 }
 
 
@@ -223,7 +222,7 @@ def headlines(study: Study) -> tuple[str, ...]:
     said = (
         sentence(deciding.describe_quality(name), quality),
         UNFINISHED[deciding.judge_all(study.runs)] if any(quality.values()) else "",
-        sentence("I1 at a mean norm of 1", geometry),
+        sentence("I1 at mean norm 1", geometry),
         claims_line(study),
     )
     alone = f"One method, {visible(study.baseline.name)}: nothing to compare it with."

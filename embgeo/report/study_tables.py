@@ -21,16 +21,19 @@ FIRST = (
     spectrum.EFFECTIVE_RANK.name,
     "training.parameters",
 )
-#: Columns of the table of all numbers, after the deciding perplexity, with short heads.
-GEOMETRY: tuple[tuple[str, str], ...] = (
-    (cosine.MEAN.name, "mean cosine"),
-    (isotropy.I1.name, "I1"),
-    (isotropy.I1_UNIT.name, "I1, norm 1"),
-    (isotropy.I2.name, "I2"),
-    (spectrum.EFFECTIVE_RANK.name, "effective rank"),
-    (frequency.PROBE_AUC.name, "probe AUC"),
-    (frequency.NEIGHBOR_RARITY_RARE.name, "rare near rare"),
-    (subspace.DISTANCE.name, "input–output"),
+#: Columns of the table of all numbers, after the deciding perplexity.
+GEOMETRY = tuple(
+    (quantity.name, quantity.label)
+    for quantity in (
+        cosine.MEAN,
+        isotropy.I1_UNIT,
+        isotropy.I1,
+        isotropy.I2,
+        spectrum.EFFECTIVE_RANK,
+        frequency.PROBE_AUC,
+        frequency.NEIGHBOR_RARITY_RARE,
+        subspace.DISTANCE,
+    )
 )
 #: Numbers that are the same whatever the seed: a difference needs no error.
 FIXED = ("training.parameters",)
@@ -108,7 +111,7 @@ def heads(study: record.Study) -> tuple[Head, ...]:
         (quality, deciding.describe_quality(quality)),
         *GEOMETRY,
         (f"{first}.rare", "perplexity, rare words"),
-        (f"{first}.popular", "popular words"),
+        (f"{first}.popular", "frequent words"),
         (f"{other}.{score}", deciding.describe_quality(f"{other}.{score}")),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),

@@ -195,33 +195,33 @@ def group_by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class HeadlineText:
-    """The label of a number on the first screen, and how to read it."""
+    """A number of the first screen, and how to read it."""
 
     quantity: Quantity
-    label: str
     reading: str
 
     @property
     def name(self) -> str:
         return self.quantity.name
 
+    @property
+    def label(self) -> str:
+        return self.quantity.title
+
 
 HEADLINES: tuple[HeadlineText, ...] = (
-    HeadlineText(cosine.MEAN, "Mean cosine", "0: no common direction; 1: all parallel"),
-    HeadlineText(cosine.CONE_HALF_ANGLE_MEDIAN, "Median angle to mean", "90°: none; small: a cone"),
-    HeadlineText(spectrum.TOP_SHARE, "Energy of direction 1", "1: one direction holds all"),
-    HeadlineText(spectrum.EFFECTIVE_RANK, "Effective rank", "directions in use, at most d"),
-    HeadlineText(isotropy.I1, "Isotropy (I1)", "1: directions alike; falls with norms"),
-    HeadlineText(isotropy.I1_UNIT, "Isotropy at mean norm 1", "the same without the scale"),
-    HeadlineText(isotropy.ISOSCORE, "IsoScore", "1: variance even; 0: on one axis"),
-    HeadlineText(frequency.PROBE_AUC, "Rare/popular probe, AUC", "0.5: chance; 1: always right"),
-    HeadlineText(
-        frequency.NEIGHBOR_RARITY_RARE, "Rare neighbors of rare", "reference: frequency ignored"
-    ),
-    HeadlineText(frequency.NORM_RATIO, "Norm, popular : rare", "1: norms ignore frequency"),
-    HeadlineText(subspace.DISTANCE, "Input to output space", "0: the same; 1: orthogonal"),
-    HeadlineText(spectrum.ENERGY_90, "Directions for 90%", "few: a collapsed spectrum"),
-    HeadlineText(cosine.POSITIVE_SHARE, "Positive cosines", "0.5: half; 1: a cone"),
+    HeadlineText(cosine.MEAN, "0: no common direction; 1: all parallel"),
+    HeadlineText(cosine.CONE_HALF_ANGLE_MEDIAN, "90°: no cone; small: a narrow cone"),
+    HeadlineText(spectrum.TOP_SHARE, "1: one direction carries everything"),
+    HeadlineText(spectrum.EFFECTIVE_RANK, "between 1 and d"),
+    HeadlineText(isotropy.I1_UNIT_ROWS, "1: isotropic; 0: one-sided"),
+    HeadlineText(isotropy.ISOSCORE, "1: even variance; 0: one axis"),
+    HeadlineText(frequency.PROBE_AUC, "0.5: chance; 1: always right"),
+    HeadlineText(frequency.NEIGHBOR_RARITY_RARE, "chance: frequency has no effect"),
+    HeadlineText(frequency.NORM_RATIO, "1: frequency has no effect"),
+    HeadlineText(subspace.DISTANCE, "0: the same space; 1: orthogonal"),
+    HeadlineText(spectrum.ENERGY_90, "few: collapsed spectrum"),
+    HeadlineText(cosine.POSITIVE_SHARE, "0.5: balanced; 1: a cone"),
 )
 
 

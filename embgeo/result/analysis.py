@@ -52,8 +52,7 @@ HEADLINE: tuple[v.Quantity, ...] = (
     spectrum.EFFECTIVE_RANK,
     spectrum.TOP_SHARE,
     cosine.MEAN,
-    isotropy.I1,
-    isotropy.I1_UNIT,
+    isotropy.I1_UNIT_ROWS,
     frequency.PROBE_AUC,
     frequency.NEIGHBOR_RARITY_RARE,
     subspace.DISTANCE,
@@ -94,7 +93,7 @@ class Analysis:
     counts : array of float64 or None
         Counts (or descending ranks, see ``provenance["frequency"]``) of the kept rows.
     popular : bool array or None
-        Which kept rows are popular tokens.
+        Which kept rows are frequent tokens.
     timing : dict of str to float
         Seconds by stage: the only part of the result that differs between equal runs.
     """

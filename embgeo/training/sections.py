@@ -233,7 +233,7 @@ class EvaluationSettings:
     same_length : bool, optional
         For models with a memory: whether each token sees no more tokens than the memory holds.
     popular : float
-        Share of the types, most frequent first, that count as popular.
+        Share of the types, most frequent first, that count as frequent.
     test : bool
         Evaluate the test split at the end, if there is one.
     cache, dynamic : bool

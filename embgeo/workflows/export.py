@@ -286,7 +286,7 @@ def read_original(
     }
     if analysis.popular is not None:
         # Words, which the projector colors as classes.
-        columns["class"] = ["popular" if p else "rare" for p in columns.pop("popular")]
+        columns["class"] = ["frequent" if p else "rare" for p in columns.pop("popular")]
     return take_rows(matrix, analysis.rows, columns, falling, at_most)
 
 

@@ -40,7 +40,7 @@ def fit_options(options: Options, matrix: Matrix) -> Options:
     way_out = f"give {files} or {argument('rank_order')}"
     for name in NEED_FREQUENCIES:
         useless = matrix.frequency is None and getattr(options, name) != getattr(Options(), name)
-        refuse_if(useless, argument(name), "needs to know which tokens are popular", way_out)
+        refuse_if(useless, argument(name), "needs to know which tokens are frequent", way_out)
     return options.for_tokens(matrix.tokens)
 
 

@@ -242,7 +242,7 @@ def test_colors_fall_back_where_frequencies_are_not_known() -> None:
     assert not alone.legends
     beside, _ = figure_of(specify("scatter", [ChartItem("a", plain), ChartItem("b", sample())]))
     texts = [t.get_text() for t in beside.legends[0].get_texts()]
-    assert texts == ["popular tokens", "rare tokens", "frequency not known"]
+    assert texts == ["frequent tokens", "rare tokens", "frequency not known"]
 
 
 def test_a_vocabulary_known_by_rank_has_ranks() -> None:
@@ -537,7 +537,7 @@ def test_curves_of_a_track_stand_in_the_order_of_importance() -> None:
     titles = [panel.title for panel in spec.panels]
     assert titles[:2] == ["mean cosine", "effective rank"]
     assert "neighbor overlap with the one before" in titles
-    assert "I1, as stored · bend at 1,000" in render_svg(spec)
+    assert "I1 as stored · bend at 1,000" in render_svg(spec)
 
 
 def test_bands_reach_over_the_seeds() -> None:

@@ -82,7 +82,7 @@ def test_the_projector_gets_the_kept_rows_of_the_analyzed_checkpoint(here: Path)
         rows = list(csv.DictReader(stream, delimiter="\t"))
     assert [row["token"] for row in rows] == [TOKENS[i] for i in kept]
     assert [int(row["count"]) for row in rows] == [60 - i for i in kept]
-    assert [row["class"] for row in rows].count("popular") == 12
+    assert [row["class"] for row in rows].count("frequent") == 12
     norms = np.linalg.norm(ROWS[kept].astype(np.float64), axis=1)
     assert [float(row["tokens.norm"]) for row in rows] == pytest.approx(norms, rel=1e-8)
     record = json.loads((here / "p/provenance.json").read_text())
@@ -110,7 +110,7 @@ def test_fewer_points_are_spread_over_the_frequencies(here: Path) -> None:
     assert len(lines) == 10
     assert lines[0].startswith("word0\t")
     assert lines[-1].startswith("word59\t")
-    assert [line.split("\t")[-1] for line in lines].count("popular") == 2
+    assert [line.split("\t")[-1] for line in lines].count("frequent") == 2
 
 
 def test_a_checkpoint_that_was_moved_or_changed(here: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows that lie together are named in the headline, the findings and the blame."""
+"""Rows of a clump are named in the headline, the findings and the blame."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ def judged(unused: int, change: object = None) -> Verdict:
 def test_a_clump_alone_is_mild_and_named():
     verdict = judged(unused=100)
     assert verdict.state == "mild"
-    assert verdict.headline.startswith("Healthy but for 150 under-trained tokens: no cone (")
+    assert verdict.headline.startswith("Healthy except for 150 under-trained tokens: no cone (")
     finding = verdict.finding("clump")
-    assert finding.sentence.startswith("150 rows (5%) lie together within ")
-    assert ": 100 unused, 50 Latin. 100" in finding.sentence
+    assert finding.sentence.startswith(
+        "150 tokens (5%) form a clump near the mean direction (within "
+    )
+    assert finding.sentence.endswith("By kind: 100 unused, 50 Latin.")
+    assert "(100% of" in finding.sentence
     assert finding.quoted[:2] == ("tokens.clump_rows", "tokens.clump_angle")
-    assert verdict.blame_lead == "Lie together"
+    assert verdict.blame_lead == "In the clump"
     assert len(verdict.blame) == 5
     assert {name.startswith("[unused") for name in verdict.blame} == {True, False}
 
@@ -44,7 +47,9 @@ def test_without_unused_tokens_it_is_a_group_of_similar_tokens():
     assert verdict.state == "healthy"
     finding = verdict.finding("clump")
     assert finding.state == "healthy"
-    assert finding.sentence.startswith("150 rows (5%) lie together within ")
+    assert finding.sentence.startswith(
+        "150 tokens (5%) form a clump near the mean direction (within "
+    )
     assert "nothing says that training missed them" in finding.sentence
 
 
@@ -89,7 +94,7 @@ def test_next_to_dead_rows():
     verdict = judged(unused=100, change=kill)
     assert verdict.state == "degenerate"
     assert verdict.headline.startswith(
-        "3 rows are damaged. The other rows are healthy but for 150 under-trained tokens: no cone"
+        "3 rows are damaged. The other rows are healthy except for 150 under-trained tokens: "
     )
 
 
@@ -107,5 +112,5 @@ def test_a_cone_is_also_given_without_scattered_rows_where_the_answer_is_the_sam
     cone = found.verdict.finding("cone")
     assert cone is not None
     assert cone.state == "degenerate"
-    assert " Without 300 rows that lie scattered with norms of their own" in cone.sentence
+    assert " Without 300 rows that are scattered with norms of their own" in cone.sentence
     assert found.verdict.headline.startswith("Degenerate: a narrow cone (mean cosine 0.354)")

@@ -87,7 +87,7 @@ def test_two_modalities_in_one_cone_are_named() -> None:
     finding = verdict.finding("cone")
     assert finding is not None
     assert "two modalities" in finding.sentence
-    assert "usual for such models" in finding.sentence
+    assert "usual after a ReLU" in finding.sentence
 
 
 @pytest.mark.parametrize("rows", [modalities(0.3, 0.3), normal(7) + 1.0, normal(7, N, 3) + 1.0])
@@ -97,7 +97,7 @@ def test_one_cone_has_no_groups(rows: Rows) -> None:
 
 def test_the_two_ends_of_one_line_are_a_line_and_no_clusters() -> None:
     verdict = look(groups(180, (300, 300)))
-    assert "a collapse on both sides of the origin" in verdict.headline
+    assert "a two-sided collapse" in verdict.headline
     assert "cluster" not in verdict.headline
     finding = verdict.finding("clusters")
     assert finding is not None
@@ -177,7 +177,7 @@ INITIAL = {
 @pytest.mark.parametrize("name", INITIAL)
 def test_rows_of_an_initialization_hold_no_structure(name: str) -> None:
     headline = look(INITIAL[name]).headline
-    assert headline == "The rows cannot be told from an initialization: they hold no structure."
+    assert headline == "The rows look like an initialization: they hold no structure."
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_the_headline_names_what_reached_the_state_first() -> None:
 def test_three_rogue_coordinates_are_named_together() -> None:
     rows = trained()
     rows[:, [3, 7, 9]] *= 15.0
-    assert "3 coordinates hold 9" in look(rows).headline
+    assert "3 coordinates carry 9" in look(rows).headline
 
 
 @pytest.mark.parametrize(
@@ -292,14 +292,14 @@ def test_rows_without_negative_entries_are_named_so(kind: str) -> None:
     assert "of rows without negative entries" in verdict.headline
     finding = verdict.finding("cone")
     assert finding is not None
-    assert "usual for such models" in finding.sentence
+    assert "usual after a ReLU" in finding.sentence
 
 
 # Findings together ------------------------------------------------------------------------------
 
 
 def test_no_healthy_finding_contradicts_another() -> None:
-    """ "Directions are nearly alike" stood below "one direction holds 99.7%"."""
+    """ "Nearly isotropic" stood below "one direction carries 99.7%"."""
     side = np.where(np.arange(N) % 2, 1.0, -1.0)[:, None]
     verdict = look(5.0 * side * np.eye(D)[0] + 0.2 * normal(16))
     assert verdict.state == "degenerate"

@@ -205,7 +205,7 @@ def test_a_cone_is_as_bad_as_the_narrower_of_all_rows_and_those_that_gather(
     (0.3, 0.01, 0.6, True),  # directions are spread
     (0.8, 0.12, 0.6, True),  # the share is far larger than unit rows would have
     (0.8, 0.2, 0.6, False),  # unit rows have it, too
-    (0.3, 0.01, 0.4, False),  # the long rows hold too little
+    (0.3, 0.01, 0.4, False),  # the long rows carry too little
 ])  # fmt: skip
 def test_long_rows_are_named_where_they_make_the_share(
     share: float, squared: float, energy: float, said: bool
@@ -217,12 +217,12 @@ def test_long_rows_are_named_where_they_make_the_share(
         tokens.LONG_ROWS_ENERGY.measured(energy),
     ]
     verdict = judge(Analysis(provenance={"kept": 1000, "d": 1000}, scalars=tuple(scalars)))
-    assert ("3 long rows hold" in verdict.headline) is said
+    assert ("3 long rows carry" in verdict.headline) is said
 
 
 @pytest.mark.parametrize(("count", "lead", "clause"), [
-    (1, "The widest coordinate holds 40%", "one coordinate holds 40%"),
-    (2, "2 coordinates hold 40%", "2 coordinates hold 40%"),
+    (1, "The widest coordinate carries 40%", "one coordinate carries 40%"),
+    (2, "2 coordinates carry 40%", "2 coordinates carry 40%"),
 ])  # fmt: skip
 def test_wide_coordinates_are_named_by_their_joint_share(
     count: int, lead: str, clause: str

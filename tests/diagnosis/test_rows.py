@@ -35,11 +35,11 @@ def test_dead_rows_are_named(chat: embgeo.Analysis) -> None:
     assert verdict.state == "degenerate"
     assert verdict.headline.startswith(
         "79 rows are damaged, among them <|im_start|> (row 2,950), which the chat template uses. "
-        "The other rows cannot be told from an initialization"
+        "The other rows look like an initialization"
     )
     first = verdict.findings[0]
     assert (first.key, first.title, first.state) == ("rows", "Are rows damaged?", "degenerate")
-    assert "the norms of 79 lie below all others by 16" in first.sentence
+    assert "79 norms are 16" in first.sentence
     assert first.quoted == ("tokens.damaged_gap", "tokens.norm_median")
     assert verdict.blame_sentence == (
         "Damaged: <|im_start|> (row 2,950), w2900 (row 2,900), w2901 (row 2,901), "
@@ -64,9 +64,9 @@ def test_its_special_tokens(chat: embgeo.Analysis) -> None:
 def test_a_healthy_model_says_so(tmp_path: Path) -> None:
     verdict = judged(write_chat_model(tmp_path / "model", dead=False), (*FEW, "tokens"))
     first = verdict.findings[0]
-    assert (first.key, first.state, first.clause) == ("rows", "healthy", "no row is damaged")
-    assert first.sentence.startswith("No row is damaged: the widest gap among the smallest norms")
-    assert verdict.headline.startswith("The rows cannot be told from an initialization")
+    assert (first.key, first.state, first.clause) == ("rows", "healthy", "no damaged rows")
+    assert first.sentence == "No damaged rows."
+    assert verdict.headline.startswith("The rows look like an initialization")
 
 
 def test_without_the_section_of_tokens() -> None:
@@ -108,7 +108,7 @@ def test_rows_as_they_were_initialized_are_mild() -> None:
     verdict = judged(W, (*FEW, "tokens"))
     assert verdict.findings[0].state == "mild"
     assert verdict.headline.startswith(
-        "1 row is constant and 1 row equals the mean row. The other rows cannot be told from an "
+        "1 row is constant and 1 row equals the mean row. The other rows look like an "
         "initialization"
     )
 
@@ -190,12 +190,15 @@ def test_rows_as_long_as_an_initialization_and_dead_ones() -> None:
     never = judged(W, (*FEW, "tokens"))
     assert never.headline.startswith("6 rows were never trained. The other rows ")
     assert never.findings[0].clause == "6 rows were never trained"
+    assert never.findings[0].sentence.startswith(
+        "6 rows still have their initial norm: never trained, "
+    )
     assert (never.state, never.blame_lead) == ("mild", "Never trained")
     W[5] *= 0.3
     both = judged(W, (*FEW, "tokens"))
     assert both.headline.startswith("1 row is damaged. The other rows ")
-    assert both.findings[0].sentence.endswith("; 5 rows were never trained.")
-    assert ", 5 of them as long as word2vec" in both.findings[0].sentence
+    assert both.findings[0].sentence.endswith("). 5 rows were never trained.")
+    assert ", 5 of them as word2vec" in both.findings[0].sentence
 
 
 def test_few_short_rows_of_few_dimensions_are_dead_or_never_trained() -> None:
@@ -203,7 +206,7 @@ def test_few_short_rows_of_few_dimensions_are_dead_or_never_trained() -> None:
     W[:2] = np.random.default_rng(0).uniform(-1, 1, (2, 16)) * 0.5 / 16
     found = judged(W, (*FEW, "tokens"))
     assert found.headline.startswith("2 rows are damaged or were never trained. The other rows ")
-    assert "few rows of so few dimensions can be by chance" in found.findings[0].sentence
+    assert "can be chance for so few rows of so few dimensions" in found.findings[0].sentence
     assert (found.state, found.blame_lead) == ("degenerate", "Damaged")
 
 

@@ -252,12 +252,12 @@ def with_counts(W, counts=None, kind="counts"):
 
 
 def test_separated_classes():
-    """Popular and rare rows on either side of a plane, and on axes of their own."""
+    """Frequent and rare rows on either side of a plane, and on axes of their own."""
     noise = 0.01 * gaussian(34, n=M)
     found = with_counts(noise + np.where(POPULAR[:, None], np.eye(6)[0], np.eye(6)[1]))
     assert value(found, "frequency.probe_auc") == 1
     assert value(found, "frequency.neighbor_rarity_rare") == 1
-    # A popular token has nine popular neighbors, the tenth must be rare.
+    # A frequent token has nine popular neighbors, the tenth must be rare.
     assert value(found, "frequency.neighbor_rarity_popular") == approx(0.1)
 
 

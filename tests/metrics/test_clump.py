@@ -1,4 +1,4 @@
-"""Rows that lie together are found, counted and named; others are not."""
+"""Rows of a clump are found, counted and named; others are not."""
 
 from __future__ import annotations
 
@@ -311,7 +311,9 @@ def test_few_rows_that_gather_are_found(n, d, share, cosine):
 @pytest.mark.slow
 def test_the_sentence_says_where_they_gather():
     finding = embgeo.analyze(gathered() - 0.8).verdict.finding("clump")
-    assert finding.sentence.startswith("150 rows (5%) lie together within ")
+    assert finding.sentence.startswith(
+        "150 tokens (5%) form a clump near the mean direction (within "
+    )
     assert "° away from the mean direction, apart from all others" in finding.sentence
     assert {"tokens.clump_tilt", "tokens.dense_excess"} <= {*finding.quoted}
 

@@ -48,7 +48,7 @@ def test_the_share_of_noise_is_that_of_what_is_seen() -> None:
 
 
 def measure_rarities(share: float) -> list[float]:
-    """Of rare and of popular tokens, in a matrix whose rows follow the counts."""
+    """Of rare and of frequent tokens, in a matrix whose rows follow the counts."""
     counts = np.arange(100.0, 0.0, -1.0)
     rows = np.random.default_rng(1).standard_normal((100, 4))
     rows[:, 0] += counts / 50

@@ -35,7 +35,7 @@ def repeated(rows):
 
 
 def test_equal_weights_change_nothing(rows):
-    # Exactly equal counts leave the whole section out: there are no popular tokens.
+    # Exactly equal counts leave the whole section out: there are no frequent tokens.
     found = measured(rows, 1e15 + (np.arange(60) == 0))
     for weighted, plain in PAIRS.items():
         assert found[weighted.name].value == pytest.approx(found[plain.name].value, rel=1e-12)

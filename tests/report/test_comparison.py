@@ -167,7 +167,7 @@ def test_structure_of_the_page() -> None:
         "Spectrum",
         "Cosines and the cone",
         "Isotropy, as stored and at equal norm",
-        "Rare and popular tokens",
+        "Rare and frequent tokens",
         "One matrix compared with the other",
         "Tokens that moved most",
         "All numbers",
@@ -181,13 +181,12 @@ def test_structure_of_the_page() -> None:
 def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
     assert page().headings[1] == (
         "No longer degenerate. Before: a narrow cone (mean cosine 0.656); now: no cone (mean "
-        "cosine −0.000148). I1 rose from 1.03e-05 to 0.68, not only because of smaller norms "
-        "(median 7.34 → 3.9): at a mean norm of 1 it rose from 0.196 to 0.96."
+        "cosine −0.000148). I1 rose from 1.03e-05 to 0.68 (0.196 to 0.96 at mean norm 1)."
     )
     track = page(members=6, track=True).headings[1]
     assert track.startswith("Degenerate at step 500, not degenerate at step 3,000. Before: ")
     many = page(members=4).headings[1]
-    assert many == "Baseline degenerate. No longer degenerate: other-1, other-2, other-3."
+    assert many == "Degenerate: baseline. Healthy: other-1, other-2, other-3."
     assert sample_comparison(members=4).sentences[0] in page(members=4).text
 
 
@@ -196,7 +195,7 @@ def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
     [
         (
             ("two-sided", "cone"),
-            ("Still degenerate. Before: no cone", "energy; now: a narrow cone"),
+            ("Still degenerate. Before: no cone", "(uncentered); now: a narrow cone"),
         ),
         (("isotropic", "isotropic"), ("Not degenerate, before or after. Before: no cone",)),
         (("isotropic", "cone"), ("Became degenerate. Before: no cone", "now: a narrow cone")),
@@ -240,45 +239,41 @@ def moved(
 @pytest.mark.parametrize(
     ("raw", "unit", "norm", "said"),
     [
-        ((0.1, 0.7), (0.2, 0.8), 1.0, "rose from 0.1 to 0.7, not only because of smaller norms "
-         "(median 2 → 1): at a mean norm of 1 it rose from 0.2 to 0.8."),
-        ((0.1, 0.7), (0.2, 0.8), 2.0, "rose from 0.1 to 0.7, which norms (median 2 → 2) do not "
-         "explain: at a mean norm of 1 it rose from 0.2 to 0.8."),
+        ((0.1, 0.7), (0.2, 0.8), 1.0, "rose from 0.1 to 0.7 (0.2 to 0.8 at mean norm 1)"),
+        ((0.1, 0.7), (0.2, 0.8), 2.0, "rose from 0.1 to 0.7 (0.2 to 0.8 at mean norm 1)"),
         ((0.1, 0.7), (0.2, 0.2), 1.0, "rose from 0.1 to 0.7, only because of smaller norms (median "
-         "2 → 1): at a mean norm of 1 it stayed at 0.2."),
+         "2 to 1; 0.2 at mean norm 1)"),
         ((0.1, 0.7), (0.2, 0.15), 1.0, "rose from 0.1 to 0.7, only because of smaller norms "
-         "(median 2 → 1): at a mean norm of 1 it fell from 0.2 to 0.15."),
+         "(median 2 to 1; 0.2 to 0.15 at mean norm 1)"),
         ((0.1, 0.7), (0.2, 0.25), 1.0, "rose from 0.1 to 0.7, mostly because of smaller norms "
-         "(median 2 → 1): at a mean norm of 1 it rose from 0.2 to 0.25."),
+         "(median 2 to 1; 0.2 to 0.25 at mean norm 1)"),
         ((0.7, 0.1), (0.2, 0.3), 4.0, "fell from 0.7 to 0.1, only because of larger norms (median "
-         "2 → 4): at a mean norm of 1 it rose from 0.2 to 0.3."),
-        ((0.5, 0.5), (0.2, 0.2), 2.0, "stayed at 0.5 as stored, and stayed at 0.2 at a mean norm "
-         "of 1."),
-        ((0.5, 0.5), (0.2, 0.4), 4.0, "stayed at 0.5 as stored, but rose from 0.2 to 0.4 at a mean "
-         "norm of 1."),
-        ((0.1, 0.7), None, 1.0, "rose from 0.1 to 0.7 as stored; at a mean norm of 1 it is not "
-         "known."),
+         "2 to 4; 0.2 to 0.3 at mean norm 1)"),
+        ((0.7, 0.1), (0.2, 0.3), 1.0, "fell from 0.7 to 0.1, only because of the scale (0.2 to 0.3 "
+         "at mean norm 1)"),
+        ((0.5, 0.5), (0.2, 0.2), 2.0, "stayed at 0.5 (0.2 at mean norm 1)"),
+        ((0.5, 0.5), (0.2, 0.4), 4.0, "stayed at 0.5 (0.2 to 0.4 at mean norm 1)"),
+        ((0.1, 0.7), None, 1.0, "rose from 0.1 to 0.7 as stored"),
     ],
 )  # fmt: skip
 def test_a_rise_of_i1_that_norms_make_is_called_so(
     raw: tuple[float, float], unit: tuple[float, float] | None, norm: float, said: str
 ) -> None:
-    assert describe_isotropy_move(moved(raw, unit, norm), 1) == f"I1 {said}"
+    assert describe_isotropy_move(moved(raw, unit, norm), 1) == f"I1 {said}."
 
 
 def test_a_fall_of_i1_that_long_rows_make_is_called_so() -> None:
     """As Coupled Adam does: the cone goes, and a few long rows remain."""
     said = describe_isotropy_move(moved((0.16, 0.03), (0.21, 0.0001), 1.0, each=(0.23, 0.97)), 1)
-    assert said == (
-        "I1 fell from 0.16 to 0.03, and at a mean norm of 1 fell from 0.21 to 0.0001, because of "
-        "how norms spread, not of directions: with every row at norm 1 it rose from 0.23 to 0.97."
+    assert said.endswith(
+        " 0.16 to 0.03 because the spread of norms changed (0.23 to 0.97 for unit rows)."
     )
     for raw, unit, each in (
         ((0.1, 0.7), (0.2, 0.8), (0.2, 0.9)),
         ((0.6, 0.1), (0.1, 0.2), (0.2, 0.1)),
     ):
         said = describe_isotropy_move(moved(raw, unit, 3.0, each=each), 1)
-        assert "because of how norms spread" not in said
+        assert "because the spread" not in said
 
 
 def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
@@ -288,12 +283,12 @@ def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
 def test_sampled_differences_are_counted() -> None:
     found = sample_comparison()
     changes = {d.change: d for d in found.differences}
-    beyond, within, exact = (changes[c] for c in ("beyond error", "within error", "exact"))
+    beyond, within, exact = (changes[c] for c in ("significant", "not significant", "exact"))
     for rows, said in (
         ((exact,), "none has an error over tokens"),
-        ((beyond, exact), "the one that has an error over tokens exceeds it"),
-        ((within,), "the one that has an error over tokens is within it"),
-        ((within, beyond, within), "1 of the 3 with an error over tokens exceed it"),
+        ((beyond, exact), "1 of 1 with an error over tokens is significant"),
+        ((within,), "0 of 1 with an error over tokens are significant"),
+        ((within, beyond, within), "1 of 3 with an error over tokens is significant"),
     ):
         assert sampling(replace(found, differences=rows), 1) == said
 
@@ -302,7 +297,7 @@ def test_sampled_differences_are_counted() -> None:
     ("before", "after", "said"),
     [
         ("degenerate", "degenerate", "still degenerate"),
-        ("degenerate", "mild", "only mildly degenerate now"),
+        ("degenerate", "mild", "less degenerate: now mild"),
         ("mild", "degenerate", "became degenerate"),
         ("healthy", "mild", "became mildly degenerate"),
         ("mild", "healthy", "no longer degenerate"),
@@ -316,7 +311,11 @@ def test_changes_of_state_in_words(before: Any, after: Any, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("left", "begins"),
-    [({I1.name}, "I1 as stored "), ({I1_UNIT.name}, "I1 at a mean norm of 1 "), (set(), None)],
+    [
+        ({I1.name}, "I1 of unit rows 0.198 → 0.9606; I1 as"),
+        ({I1_UNIT.name}, "I1 of unit rows "),
+        (set(), None),
+    ],
 )
 def test_the_sentence_about_i1_is_of_the_scales_that_are_there(
     left: set[str], begins: str | None
@@ -333,12 +332,12 @@ def test_the_sentence_about_i1_is_of_the_scales_that_are_there(
 def test_raw_and_unit_stand_side_by_side_with_the_norms() -> None:
     told = {s.key: s for s in shifts(sample_comparison(), 1)}
     sentence = told["isotropy"].sentence
-    assert sentence.startswith("I1 as stored 1.026e-05 → 0.6802; at a mean norm of 1 0.1958 → ")
+    assert sentence.startswith("I1 of unit rows 0.198 → 0.9606; I1 at mean norm 1 0.1958 → ")
     assert "Median norm 7.341 → 3.903" in sentence
     assert "(exact)" in sentence
     assert told["cone"].before.state == "degenerate"  # type: ignore[union-attr]
     assert told["cone"].after.state == "healthy"  # type: ignore[union-attr]
-    assert "(within error)" in told["frequency"].sentence
+    assert "(not significant)" in told["frequency"].sentence
     assert "(chance: 0.0085)" in told["tokens"].sentence
     assert sentence in page().text
 
@@ -362,9 +361,9 @@ def test_a_difference_says_how_well_it_is_known() -> None:
     rows = {row.quantity.name: row.others[0][1] for row in number_rows(found, [1])}
     assert rows["cosine.mean"].change == "exact"
     assert rows["cosine.mean"].text == "−0.656"
-    assert rows["frequency.probe_auc"].change == "beyond error"
+    assert rows["frequency.probe_auc"].change == "significant"
     assert rows["frequency.probe_auc"].interval_text == "−0.3013 … −0.2458"
-    assert rows["frequency.neighbor_rarity_rare"].change == "within error"
+    assert rows["frequency.neighbor_rarity_rare"].change == "not significant"
     assert rows["isotropy.isoscore"].change == "equal"
     assert "95% interval" in page().text
 
@@ -464,7 +463,7 @@ def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
 @pytest.mark.usefixtures("outlines")
 def test_bends_are_listed_with_their_step() -> None:
     parsed = page(members=6, track=True)
-    assert "Where the slope changes: I1, as stored at 1,000." in parsed.text
+    assert "Where the slope changes: I1 as stored at 1,000." in parsed.text
     assert "None of these numbers bends" not in parsed.text
     found = sample_comparison(members=6, track=True)
     assert found.track is not None

@@ -218,7 +218,7 @@ def test_structure_of_the_page() -> None:
         "Spectrum",
         "Cosines and the cone",
         "Isotropy",
-        "Rare and popular tokens",
+        "Rare and frequent tokens",
         "Input and output matrix",
         "Tokens at the extremes",
         "All numbers",
@@ -354,7 +354,7 @@ def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("popular: the 20%", "Popular: the 20%"),
+        ("frequent: the 20%", "Frequent: the 20%"),
         ("reference, unless", "Reference, unless"),
         ("d, not d²", "d, not d²"),
         ("c₂ ≤ 20", "c₂ ≤ 20"),
@@ -369,7 +369,9 @@ def test_a_sentence_starts_with_a_capital_but_symbols_stay(text: str, shown: str
 def test_the_first_screen_names_the_tokens_to_blame() -> None:
     blame = re.search(r'<p class="blame">(.*?)</p>', html(hostile=True))
     assert blame
-    assert blame[1].startswith('<a href="#tokens">Deepest in the cone</a>: <bdi class="word" ')
+    assert blame[1].startswith(
+        '<a href="#tokens">Closest to the mean direction</a>: <bdi class="word" '
+    )
     rows = [int(row) for row in re.findall(r'data-row="(\d+)"', blame[1])]
     nearest = sample(hostile=True)["tokens.nearest_to_mean"]
     assert rows == [row[0] for row in nearest.rows[:5]]

@@ -65,7 +65,7 @@ def sample_comparison(
         members=people,
         pairs=pairs,
         differences=differences(people),
-        sentences=("I1 rose from 0.09 to 0.77, and at unit scale from 0.25 to 0.85.",),
+        sentences=("I1 rose from 0.09 to 0.77 (0.25 to 0.85 at mean norm 1).",),
         notes=("tokens are matched by their string: 590 shared",),
         track=curves(people, pairs) if track else None,
         timing={"analysis of baseline": 0.1},
@@ -178,7 +178,7 @@ def difference(old: Scalar, new: Scalar | None, member: int) -> Difference:
         standard_error=error,
         interval=(step - 1.96 * error, step + 1.96 * error),
         error_note="independent errors, added in squares",
-        change="beyond error" if beyond else "within error",
+        change="significant" if beyond else "not significant",
     )
 
 

@@ -270,7 +270,7 @@ def frequency(
     }
     return [
         scalar("frequency.centroid_distance", "distance of the class means", 0.8),
-        scalar("frequency.norm_ratio", "norm, popular over rare",
+        scalar("frequency.norm_ratio", "norm, frequent over rare",
                np.median(norms[popular]) / np.median(norms[~popular]),
                reference=1.0, reference_note="chance"),
         scalar("frequency.norm_spearman", "norm against count", 0.6, reference=0.0,

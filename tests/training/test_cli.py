@@ -34,7 +34,7 @@ from embgeo.workflows.train_runs import MEASURED, geometry_measure
 from embgeo.workflows.train_settings import as_tables, gather_settings, parse_assignment
 
 ROOT = Path(__file__).parents[2]
-#: Three words in four are of a few popular ones.
+#: Three words in four are of a few frequent ones.
 TEXT_LINES = 700
 
 TINY = (

@@ -121,7 +121,7 @@ def color_by_class(clouds: Sequence[Cloud]) -> tuple[list[Any], Explain]:
     ]
 
     def explain(figure: Figure, _axes: Sequence[Axes]) -> None:
-        shown = {"popular tokens": theme.POPULAR, "rare tokens": theme.RARE}
+        shown = {"frequent tokens": theme.POPULAR, "rare tokens": theme.RARE}
         if any(cloud.popular is None for cloud in clouds):
             shown["frequency not known"] = theme.GRAY
         dots = [

@@ -40,17 +40,17 @@ ROGUE_SHARE = Quantity(
 MEAN_COSINE_WITHOUT_1 = Quantity(
     "coordinates.mean_cosine_without_1",
     "Mean cosine without the top coordinate",
-    "The mean cosine after the coordinate of largest energy is set to zero. Far below the mean "
-    "cosine itself: this coordinate makes the cone.",
+    "The mean cosine after the coordinate with the largest sum of squares is set to zero. Far "
+    "below the mean cosine: this coordinate makes the cone.",
     "mean cosine of w_i with w_ik = 0 for the k of largest Σ_i w_ik²",
     "Timkey & van Schijndel 2021, §3.2",
     why="verdict: rogue coordinates",
 )
 LARGEST = Quantity(
     "coordinates.largest",
-    "Coordinates of largest energy",
+    "Largest coordinates",
     "The coordinates that hold most of the sum of squares, with what each makes of the variance, "
-    "of the mean cosine and of the strongest direction.",
+    "of the mean cosine and of the top direction.",
     "Σ_i w_ik² / ‖W‖_F²",
     _ROGUE,
 )

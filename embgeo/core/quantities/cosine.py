@@ -1,4 +1,4 @@
-"""Cosines of pairs of rows, and angles to the common direction."""
+"""Cosines of pairs of rows, and angles to the mean direction."""
 
 from embgeo.core.values import Quantity
 
@@ -24,7 +24,7 @@ STD = Quantity(
 CONE_HALF_ANGLE_MAX = Quantity(
     "cosine.cone_half_angle_max",
     "Cone half angle, largest",
-    "Every row lies within this angle of the common direction.",
+    "Every row lies within this angle of the mean direction.",
     "max angle(w_i, Σŵ_j) over the kept rows",
     "Gao et al. 2019, §5 (the cone that holds the embeddings)",
     unit="°",
@@ -33,8 +33,8 @@ CONE_HALF_ANGLE_MAX = Quantity(
 CONE_HALF_ANGLE_MEDIAN = Quantity(
     "cosine.cone_half_angle_median",
     "Cone half angle, median",
-    "Half of the rows lie within this angle of the common direction; about 90° where there is no "
-    "common direction.",
+    "Half of the rows lie within this angle of the mean direction; about 90° where there is no "
+    "mean direction.",
     "median angle(w_i, Σŵ_j) over the kept rows",
     "Gao et al. 2019, §5 (the cone that holds the embeddings)",
     unit="°",
@@ -65,7 +65,7 @@ TOP_DIMENSIONS = Quantity(
 )
 ANGLE_TO_MEAN = Quantity(
     "cosine.angle_to_mean",
-    "Angle to the common direction",
+    "Angle to the mean direction",
     "Angle between a token's row and the mean direction of all rows.",
     "angle(w_i, Σŵ_j)",
     "Gao et al. 2019, §5",
@@ -73,7 +73,7 @@ ANGLE_TO_MEAN = Quantity(
 )
 CONE_ANGLES = Quantity(
     "cosine.cone_angles",
-    "Angles to the common direction",
+    "Angles to the mean direction",
     "Distribution of the angles between the rows and the mean direction. Isotropic rows pile up "
     "at 90°.",
     "angle(w_i, Σŵ_j), exact over the kept rows",

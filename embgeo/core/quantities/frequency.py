@@ -1,4 +1,4 @@
-"""Rare tokens against popular ones: centers, norms, probe, neighbors."""
+"""Rare tokens against frequent ones: centers, norms, probe, neighbors."""
 
 from embgeo.core.values import Quantity
 
@@ -7,34 +7,34 @@ _GONG = "Gong et al. 2018 (FRAGE), §3"
 CENTROID_DISTANCE = Quantity(
     "frequency.centroid_distance",
     "Distance of the class means",
-    "Distance between the mean popular and the mean rare row, in pooled standard deviations. 0: "
+    "Distance between the mean frequent and the mean rare row, in pooled standard deviations. 0: "
     "the classes share their center.",
     "‖μ_p − μ_r‖ / s, s² = (Σ_p‖w−μ_p‖² + Σ_r‖w−μ_r‖²) / (M − 2)",
     _GONG,
-    why="Gong et al. 2018, §3: do rare and popular tokens have different centers?",
+    why="Gong et al. 2018, §3: do rare and frequent tokens have different centers?",
 )
 NORM_RATIO = Quantity(
     "frequency.norm_ratio",
-    "Norm ratio, popular over rare",
-    "Median norm of the popular rows over that of the rare ones. Above 1: rare tokens stay near "
+    "Norm ratio, frequent over rare",
+    "Median norm of the frequent rows over that of the rare ones. Above 1: rare tokens stay near "
     "the origin.",
-    "median ‖w‖ of popular / median ‖w‖ of rare",
+    "median ‖w‖ of frequent / median ‖w‖ of rare",
     "Gong et al. 2018 (FRAGE), §3 “Explanation”",
     why="chart of training; Gong et al. 2018, §3",
 )
 NORM_SPEARMAN = Quantity(
     "frequency.norm_spearman",
-    "Rank correlation of norm and count",
+    "Norm–frequency correlation",
     "Whether longer rows belong to more frequent tokens: 1 always, 0 no relation, −1 the reverse.",
     "Spearman ρ of ‖w_i‖ and log count",
     "Gong et al. 2018 (FRAGE), §3 “Explanation”",
-    why="verdict: norms follow frequency",
+    why="verdict: norm correlates with frequency",
 )
 BY_FREQUENCY_BIN = Quantity(
     "frequency.by_frequency_bin",
     "By frequency",
     "Ten bins of equally many tokens, the most frequent first: how long their rows are, how alike "
-    "they are to each other and to the common direction.",
+    "they are to each other and to the mean direction.",
     "within bins: median ‖w‖; mean cosine over pairs; mean cosine with Σŵ over all rows",
     _GONG,
 )
@@ -55,7 +55,7 @@ RANK = Quantity(
 PROBE_AUC = Quantity(
     "frequency.probe_auc",
     "Probe AUC",
-    "How well a linear probe separates popular from rare tokens by their rows alone, on rows it "
+    "How well a linear probe separates frequent from rare tokens by their rows alone, on rows it "
     "was not fitted to. 0.5: not at all; 1: perfectly.",
     "ROC AUC of out-of-fold scores, logistic regression, stratified 5-fold",
     "Gong et al. 2018 (FRAGE), §4 (its discriminator)",
@@ -72,10 +72,10 @@ NEIGHBOR_RARITY_RARE = Quantity(
 )
 NEIGHBOR_RARITY_POPULAR = Quantity(
     "frequency.neighbor_rarity_popular",
-    "Rare neighbors of popular tokens",
-    "Of the nearest neighbors of a popular token, the share that is rare. At the base rate "
-    "neighborhoods ignore frequency; near 0 popular tokens keep to themselves.",
-    "share of rare rows among the k nearest by cosine, mean over popular queries",
+    "Rare neighbors of frequent tokens",
+    "Of the nearest neighbors of a frequent token, the share that is rare. At the base rate "
+    "neighborhoods ignore frequency; near 0 frequent tokens keep to themselves.",
+    "share of rare rows among the k nearest by cosine, mean over frequent queries",
     "Gong et al. 2018 (FRAGE), §1 and §3",
     why="verdict: rare tokens are separated",
 )

@@ -3,12 +3,11 @@
 from embgeo.core.values import Quantity
 
 _I1_MEANING = (
-    "Smallest over largest value of the partition function. 1: every direction looks alike; near "
-    "0: the rows lie to one side."
+    "Smallest over largest value of the partition function. 1: isotropic; near 0: the rows lie to "
+    "one side."
 )
 _I2_MEANING = (
-    "Spread of the partition function around its mean. 0: every direction looks alike; larger: "
-    "less isotropic."
+    "Spread of the partition function around its mean. 0: isotropic; larger: less isotropic."
 )
 _WANG = "Wang et al. 2020, §5.1; Mu & Viswanath 2018; Arora et al. 2016"
 
@@ -34,32 +33,37 @@ def _pair(suffix: str, title: str, note: str, why: str) -> tuple[Quantity, Quant
     )
 
 
-I1, I2 = _pair("", "", "", "Wang et al. 2020, Table 1; gate; chart of training")
+I1, I2 = _pair(
+    "",
+    " as stored",
+    "Of the rows as stored: smaller norms alone raise I1 and lower I2.",
+    "Wang et al. 2020, Table 1; gate; chart of training",
+)
 I1_MEAN_SIGN, I2_MEAN_SIGN = _pair(
     "_mean_sign",
-    ", one sign",
-    "One sign for each eigenvector, as published tables have it.",
+    ", one-sided",
+    "With one sign for each eigenvector, as in published tables.",
     "Wang et al. 2020, Table 1, as published",
 )
 I1_UNIT, I2_UNIT = _pair(
     "_unit",
-    ", unit scale",
-    "With W divided by its mean row norm, so that shrinking all rows cannot change it.",
+    " at mean norm 1",
+    "With W divided by its mean row norm, so that the scale of W has no effect.",
     "gate; charts: comparisons whatever the scale",
 )
 I1_UNIT_ROWS, _ = _pair(
     "_unit_rows",
-    ", unit rows",
-    "With every row divided by its norm; E stays that of W as stored, so that long rows count only "
-    "as far as they turn E.",
+    " of unit rows",
+    "With every row divided by its norm. E stays that of W as stored, so that long rows count only "
+    "as far as they turn E. The verdict uses this one.",
     "verdict: isotropy; gate",
 )
 del _
 I1_CENTERED, I2_CENTERED = _pair(
     "_centered",
-    ", centered",
+    " of centered rows",
     "After the mean row is subtracted.",
-    "report of a comparison: what the mean row makes",
+    "report of a comparison: effect of the mean row",
 )
 I1_SAMPLED, I2_SAMPLED = _pair(
     "_sampled",
@@ -105,7 +109,7 @@ Z = Quantity(
 )
 Z_UNIT = Quantity(
     "isotropy.z_unit",
-    "Z over the eigenvectors, unit scale",
+    "Z over the eigenvectors, at mean norm 1",
     "The same after W is divided by its mean row norm.",
     "Z(±v_k) / Z̄ of W / mean‖w‖",
     _WANG,

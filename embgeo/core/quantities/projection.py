@@ -5,7 +5,7 @@ from embgeo.core.values import Quantity
 SVD2 = Quantity(
     "projection.svd2",
     "SVD projection",
-    "Each token's row on the two strongest directions of the matrix as it is. In a narrow cone "
+    "Each token's row on the top two directions of the matrix as stored. In a narrow cone "
     "the cloud lies to one side of the origin.",
     "rows of W·V₂, V₂ the first two right singular vectors, signs such that ⟨mean row, v⟩ ≥ 0",
     "Gao et al. 2019, §3.1; Gong et al. 2018, Fig. 1c",
@@ -19,7 +19,7 @@ PCA2 = Quantity(
 )
 SVD2_SHARE = Quantity(
     "projection.svd2_share",
-    "Energy in the SVD picture",
+    "Variance in the SVD plane",
     "Share of the sum of squares that the two axes hold: how much of the matrix the picture shows.",
     "(σ₁² + σ₂²) / Σσ²",
     "Gao et al. 2019, §3.1",
@@ -27,7 +27,7 @@ SVD2_SHARE = Quantity(
 )
 PCA2_SHARE = Quantity(
     "projection.pca2_share",
-    "Variance in the PCA picture",
+    "Variance in the PCA plane",
     "Share of the variance that the two axes hold.",
     "(σ₁² + σ₂²) / Σσ², centered",
     "standard",

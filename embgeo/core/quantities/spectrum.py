@@ -1,13 +1,13 @@
-"""Singular values, ranks, energy and decay."""
+"""Singular values, ranks, variance and decay."""
 
 from embgeo.core.values import Quantity
 
 SINGULAR_VALUES = Quantity(
     "spectrum.singular_values",
     "Singular values",
-    "How far the matrix reaches along each of its principal directions, strongest first, as a "
-    "share of the strongest. A curve that falls at once means that a few directions hold nearly "
-    "everything.",
+    "How far the matrix reaches along each of its principal directions, largest first, as a "
+    "share of the largest. A curve that falls at once means that a few directions carry nearly "
+    "all of the variance.",
     "σ₁ ≥ … ≥ σ_d of W (uncentered) and of W − 1μᵀ (centered), divided by σ₁ of W",
     "Gao et al. 2019, Fig. 2b; Wang et al. 2020, Fig. 1b and footnote 1",
 )
@@ -15,7 +15,7 @@ EFFECTIVE_RANK = Quantity(
     "spectrum.effective_rank",
     "Effective rank",
     "How many directions the matrix effectively uses: d if all singular values are equal, 1 if "
-    "one holds everything.",
+    "only one is not zero.",
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ",
     "Roy & Vetterli 2007; RankMe, Garrido et al. 2023",
     why="verdict: collapsed spectrum; gate; chart of training",
@@ -23,8 +23,7 @@ EFFECTIVE_RANK = Quantity(
 EFFECTIVE_RANK_CENTERED = Quantity(
     "spectrum.effective_rank_centered",
     "Effective rank, centered",
-    "The effective rank after the mean row is subtracted: what is left of the variety once the "
-    "common direction is gone.",
+    "The effective rank after the mean row is subtracted.",
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of W − 1μᵀ",
     "Roy & Vetterli 2007",
     why="question: what does RankMe give where packages subtract the mean?",
@@ -32,16 +31,16 @@ EFFECTIVE_RANK_CENTERED = Quantity(
 EFFECTIVE_RANK_UNIT = Quantity(
     "spectrum.effective_rank_unit",
     "Effective rank, unit rows",
-    "The effective rank of the directions of the rows: no row counts for more because it is long.",
+    "The effective rank of the rows at norm 1: long rows do not count for more.",
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of the rows w_i/‖w_i‖",
     "Roy & Vetterli 2007; RankMe, Garrido et al. 2023",
     why="question: how many directions do rows use, whatever their norms?",
 )
 TOP_SHARE = Quantity(
     "spectrum.top_share",
-    "Energy of the first direction",
-    "Share of the sum of squares that lies along one single direction. It sees a two-sided "
-    "collapse, which the mean cosine misses.",
+    "Variance in the top direction",
+    "Share of the variance (uncentered: the sum of squares) along a single direction. It sees a "
+    "two-sided collapse, which the mean cosine misses.",
     "σ₁² / Σσ²",
     "Gao et al. 2019, §3.1 (why the rank-2 picture is reasonable)",
     why="verdict: collapsed spectrum; chart of training",
@@ -58,7 +57,7 @@ MEAN_NORM_RATIO = Quantity(
 CONDITION_NUMBER = Quantity(
     "spectrum.condition_number",
     "Condition number",
-    "Ratio of the strongest to the weakest direction.",
+    "Ratio of the largest to the smallest singular value.",
     "σ₁ / σ_d",
     "standard",
     why="question: can the matrix be inverted or whitened?",
@@ -73,8 +72,8 @@ NUMERICAL_RANK = Quantity(
 )
 ENERGY_90 = Quantity(
     "spectrum.energy_90",
-    "Directions for 90% of the energy",
-    "The least number of directions that together hold 90% of the sum of squares.",
+    "Directions for 90% of the variance",
+    "The least number of directions that together carry 90% of the variance (uncentered).",
     "min k : Σ_(j≤k) σ_j² ≥ 0.9 · Σσ²",
     "standard",
     why="headline table of a comparison; question: how far can the matrix be cut?",
@@ -97,8 +96,8 @@ DECAY_FIT = Quantity(
 ABOVE_EDGE = Quantity(
     "spectrum.above_edge",
     "Directions above chance",
-    "How many directions the unit rows share more than isotropic rows would: those have one with a "
-    "chance of 5% at most.",
+    "How many directions the unit rows share beyond chance: isotropic rows have one with a "
+    "probability of 5% at most.",
     "#{k : d·λ_k(ŴᵀŴ) > the 95% quantile of the largest one of isotropic rows}",
     "Johnstone 2001; centered and scaled after Johnstone & Ma 2012",
     why="question: how many directions hold more than noise?",
@@ -106,7 +105,7 @@ ABOVE_EDGE = Quantity(
 LARGEST_P = Quantity(
     "spectrum.largest_p",
     "Chance of the largest eigenvalue",
-    "How probable so strong a first direction is among isotropic rows, whatever their norms.",
+    "How probable so large an eigenvalue is among isotropic rows, whatever their norms.",
     "P(TW₁ ≥ (d·λ₁(ŴᵀŴ) − μ)/σ), μ = (√(n − ½) + √(d − ½))², "
     "σ = √μ·(1/√(n − ½) + 1/√(d − ½))^(1/3)",
     "Johnstone 2001; Johnstone & Ma 2012, Theorem 2; the law after Chiani 2014",

@@ -101,7 +101,7 @@ LONG_ROWS = Quantity(
 )
 LONG_ROWS_ENERGY = Quantity(
     "tokens.long_rows_energy",
-    "Energy of long rows",
+    "Variance in long rows",
     "Share of the sum of squared norms that the long rows hold.",
     "Σ ‖w_i‖² over long rows / Σ ‖w_i‖²",
     why="verdict: long rows",
@@ -199,13 +199,13 @@ LARGEST_NORMS = Quantity(
 )
 NEAREST_TO_MEAN = Quantity(
     "tokens.nearest_to_mean",
-    "Nearest to the common direction",
+    "Closest to the mean direction",
     "The tokens whose rows point most nearly along the mean direction.",
     "angle(w_i, Σŵ_j)",
 )
 FARTHEST_FROM_MEAN = Quantity(
     "tokens.farthest_from_mean",
-    "Farthest from the common direction",
+    "Farthest from the mean direction",
     "The tokens whose rows point farthest from the mean direction.",
     "angle(w_i, Σŵ_j)",
 )

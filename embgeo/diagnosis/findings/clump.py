@@ -1,7 +1,6 @@
-"""Do some rows lie together, apart from all others? By a second mode of angles and norms."""
+"""Do some rows form a clump? By a second mode of angles and norms."""
 
 from embgeo.core.quantities import clump, cosine
-from embgeo.core.values import Quantity
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.question import Answer, Question
@@ -14,24 +13,25 @@ def answer(a: finding.Numbers) -> Answer:
     found = finding.need(a, clump.CLUMP_ROWS)
     rows = int(found)
     if not rows:
-        raise finding.Undecided("no rows lie together apart from the others")
+        raise finding.Undecided("no rows form a clump")
     if _is_one_of_clusters(a):
         raise finding.Undecided("the rows form clusters, of which these rows are one")
     parts: list[finding.Part] = [
-        finding.quote(found, _count(rows, "row")),
+        finding.quote(found, _count(rows, "token")),
         " (",
         finding.format_percent(rows / max(rows, finding.count_kept(a))),
-        f") {'lies' if rows == 1 else 'lie together'} within ",
-        finding.quote_short(finding.need(a, clump.CLUMP_ANGLE), "°"),
+        f") {'forms' if rows == 1 else 'form'} a clump ",
         *_quote_place(a),
     ]
     kinds = _list_kinds(a)
-    parts.append(f": {kinds}." if kinds else ".")
     why = _quote_training(a)
     if why:
-        return "mild", [*parts, *why], _count(rows, "under-trained token")
-    parts.append(" They are a group of similar tokens: nothing says that training missed them.")
-    return "healthy", parts, ""
+        parts += ["; training barely touched them (", *why, ")."]
+    else:
+        parts.append(". They are similar tokens: nothing says that training missed them.")
+    if kinds:
+        parts.append(f" By kind: {kinds}.")
+    return ("mild", parts, _count(rows, "under-trained token")) if why else ("healthy", parts, "")
 
 
 def _quote_training(a: finding.Numbers) -> list[finding.Part]:
@@ -42,42 +42,26 @@ def _quote_training(a: finding.Numbers) -> list[finding.Part]:
     unused = finding.find_scalar(a, clump.CLUMP_UNUSED_SHARE)
     if unused is not None and unused >= limits.UNUSED:
         return [
-            " ",
             finding.quote_percent(unused),
-            " of the tokens known to be unused are among them: training hardly touched these rows.",
+            " of the tokens known to be unused are among them",
         ]
     rarity = finding.find_scalar(a, clump.CLUMP_RARITY)
     if rarity is not None and rarity >= limits.RARER:
         return [
-            " Other tokens are more frequent with a chance of ",
+            "another token is more frequent with a chance of ",
             finding.quote_percent(rarity),
-            ": training hardly touched these rows.",
         ]
     return []
 
 
 def _quote_place(a: finding.Numbers) -> list[finding.Part]:
-    """The direction that the rows lie around, and the tests."""
-    parts: list[finding.Part] = [" of the mean direction"]
-    tests: list[tuple[str, Quantity]] = [
-        ("angles ", clump.ANGLE_EXCESS),
-        (", norms ", clump.NORM_EXCESS),
-    ]
+    """Say which direction the rows lie around, and how near."""
+    angle = finding.quote_short(finding.need(a, clump.CLUMP_ANGLE), "°")
     tilt = finding.find_scalar(a, clump.CLUMP_TILT)
     if tilt:
-        parts = [
-            " of a direction ",
-            finding.quote_short(tilt, "°"),
-            " away from the mean direction",
-        ]
-        tests = [("angles ", clump.DENSE_EXCESS)]
-    parts.append(", apart from all others (excess mass of a second mode: ")
-    chance = None
-    for lead, quantity in tests:
-        scalar = finding.need(a, quantity)
-        parts += [lead, finding.quote_short(scalar)]
-        chance = scalar.reference
-    return [*parts, f"; chance stays below {finding.format_short(chance)})" if chance else ")"]
+        direction = [finding.quote_short(tilt, "°"), " away from the mean direction"]
+        return ["around a direction ", *direction, " (within ", angle, ")"]
+    return ["near the mean direction (within ", angle, ")"]
 
 
 def _is_one_of_clusters(a: finding.Numbers) -> bool:
@@ -103,13 +87,13 @@ def _count(rows: int, noun: str) -> str:
 
 QUESTION = Question(
     "clump",
-    "Do some rows lie together, apart from the others?",
+    "Do some rows form a clump?",
     answer,
     geometry=True,
     shown="decided",
-    why="Tokens that training hardly ever produced are pushed the same way, together (Gao et al. "
-    "2019); prompts with such tokens mislead a model (Land and Bartolo 2024).",
-    advice="See in the table and on the map which tokens they are. Unused ones can stay; any that "
-    "prompts contain should be trained. In training, cosine regularization keeps rows apart "
+    why="Training pushes the tokens that it hardly ever produces in one direction (Gao et al. "
+    "2019). Prompts with such tokens mislead a model (Land and Bartolo 2024).",
+    advice="See in the table and on the map which tokens they are. Unused ones can stay; train "
+    "those that prompts contain. In training, cosine regularization keeps rows apart "
     "(Gao et al. 2019): embgeo train --data TEXT --compare mle,cosreg.",
 )

@@ -28,7 +28,7 @@ def answer(a: finding.Numbers) -> Answer:
     inside = is_inside_cone(a)
     is_line = is_one_line(a)
     if between is not None:
-        parts += ["; two rows of different clusters have a mean cosine of ", finding.quote(between)]
+        parts += ["; the mean cosine between clusters is ", finding.quote(between)]
         parts.append(
             ": they lie inside one cone."
             if inside

@@ -9,10 +9,10 @@ from embgeo.diagnosis.question import Answer, Question
 
 #: How the sentence begins, and what the headline calls the shape.
 _SHAPES = {
-    "degenerate": ("The rows form a narrow cone", "a narrow cone"),
-    "mild": ("The rows lean to one side", "a wide cone"),
-    "faint": ("There is a faint cone", "a faint cone"),
-    "healthy": ("There is no cone", "no cone"),
+    "degenerate": ("Narrow cone", "a narrow cone"),
+    "mild": ("Wide cone", "a wide cone"),
+    "faint": ("Faint cone", "a faint cone"),
+    "healthy": ("No cone", "no cone"),
 }
 
 
@@ -30,28 +30,28 @@ def answer(a: finding.Numbers) -> Answer:
     lead, noun = _SHAPES[shape]
     error = f" ± {format_number(spread, 2)}" if spread else ""
     parts: list[finding.Part] = [
-        f"{lead}: two random rows have a mean cosine of ",
+        f"{lead}: the mean cosine of two rows is ",
         finding.quote(mean),
         f" (isotropic rows: 0{error}",
-        f"; {value / spread:,.0f} standard errors)" if shape == "faint" and spread else ")",
+        f"; {value / spread:,.0f} standard errors)." if shape == "faint" and spread else ").",
     ]
     positive = finding.find_scalar(a, cosine.POSITIVE_SHARE)
     if positive is not None:
-        parts += [", ", finding.quote_percent(positive), " of all pairs are positive"]
+        parts += [" ", finding.quote_percent(positive), " of the pairs have a positive cosine."]
     angle = finding.find_scalar(a, cosine.CONE_HALF_ANGLE_MEDIAN)
     if angle is not None:
-        parts += [", and half of the rows lie within ", finding.quote_short(angle, "°")]
+        parts += [" Half of the rows lie within ", finding.quote_short(angle, "°")]
         parts.append(" of the mean direction")
         if angle.reference is not None:
             parts.append(f" (isotropic rows: {finding.format_short(angle.reference)}°)")
-    parts.append(".")
+        parts.append(".")
     clause = f"{noun} (mean cosine {finding.format_short(value)})"
     if state != "healthy" and gathered is not None and others > value:
         rows = finding.need(a, clump.SCATTERED_ROWS)
         parts += [
             " Without ",
             finding.quote(rows, f"{float(rows):,.0f} rows"),
-            " that lie scattered with norms of their own, as untrained rows do, it is at least ",
+            " that are scattered with norms of their own, like untrained rows, it is at least ",
             finding.quote_short(gathered),
             ".",
         ]
@@ -71,8 +71,8 @@ def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
     """Clusters inside the cone, and entries of one sign: parts of the sentence and the clause."""
     if a.provenance.get("nonnegative"):
         entries = (
-            " No entry is negative, which alone makes every cosine positive, as after a ReLU, in "
-            "counts, binary rows and non-negative factorizations: it is usual for such models."
+            " No entry is negative, which alone makes every cosine positive. That is usual after "
+            "a ReLU and for counts, binary rows and non-negative factorizations."
         )
         return [entries], " of rows without negative entries"
     clusters = finding.find_scalar(a, cosine.CLUSTERS)
@@ -83,9 +83,9 @@ def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
     said: list[finding.Part] = [
         " ",
         finding.quote(clusters, count),
-        " clusters lie in it: two rows of different ones have a ",
+        " clusters lie in it (mean cosine between clusters ",
     ]
-    said += ["mean cosine of ", finding.quote(between), "."]
+    said += [finding.quote(between), ")."]
     if int(clusters) == 2:
         said.append(TWO_GROUPS)
     return said, f" with {count} clusters in it"
@@ -103,11 +103,11 @@ def _find_cause(a: finding.Numbers, state: finding.State) -> list[finding.Part]:
 _CAUSES = (
     (
         tokens.MEAN_COSINE_DISTINCT,
-        "Duplicate rows make it: with every row counted once, the mean cosine is",
+        "Duplicate rows are the cause: with every row counted once, the mean cosine is",
     ),
     (
         cosine.MEAN_BETWEEN_CLUSTERS,
-        "Clusters make it: two rows of different clusters have a mean cosine of",
+        "Clusters are the cause: the mean cosine between clusters is",
     ),
 )
 
@@ -118,11 +118,11 @@ QUESTION = Question(
     answer,
     geometry=True,
     essential=True,
-    why="Unrelated tokens then have a large cosine too, and rare tokens, which lie deepest in "
-    "the cone, are hard to tell apart (Gao et al. 2019).",
+    why="Unrelated tokens then have a large cosine too. Rare tokens, which lie closest to the "
+    "mean direction, are hard to tell apart (Gao et al. 2019).",
     advice="In training, cosine regularization (Gao et al. 2019) and Coupled Adam (Stollenwerk "
     "and Stollenwerk 2025) keep rows apart: embgeo train --data TEXT --compare "
     "mle,cosreg,coupled-adam, or CosReg in a training loop of your own "
     "(docs/regularizers.md). For similarity search, subtract the mean row (Mu and "
-    "Viswanath 2018); not in a language model, whose other layers expect it.",
+    "Viswanath 2018). Do not subtract it in a language model: its other layers expect it.",
 )

@@ -33,16 +33,16 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
     count = int(wide)
-    lead = "The widest coordinate holds " if count < 2 else f"{count:,} coordinates hold "
+    lead = "The widest coordinate carries " if count < 2 else f"{count:,} coordinates carry "
     which = "" if count < 2 else " the widest of them"
     parts: list[finding.Part] = [
         lead,
         finding.quote_percent(share),
         f" of the variance,{which} ",
         finding.quote_short(ratio),
-        " times that of an ordinary one.",
+        " times that of the median coordinate.",
     ]
-    who = "one coordinate holds" if count < 2 else f"{count:,} coordinates hold"
+    who = "one coordinate carries" if count < 2 else f"{count:,} coordinates carry"
     return state, parts, f"{who} {finding.format_percent(float(share))} of the variance"
 
 
@@ -57,15 +57,15 @@ def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
     if limits.CONE.state(float(mean)) == "healthy":
         state = finding.milder(state, "mild" if finding.is_faint_cone(a) else "healthy")
     parts: list[finding.Part] = [
-        "A single coordinate makes ",
+        "A single coordinate contributes ",
         finding.quote_percent(share),
         " of the mean cosine (a random direction in "
         f"{d:,} dimensions: about {finding.format_percent(expected)})",
     ]
     left = finding.find_scalar(a, coordinates.MEAN_COSINE_WITHOUT_1)
     if left is not None:
-        parts += ["; without the coordinate of largest energy it is ", finding.quote_short(left)]
-    clause = f"one coordinate makes {finding.format_percent(value)} of the mean cosine"
+        parts += [". Without the largest coordinate it is ", finding.quote_short(left)]
+    clause = f"one coordinate contributes {finding.format_percent(value)} of the mean cosine"
     return state, [*parts, "."], clause
 
 
@@ -76,10 +76,9 @@ QUESTION = Question(
     geometry=True,
     is_cause=True,
     shown="fault",
-    why="One to three coordinates can decide cosines and distances while hardly anything in "
-    "the model depends on them (Timkey and van Schijndel 2021).",
-    advice="Before rows are compared, standardize every coordinate: subtract its mean and divide "
-    "by its standard deviation (Timkey and van Schijndel 2021). Do not zero such "
-    "coordinates in the model itself: removing outlier dimensions degrades it (Kovaleva "
-    "et al. 2021).",
+    why="One to three coordinates can decide cosines and distances although the model hardly "
+    "depends on them (Timkey and van Schijndel 2021).",
+    advice="Before you compare rows, standardize every coordinate: subtract its mean and divide "
+    "by its standard deviation (Timkey and van Schijndel 2021). Do not zero such coordinates "
+    "in the model: removing outlier dimensions degrades it (Kovaleva et al. 2021).",
 )

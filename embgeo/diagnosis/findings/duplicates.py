@@ -14,7 +14,7 @@ def answer(a: finding.Numbers) -> Answer:
     distinct = finding.find_scalar(a, tokens.MEAN_COSINE_DISTINCT)
     if distinct is not None:
         parts += [
-            "; with every row counted once, the mean cosine is ",
+            ". With every row counted once, the mean cosine is ",
             finding.quote_short(distinct),
         ]
     state, clause = limits.DUPLICATES.state(share), f"{percent} duplicate rows"
@@ -24,7 +24,7 @@ def answer(a: finding.Numbers) -> Answer:
         state, clause = by_near, f"{finding.format_percent(float(near))} near-duplicate rows"
         parts = [
             finding.quote_percent(near),
-            " of the rows have another one at a cosine above 0.999; ",
+            " of the rows have another one at a cosine above 0.999. ",
             *parts,
         ]
     return state, [*parts, "."], clause
@@ -56,8 +56,8 @@ QUESTION = Question(
     shown="fault",
     any_size=True,
     one_dimension=True,
-    why="Nothing that reads them can tell equal rows apart. Most were never trained and keep "
-    "a common initial value.",
-    advice="The table of duplicate rows names them. Train these tokens, or leave their rows out "
-    "before the other numbers are read.",
+    why="No model can tell equal rows apart. Most of them were never trained and keep a common "
+    "initial value.",
+    advice="The table of duplicate rows names them. Train these tokens, or leave out their rows "
+    "and measure again.",
 )

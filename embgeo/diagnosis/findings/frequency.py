@@ -1,7 +1,7 @@
-"""Rare and popular tokens: three statements, of which only separated neighbors are a fault.
+"""Rare and frequent tokens: three statements, of which only separated neighbors are a fault.
 
 Norms that follow frequency are ordinary; frequency can be read from most trained rows by a linear
-probe. Rare and popular tokens live apart where the neighbors of rare tokens are rare beyond chance.
+probe. Rare tokens are separated where their neighbors are rare beyond chance.
 """
 
 import math
@@ -20,26 +20,26 @@ def answer(a: finding.Numbers) -> Answer:
     state, neighbors, clause = _neighbors(a)
     readable = above_chance and value >= limits.READABLE
     lead = {
-        "degenerate": "Rare and popular tokens live apart: ",
-        "mild": "Rare and popular tokens partly live apart: ",
-    }.get(state, "Rare and popular tokens are mixed: ")
-    probe: list[finding.Part] = [
-        f"frequency can {'' if readable else 'hardly '}be read linearly (AUC ",
+        "degenerate": "Rare tokens are separated from frequent ones",
+        "mild": "Rare tokens are partly separated from frequent ones",
+    }.get(state, "Rare and frequent tokens mix")
+    parts: list[finding.Part] = [lead, *([": ", *neighbors] if neighbors else []), ". "]
+    parts += [
+        f"A linear probe {'reads' if readable else 'hardly reads'} frequency (AUC ",
         finding.quote(auc),
-        ", chance: 0.5)",
+        ", chance: 0.5).",
+        *_norms(a),
+        *_weights(a),
     ]
-    norms = _norms(a)
-    pieces = [piece for piece in (neighbors, probe, norms) if piece]
-    parts = [lead, *finding.join_parts("; ", pieces), *_weights(a), "."]
     if state != "healthy":
         return state, parts, clause
     if readable:
-        return state, parts, f"frequency can be read linearly (AUC {finding.format_short(value)})"
-    return state, parts, f"rare and popular tokens are mixed (AUC {finding.format_short(value)})"
+        return state, parts, f"a linear probe reads frequency (AUC {finding.format_short(value)})"
+    return state, parts, f"rare and frequent tokens mix (AUC {finding.format_short(value)})"
 
 
 def _neighbors(a: finding.Numbers) -> tuple[finding.State, list[finding.Part], str]:
-    """By two tests: more rare neighbors than popular tokens have, and than by chance."""
+    """By two tests: more rare neighbors than frequent tokens have, and than by chance."""
     rare = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_RARE)
     popular = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_POPULAR)
     if rare is None or popular is None:
@@ -56,25 +56,29 @@ def _neighbors(a: finding.Numbers) -> tuple[finding.State, list[finding.Part], s
     base = f" (base rate {finding.format_percent(chance)})" if chance is not None else ""
     shares = finding.format_percent(float(rare)), finding.format_percent(float(popular))
     parts: list[finding.Part] = [
-        "of the nearest neighbors of rare tokens ",
         finding.quote(rare, shares[0]),
-        " are rare, of those of popular tokens ",
+        " of the nearest neighbors of rare tokens are rare, ",
         finding.quote(popular, shares[1]),
+        " of those of frequent tokens",
         base,
     ]
-    clause = f"neighbors of rare tokens are rare ({shares[0]}, of popular tokens {shares[1]})"
+    partly = "partly " if state == "mild" else ""
+    clause = (
+        f"rare tokens are {partly}separated from frequent ones ({shares[0]} of their neighbors "
+        f"are rare, {shares[1]} for frequent tokens)"
+    )
     return state, parts, clause
 
 
 def _norms(a: finding.Numbers) -> list[finding.Part]:
-    """Where norms follow frequency, which is ordinary: training moves frequent rows more often."""
+    """State that norm correlates with frequency: ordinary, as frequent rows move more often."""
     rho = finding.find_scalar(a, frequency.NORM_SPEARMAN)
     if rho is None or abs(float(rho)) < limits.NORMS_FOLLOW:
         return []
     # A rank correlation of M unrelated pairs has standard error 1/√(M−1).
     if abs(float(rho)) * math.sqrt(max(1, finding.count_kept(a) - 1)) <= limits.STANDARD_ERRORS:
         return []
-    return ["norms follow frequency (rank correlation ", finding.quote(rho), "), as is ordinary"]
+    return [" Norm correlates with frequency (Spearman ", finding.quote(rho), "), as usual."]
 
 
 def _weights(a: finding.Numbers) -> list[finding.Part]:
@@ -86,20 +90,21 @@ def _weights(a: finding.Numbers) -> list[finding.Part]:
     if limits.CONE.state(float(plain)) == limits.CONE.state(float(weighted)):
         return []
     return [
-        ". With each token counted as often as it occurs, the mean cosine is ",
+        " Weighted by counts, the mean cosine is ",
         finding.quote(weighted),
         " instead of ",
         finding.quote(plain),
+        ".",
     ]
 
 
 QUESTION = Question(
     "frequency",
-    "Do rare and popular tokens live apart?",
+    "Are rare tokens separated from frequent ones?",
     answer,
     one_dimension=True,
     why="Neighbors of a rare token are then rare tokens, whatever they mean (Gong et al. 2018).",
-    advice="In training, an adversary that cannot tell rare from popular rows mixes them (Gong "
-    "et al. 2018): embgeo train --data TEXT --compare mle,frage. For "
-    "similarity search, center and whiten with weights by frequency (Yokoi et al. 2024).",
+    advice="In training, FRAGE mixes them: an adversary must not tell rare from frequent rows "
+    "(Gong et al. 2018): embgeo train --data TEXT --compare mle,frage. For similarity search, "
+    "center and whiten with weights by frequency (Yokoi et al. 2024).",
 )

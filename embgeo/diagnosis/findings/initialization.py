@@ -1,4 +1,4 @@
-"""Can the rows be told from an initialization? By directions, spectrum and norms."""
+"""Do the rows look like an initialization? By directions, spectrum and norms."""
 
 import math
 
@@ -24,17 +24,16 @@ def answer(a: finding.Numbers) -> Answer:
     ):
         raise finding.Undecided("the rows have structure")
     parts: list[finding.Part] = [
-        "The rows cannot be told from an initialization, they hold no structure: their mean cosine "
-        "is ",
+        "The rows look like an initialization and hold no structure. Their mean cosine is ",
         finding.quote(mean),
-        f" (isotropic rows: 0 ± {finding.format_short(spread)}), the strongest direction of unit "
-        "rows is within chance (p = ",
+        f" (isotropic rows: 0 ± {finding.format_short(spread)}). The top direction of unit rows is "
+        "within chance (p = ",
         finding.quote_short(p, digits=2),
-        "), and norms vary by ",
+        "). Norms vary by ",
         finding.quote_short(variation, digits=2),
         f" of their mean (independent normal entries: {finding.format_short(normal)}).",
     ]
-    return "healthy", parts, "the rows cannot be told from an initialization"
+    return "healthy", parts, "the rows look like an initialization"
 
 
 def _has_other_structure(a: finding.Numbers) -> bool:
@@ -54,9 +53,9 @@ def _has_other_structure(a: finding.Numbers) -> bool:
 
 QUESTION = Question(
     "initialization",
-    "Can the rows be told from an initialization?",
+    "Do the rows look like an initialization?",
     answer,
     shown="decided",
     why="Rows that were never trained, or whose training was never read, have no geometry yet.",
-    advice="Look whether the file holds the weights after training: embgeo inspect FILE.",
+    advice="Check that the file holds the weights after training: embgeo inspect FILE.",
 )

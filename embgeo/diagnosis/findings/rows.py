@@ -21,12 +21,27 @@ def answer(a: finding.Numbers) -> Answer:
     idle = _idle_clause(a, damage)
     clauses = [text for text in (_input_clause(damage), _output_clause(damage)) if text]
     state: finding.State = "degenerate" if clauses else "mild" if idle else "healthy"
-    clause = ", and ".join(clauses) or idle or "no row is damaged"
-    more = f"; {idle}." if clauses and idle else "."
+    if state == "healthy":
+        return state, ["No damaged rows."], "no damaged rows"
+    clause = ", and ".join(clauses) or idle
+    parts = [*_lead(clause, damage), *_describe(a, damage), "."]
+    if clauses and idle:
+        parts.append(f" {capital(idle)}.")
     if damage.get("short"):
-        more += " Short rows that are more than 5% stay in every number; "
-        more += f"--min-norm {damage['short_limit']:.1g} leaves them out."
-    return state, [capital(clause), *_describe(a, damage), more], clause
+        parts.append(
+            " Short rows that are more than 5% of all stay in every number; "
+            f"--min-norm {damage['short_limit']:.1g} leaves them out."
+        )
+    return state, parts, clause
+
+
+def _lead(clause: str, damage: Mapping[str, Any]) -> list[finding.Part]:
+    """Begin the sentence: the clause, or what shows that rows were never trained."""
+    untrained = _count_untrained(damage)
+    if not untrained or clause != _never_trained(untrained):
+        return [capital(clause)]
+    has = "row still has its" if untrained == 1 else "rows still have their"
+    return [f"{untrained:,} {has} initial norm: never trained"]
 
 
 def has_short_rows(a: finding.Numbers) -> bool:
@@ -89,7 +104,7 @@ def _idle_clause(a: finding.Numbers, damage: Mapping[str, Any]) -> str:
     constant, mean = _count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS)
     clauses = []
     if untrained:
-        clauses.append(f"{untrained:,} row{' was' if untrained == 1 else 's were'} never trained")
+        clauses.append(_never_trained(untrained))
     if constant:
         clauses.append(f"{_rows_are(constant)} constant")
     if mean:
@@ -100,22 +115,26 @@ def _idle_clause(a: finding.Numbers, damage: Mapping[str, Any]) -> str:
     return join_words(clauses)
 
 
+def _never_trained(rows: int) -> str:
+    return f"{rows:,} row{' was' if rows == 1 else 's were'} never trained"
+
+
 def _describe(a: finding.Numbers, damage: Mapping[str, Any]) -> list[finding.Part]:
-    """Why rows count as damaged: their distance from the others, and the median norm."""
+    """Say why rows count as damaged: their distance from the others, and the median norm."""
     parts: list[finding.Part] = []
     gap, median = (
         finding.find_scalar(a, tokens.DAMAGED_GAP),
         finding.find_scalar(a, tokens.NORM_MEDIAN),
     )
     if gap is not None:
-        shown = finding.quote_short(gap, " decades")
-        if damage["small"]:
-            parts += [f"; the norms of {damage['small']:,} lie below all others by ", shown]
+        small = damage["small"]
+        if small:
+            norms = "1 norm is " if small == 1 else f"{small:,} norms are "
+            lead = ", " if small == _count_untrained(damage) else f"; {norms}"
+            parts += [lead, finding.quote_short(gap, " decades"), " below all others"]
             parts.append(_explain_length(damage))
         elif _count_dead(damage):
             parts.append(_name_kinds(damage))
-        elif not damage.get("short"):
-            parts += [": the widest gap among the smallest norms is ", shown]
     if median is not None:
         parts += [" (median norm ", finding.quote_short(median), ")"]
     return parts
@@ -130,14 +149,14 @@ def _name_kinds(damage: Mapping[str, Any]) -> str:
 
 
 def _explain_length(damage: Mapping[str, Any]) -> str:
-    """Why rows of this norm were never trained."""
+    """Explain why rows of this norm were never trained."""
     perhaps = int(damage.get("perhaps_initial", 0))
     untrained = _count_untrained(damage) or perhaps
     if not untrained:
         return ""
     which = "" if untrained == damage["small"] else f"{untrained:,} of them "
-    doubt = ", which so few rows of so few dimensions can be by chance" if perhaps else ""
-    return f", {which}as long as word2vec or fastText makes a row before training{doubt}"
+    doubt = ", which can be chance for so few rows of so few dimensions" if perhaps else ""
+    return f", {which}as word2vec and fastText initialize rows{doubt}"
 
 
 QUESTION = Question(

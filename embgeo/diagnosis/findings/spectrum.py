@@ -1,4 +1,4 @@
-"""Do a few directions hold everything? By the first direction and the effective rank."""
+"""Has the spectrum collapsed? By the top direction and the effective rank."""
 
 from embgeo.core.quantities import cosine, spectrum, tokens
 from embgeo.core.values import format_number
@@ -7,9 +7,9 @@ from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.question import Answer, Question
 
 _LEADS = {
-    "degenerate": "The spectrum has collapsed: ",
-    "mild": "The spectrum is uneven: ",
-    "healthy": "The spectrum is spread out: ",
+    "degenerate": "Collapsed spectrum: the ",
+    "mild": "Uneven spectrum: the ",
+    "healthy": "No collapsed spectrum: the ",
 }
 
 
@@ -19,7 +19,7 @@ def answer(a: finding.Numbers) -> Answer:
     rank_reference = rank.reference or float(d)
     by_norms = share_of_long_rows(a)
     by_top = judge_share(a, share)
-    # Long rows do not bend the others: their energy is mentioned, but is not a collapse.
+    # Long rows do not bend the others: their share is mentioned, but is not a collapse.
     if by_norms is not None:
         by_top = "mild"
     elif is_made_by_norms(a, share):
@@ -27,36 +27,38 @@ def answer(a: finding.Numbers) -> Answer:
     by_rank = limits.RANK_RATIO.state(float(rank) / rank_reference)
     state = max(by_top, by_rank, key=finding.RANK.__getitem__)
     top_parts: list[finding.Part] = [
+        "top direction carries ",
         finding.quote_percent(top),
-        f" of the energy (isotropic rows: {finding.format_percent(top.reference or 1.0 / d)})",
+        " of the variance (uncentered; isotropic rows: ",
+        f"{finding.format_percent(top.reference or 1.0 / d)})",
     ]
     rank_parts: list[finding.Part] = [
+        "effective rank is ",
         finding.quote(rank),
         f" of {d:,} (isotropic rows: {format_number(rank_reference)})",
     ]
     parts: list[finding.Part] = [_LEADS[state]]
     if by_top == state:
-        strongest = "the strongest" if state == "healthy" else "one"
-        parts += [f"{strongest} direction holds ", *top_parts]
-        parts += [", and the effective rank is ", *rank_parts, "."]
-        clause = f"one direction holds {finding.format_percent(share)} of the energy"
+        parts += [*top_parts, ". The ", *rank_parts, "."]
+        percent = finding.format_percent(share)
+        clause = f"the top direction carries {percent} of the variance (uncentered)"
     else:
-        parts += ["the effective rank is ", *rank_parts]
-        parts += [", and the strongest direction holds ", *top_parts, "."]
+        parts += [*rank_parts, ". The ", *top_parts, "."]
         clause = f"an effective rank of {finding.format_short(float(rank))} in {d:,} dimensions"
     if by_norms is not None:
-        clause = f"{_describe_long_rows(a)} {finding.format_percent(by_norms)} of the energy"
+        rows = _describe_long_rows(a)
+        clause = f"{rows} {finding.format_percent(by_norms)} of the variance (uncentered)"
         squared = finding.mean_squared_cosine(a) or 0.0
-        spread = "Directions are spread all the same"
+        spread = "The directions of the rows are spread out"
         if limits.LINE.state(squared) != "healthy":
-            spread = "Rows of norm 1 would not have such a share in any direction"
+            spread = "Unit rows would not put such a share on any direction"
         number = finding.Quote(cosine.STD.name, finding.format_short(squared))
         parts += [f" {spread} (mean squared cosine ", number, f"): {clause}."]
     return state, parts, clause if state != "healthy" else "no collapsed spectrum"
 
 
 def judge_share(a: finding.Numbers, share: float) -> finding.State:
-    """The state of the first direction's energy, also relative to an ordinary spectrum."""
+    """Judge the share of the top direction, also relative to an ordinary spectrum."""
     return finding.milder(
         limits.TOP_SHARE.state(share),
         limits.TOP_ODDS.state(finding.relative_odds(share, finding.ordinary_share(a))),
@@ -64,7 +66,7 @@ def judge_share(a: finding.Numbers, share: float) -> finding.State:
 
 
 def share_of_long_rows(a: finding.Numbers) -> float | None:
-    """Share of the energy in a few long rows while directions are spread; None if it is small."""
+    """Return the share of Σ‖w‖² in a few long rows while directions are spread, or None."""
     top, squared = finding.find_scalar(a, spectrum.TOP_SHARE), finding.mean_squared_cosine(a)
     if top is None or squared is None:
         return None
@@ -100,11 +102,11 @@ def count_long_rows(a: finding.Numbers) -> int:
 
 
 def _describe_long_rows(a: finding.Numbers) -> str:
-    """``3 long rows hold``."""
+    """Write the subject: ``3 long rows carry``."""
     count = count_long_rows(a)
     if count == 1:
-        return "1 long row holds"
-    return f"{count:,} long rows hold" if count else "a few long rows hold"
+        return "1 long row carries"
+    return f"{count:,} long rows carry" if count else "a few long rows carry"
 
 
 def is_made_by_norms(a: finding.Numbers, share: float) -> bool:
@@ -119,14 +121,14 @@ def is_made_by_norms(a: finding.Numbers, share: float) -> bool:
 
 QUESTION = Question(
     "spectrum",
-    "Do a few directions hold everything?",
+    "Has the spectrum collapsed?",
     answer,
     geometry=True,
     essential=True,
-    why="Tokens then differ along few directions, and the other dimensions add little (Gao et "
+    why="Tokens then differ along few directions. The other dimensions add little (Gao et "
     "al. 2019; Wang et al. 2020).",
     advice="In training, spectrum control sets how singular values fall (Wang et al. 2020): "
-    "embgeo train --data TEXT --compare mle,sc-exp,sc-poly. Where a few long rows hold "
-    "the energy, look at the table of the largest norms first, and compare rows by "
-    "cosine, which norms do not change.",
+    "embgeo train --data TEXT --compare mle,sc-exp,sc-poly. If a few long rows carry the "
+    "variance, look at the table of the largest norms first, and compare rows by cosine, which "
+    "norms do not change.",
 )

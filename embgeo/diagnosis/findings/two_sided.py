@@ -1,4 +1,4 @@
-"""Is there a collapse that the mean hides? By squared cosines, which do not cancel."""
+"""Is there a two-sided collapse? By squared cosines, which do not cancel."""
 
 from embgeo.core.quantities import cosine
 from embgeo.diagnosis import finding
@@ -10,13 +10,11 @@ def answer(a: finding.Numbers) -> Answer:
     mean, std = finding.need(a, cosine.MEAN), finding.need(a, cosine.STD)
     squared = float(mean) ** 2 + float(std) ** 2
     if limits.CONE.state(float(mean)) != "healthy":
-        raise finding.Undecided(
-            "the rows lie on one side of the origin, which the mean cosine shows"
-        )
+        raise finding.Undecided("the rows lie on one side of the origin: the mean cosine shows it")
     numbers: list[finding.Part] = [
         "the mean cosine is ",
         finding.quote(mean),
-        " while the mean squared cosine is ",
+        ", the mean squared cosine ",
         finding.quote(std, finding.format_short(squared)),
         f" (isotropic rows: {finding.format_short(1.0 / finding.dimensions(a))})",
     ]
@@ -25,26 +23,25 @@ def answer(a: finding.Numbers) -> Answer:
         limits.LINE_ODDS.state(finding.relative_odds(squared, finding.ordinary_squares(a))),
     )
     if state == "healthy":
-        return state, ["No hidden two-sided collapse: ", *numbers, "."], ""
+        return state, ["No two-sided collapse: ", *numbers, "."], ""
     lead = {
-        "degenerate": "The rows have collapsed on to a line through the origin, on both sides: ",
+        "degenerate": "Two-sided collapse on to a line through the origin: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
-    size = finding.format_short(squared)
-    clause = f"a collapse on both sides of the origin (mean squared cosine {size})"
+    clause = f"a two-sided collapse (mean squared cosine {finding.format_short(squared)})"
     return state, [lead, *numbers, ". The mean cosine alone would miss it."], clause
 
 
 QUESTION = Question(
     "two-sided",
-    "Is there a collapse that the mean hides?",
+    "Is there a two-sided collapse?",
     answer,
     geometry=True,
     shown="decided",
     why="Tokens then differ by little more than a sign and a length, which the mean cosine "
     "cannot show.",
-    advice="Look at the map first: two groups often are two matrices in one file, such as input "
-    "and output vectors, of which --rows takes one. In training, spectrum control sets "
+    advice="Look at the map first: two groups are often two matrices in one file, such as input "
+    "and output vectors. --rows takes one of them. In training, spectrum control sets "
     "how singular values fall (Wang et al. 2020): embgeo train --data TEXT --compare "
     "mle,sc-exp,sc-poly.",
 )

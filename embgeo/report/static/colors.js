@@ -23,12 +23,12 @@ function makeColorings(data) {
   if (data.popular) {
     colorings.push({
       key: "class",
-      title: "rare or popular",
+      title: "rare or frequent",
       levels: data.popular,
       palette: () => [styleColor("--rare"), styleColor("--popular")],
       legend: [
         ["rare", "swatch-rare"],
-        ["popular", "swatch-popular"],
+        ["frequent", "swatch-popular"],
       ],
     });
   }

@@ -473,7 +473,7 @@ function scrambled(n) {
 function describe(data, row) {
   const parts = [`row ${data.number[row].toLocaleString("en")}`];
   if (data.count) parts.push(`count ${formatNumber(data.count[row])}`);
-  if (data.popular) parts.push(data.popular[row] ? "popular" : "rare");
+  if (data.popular) parts.push(data.popular[row] ? "frequent" : "rare");
   for (const column of data.columns) {
     const value = formatNumber(column.values[row]);
     parts.push(`${column.label} ${value}${column.unit ? ` ${column.unit}` : ""}`);

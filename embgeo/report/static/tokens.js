@@ -155,7 +155,7 @@ function tokenColumns(data) {
     columns.push({
       title: "class",
       key: (i) => data.popular[i],
-      text: (i) => (data.popular[i] ? "popular" : "rare"),
+      text: (i) => (data.popular[i] ? "frequent" : "rare"),
     });
   }
   for (const column of data.columns) {

@@ -18,7 +18,7 @@ MOST_STEPS = 12
 MOST_NOTES = 8
 MOST_TOKENS = 5
 LONGEST_TOKEN = 40
-LEGEND = "differences from the baseline; in parentheses: within their error"
+LEGEND = "differences from the baseline; in parentheses: not significant"
 
 
 def render(comparison: Comparison) -> Iterator[str]:
@@ -71,7 +71,7 @@ def difference_text(row: Difference) -> str:
     if row.change == "equal":
         return "equal"
     text = f"{format_signed(row.difference)} {row.error_text}".rstrip()
-    remark = {"within error": "within error", "not judged": "sampled"}.get(row.change, "")
+    remark = {"not significant": "not significant", "not judged": "sampled"}.get(row.change, "")
     remark = ", ".join(filter(None, (row.direction, remark)))
     return f"{text} ({remark})" if remark else text
 
@@ -124,7 +124,7 @@ def short_difference(row: Difference | None) -> str:
     if row.change == "equal" or row.difference == 0.0:
         return "="
     text = format_signed(row.difference)
-    return f"({text})" if row.change == "within error" else text
+    return f"({text})" if row.change == "not significant" else text
 
 
 def pair_rows(comparison: Comparison) -> list[tuple[str, ...]]:

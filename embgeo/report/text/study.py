@@ -14,12 +14,14 @@ from embgeo.training.study.spread import spread
 from embgeo.training.study.translation_outcomes import TOKENIZED_BLEU
 
 #: Columns of the table after the perplexity of the deciding split, with their heads.
-COLUMNS = (
-    (cosine.MEAN.name, "mean cosine"),
-    (isotropy.I1.name, "I1"),
-    (isotropy.I1_UNIT.name, "I1, unit"),
-    (spectrum.EFFECTIVE_RANK.name, "eff. rank"),
-    (frequency.PROBE_AUC.name, "probe AUC"),
+COLUMNS = tuple(
+    (quantity.name, quantity.label)
+    for quantity in (
+        cosine.MEAN,
+        isotropy.I1_UNIT,
+        spectrum.EFFECTIVE_RANK,
+        frequency.PROBE_AUC,
+    )
 )
 
 
@@ -45,7 +47,7 @@ def method_lines(study: Study) -> list[list[str]]:
         (name, deciding.describe_quality(name, "valid")),
         (f"{split}.{TOKENIZED_BLEU}", "tokenized"),
         (f"{split}.rare", "rare"),
-        (f"{split}.popular", "popular"),
+        (f"{split}.popular", "frequent"),
         *COLUMNS,
     )
     held = [(key, head) for key, head in columns if any(key in run.numbers for run in study.runs)]

@@ -1,4 +1,4 @@
-"""Perplexity of all tokens, and of rare and popular ones."""
+"""Perplexity of all tokens, and of rare and frequent ones."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ class TokenSubset:
 
 
 class Perplexity(NamedTuple):
-    """Losses of all tokens of a split but the first, and of rare and popular targets.
+    """Losses of all tokens of a split but the first, and of rare and frequent targets.
 
     `windows` has the losses of all tokens by window, in the order of the text.
     """
@@ -87,7 +87,7 @@ def perplexity(
     stride : int, optional
         Tokens from one window to the next, for models without a state; by default `bptt`.
     popular : Tensor of bool, optional
-        Popular tokens, shape (N,); without it, no token is popular or rare.
+        Frequent tokens, shape (N,); without it, no token is frequent or rare.
 
     Raises
     ------

@@ -101,7 +101,7 @@ class Scores:
         return found
 
     def evaluate(self, model: LanguageModel, split: str) -> Perplexity:
-        """Losses on a split, of all tokens, of rare and of popular ones, and of each window."""
+        """Losses on a split, of all tokens, of rare and of frequent ones, and of each window."""
         with self.reading(model):
             return perplexity(
                 model,

@@ -32,7 +32,7 @@ class Frage(ClassRegularizer):
     source : Module, Tensor or callable
         The embedding, its weight, or a function that returns the weight.
     popular : Tensor of bool
-        True for popular rows; see :func:`popular_rows`.
+        True for frequent rows; see :func:`popular_rows`.
     lambda_ : float
         The strength λ; 0.1 in the paper.
     hidden : int, optional
@@ -44,7 +44,7 @@ class Frage(ClassRegularizer):
         Rows for model and discriminator in a step, drawn anew for each; 3,000 in the paper for
         skip-gram. By default all.
     ignore_rows : sequence of int
-        Rows that are neither popular nor rare, such as padding.
+        Rows that are neither frequent nor rare, such as padding.
     seed : int
         Random seed of the discriminator's weights and the samples, apart from the global generator.
 
@@ -65,7 +65,7 @@ class Frage(ClassRegularizer):
         "L_D is the bounded cross-entropy; as printed, the discriminator's loss has no bound",
         "the discriminator is trained by Adam at a rate of its own, lr (the paper gives neither "
         "optimizer nor rate)",
-        "what the public code changes is left out: λ 0.02, 8,000 popular tokens, updates of rare "
+        "what the public code changes is left out: λ 0.02, 8,000 frequent tokens, updates of rare "
         "rows only, Gaussian noise on the embeddings",
     )
 

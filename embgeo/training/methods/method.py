@@ -129,7 +129,7 @@ class Method:
     ) -> regularizer.Regularizer:
         """Make the regularizer of the method for a model; some replace layers of the model.
 
-        Methods for rare and popular rows also act on a separate source embedding, FRAGE with a
+        Methods for rare and frequent rows also act on a separate source embedding, FRAGE with a
         second discriminator (Gong et al. 2018, §5).
 
         Raises

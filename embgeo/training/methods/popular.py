@@ -1,4 +1,4 @@
-"""Popular and rare tokens, by counts."""
+"""Frequent and rare tokens, by counts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
     counts : Tensor
         Occurrences of each token in the training split; shape (N,).
     share : float
-        Share of the vocabulary (not of the occurrences) that is popular. Of tokens with equal
+        Share of the vocabulary (not of the occurrences) that is frequent. Of tokens with equal
         counts, those of earlier rows come first.
     ignore_rows : sequence of int
         Rows without a token, such as padding; False in the mask.
@@ -66,7 +66,7 @@ def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[T
 
 
 class ClassRegularizer(WeightRegularizer):
-    """A regularizer of the input embedding with classes of rare and popular rows."""
+    """A regularizer of the input embedding with classes of rare and frequent rows."""
 
     ROLE = "input"
 
@@ -74,14 +74,14 @@ class ClassRegularizer(WeightRegularizer):
     def attach(
         cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
     ) -> Self:
-        """Attach to the input embedding, where the `share` most frequent tokens are popular.
+        """Attach to the input embedding, where the `share` most frequent tokens form one class.
 
         Tokens that never occur are in neither class. The embedding of one language has many of them
         if the vocabulary is that of two.
         """
         if setup.counts is None:
             raise BadOption(
-                f"{cls.NAME} needs counts to separate rare rows from popular ones",
+                f"{cls.NAME} needs counts to separate rare rows from frequent ones",
                 way_out="give the counts of the training split",
             )
         counts = setup.counts

@@ -281,7 +281,7 @@ def warn_of_unigram(method: str, runs: Sequence[Run], split: str) -> StudyWarnin
 
 
 def warn_of_long_rows(method: str, runs: Sequence[Run]) -> StudyWarning | None:
-    """Warn if long rows alone make I1 at a mean norm of 1 low."""
+    """Warn if long rows alone make I1 at mean norm 1 low."""
     unit, rows = isotropy.I1_UNIT.name, isotropy.I1_UNIT_ROWS.name
     low = [
         run
@@ -298,7 +298,6 @@ def warn_of_long_rows(method: str, runs: Sequence[Run]) -> StudyWarning | None:
     return StudyWarning(
         "long_rows",
         method,
-        f"{method}: {count}I1 at a mean norm of 1 is {format_number(worst.numbers[unit])} because "
-        "a few rows are long, not because directions differ: with every row at norm 1 it is "
-        f"{format_number(worst.numbers[rows])}",
+        f"{method}: {count}I1 at mean norm 1 is {format_number(worst.numbers[unit])} because "
+        f"a few rows are long; I1 of unit rows is {format_number(worst.numbers[rows])}",
     )

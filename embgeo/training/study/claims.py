@@ -180,7 +180,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "frage-probe",
-        "FRAGE mixes rare and popular words: a fresh probe tells them apart less well",
+        "FRAGE mixes rare and frequent words: a fresh probe tells them apart less well",
         f"{GONG}, §4 and Fig. 3 (there to be seen; the probe is ours)", ("frage",),
         frequency.PROBE_AUC.name, "lower", role="input", tasks=(*TOKENS, CLASSIFICATION, SKIP_GRAM),
     ),

@@ -309,13 +309,8 @@ def explain(claim: Claim, held: Paired | None, cause: record.Cause | None) -> st
     return CAUSES[cause].format(against=claim.against, seeds=seeds, text=text, edge=edge)
 
 
-#: Numbers of the geometry that a sentence reports, with their names in it.
-IN_SENTENCES = (
-    (cosine.MEAN.name, "mean cosine"),
-    (isotropy.I1_UNIT.name, "I1 (mean norm 1)"),
-    (spectrum.EFFECTIVE_RANK.name, "effective rank"),
-    (frequency.PROBE_AUC.name, "probe AUC"),
-)
+#: Numbers of the geometry that a sentence reports.
+IN_SENTENCES = (cosine.MEAN, isotropy.I1_UNIT, spectrum.EFFECTIVE_RANK, frequency.PROBE_AUC)
 
 
 def describe_methods(study: record.Study) -> tuple[str, ...]:
@@ -327,7 +322,7 @@ def describe_method(study: record.Study, method: record.StudyMethod) -> str:
     """``"cosreg: perplexity 312.4 → 308.1 (−1.4%), mean cosine 0.119 → 0.005, …"``."""
     shown: list[tuple[str, str, record.Role | None]] = [
         (quality_name(study.runs), find_quality(study.runs), None),
-        *((name, word, method.role) for name, word in IN_SENTENCES),
+        *((quantity.name, quantity.label, method.role) for quantity in IN_SENTENCES),
     ]
     parts = []
     for name, word, role in shown:

@@ -57,9 +57,9 @@ OF_LANGUAGE_MODELS = of_splits(
     ),
     Quantity(
         "popular",
-        "Perplexity of popular words",
-        "Perplexity over the positions of the {split} split whose target is a popular word.",
-        "exp of the mean loss over popular targets",
+        "Perplexity of frequent words",
+        "Perplexity over the positions of the {split} split whose target is a frequent word.",
+        "exp of the mean loss over frequent targets",
         "after Gong et al. 2018",
         better="lower",
     ),

@@ -337,7 +337,7 @@ def test_cosreg_opens_a_cone() -> None:
     assert values[-1] < 0.02
 
 
-# --- Rare and popular rows --------------------------------------------------------------------
+# --- Rare and frequent rows --------------------------------------------------------------------
 
 
 def test_who_is_popular_is_what_an_analysis_says() -> None:
