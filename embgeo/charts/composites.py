@@ -13,6 +13,8 @@ from embgeo.core.values import Cell
 
 FIRST_PARTS = (scatter.PLAIN, spectrum.LINEAR, histograms.COSINES)
 GAO_PARTS = FIRST_PARTS[:2]
+#: Of the panels after the maps.
+KEYS, TITLES = ("spectrum", "cosines"), ("Spectrum", "Cosines")
 #: For each part the column of its table along x, and the columns along y.
 COLUMNS = {
     scatter.PLAIN.name: ("x", ("y",)),
@@ -43,12 +45,16 @@ def refuse_without_parts(
 def build_first(
     items: specification.StyledItems, choices: specification.Choices
 ) -> specification.Specification:
-    maps, values, pairs = specs = [part.build(items, choices) for part in FIRST_PARTS]
-    panels = (*maps.panels, replace(values.panels[0], key="spectrum"))
+    maps, *_ = specs = [part.build(items, choices) for part in FIRST_PARTS]
+    tokens = [panel if panel.member else replace(panel, title="Tokens") for panel in maps.panels]
+    lines = (
+        replace(spec.panels[0], key=key, title=title)
+        for spec, key, title in zip(specs[1:], KEYS, TITLES, strict=True)
+    )
     caption = " ".join(spec.print_caption for spec in specs)
     return replace(
         maps,
-        panels=(*panels, replace(pairs.panels[0], key="cosines")),
+        panels=(*tokens, *lines),
         caption=caption,
         print_caption=caption,
         table=lambda: tabulate(FIRST_PARTS, specs),
@@ -76,7 +82,7 @@ def build_gao(
     )
     return replace(
         specs[0],
-        panels=(*named, replace(values[0], lines=lines, key="spectrum")),
+        panels=(*named, replace(values[0], lines=lines, key=KEYS[0], title=TITLES[0])),
         caption=GAO_CAPTION,
         print_caption=GAO_CAPTION,
         table=lambda: tabulate(GAO_PARTS, specs),

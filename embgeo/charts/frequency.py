@@ -55,7 +55,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
                 x,
                 spec.Axis(""),
                 cosines,
-                (spec.Guide(0.0, "isotropic rows: 0", "y"),),
+                (spec.Guide(0.0, "isotropic rows", "y"),),
                 key="cosine",
                 title="Mean cosine" if alone else "Mean cosine to the mean direction",
             ),

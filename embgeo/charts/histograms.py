@@ -74,23 +74,25 @@ def make_steps(edges: FloatArray, below: FloatArray) -> spec.HistogramSteps:
 def build_cosines(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     histograms = _COSINES.collect(items)
     isotropic = isotropic_cosines(items)
-    guides = (spec.Guide(0.0, "isotropic rows: 0"),)
+    # Matrices of several dimensions have no hump of isotropic rows in common, but its middle.
+    guides = () if isotropic else (spec.Guide(0.0, "isotropic rows"),)
     panel = overlay(items, histograms, guides=guides, isotropic=isotropic)
     table = tabulate(items, histograms, isotropic)
+    line = "dotted" if isotropic else "dashed"
     one = (
-        "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dotted) that is "
+        f"Cosines between pairs of rows. Isotropic rows give a hump around 0 ({line}) that is "
         "narrower the more dimensions there are; a hump to the right of it is a cone, two humps "
         "near −1 and 1 are a collapse on both sides."
     )
     several = (
-        "Cosines between pairs of rows of each matrix. A hump around 0 (dashed) is what isotropic "
+        f"Cosines between pairs of rows of each matrix. A hump around 0 ({line}) is what isotropic "
         "rows give; the further to the right it lies, the narrower the cone."
     )
     return spec.Specification(
         (fit_limits(panel),),
         one if len(items) == 1 else several,
-        "Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 "
-        "(dashed).",
+        f"Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 "
+        f"({line}).",
         cosine.HISTOGRAM.name,
         table=replace(table, columns=("analysis", "from", "to", "pairs", "density")),
     )
@@ -120,7 +122,7 @@ def build_cone(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specific
     panel = overlay(
         items,
         histograms,
-        guides=(spec.Guide(90.0, "90°"),),
+        guides=() if isotropic else (spec.Guide(90.0, "isotropic rows"),),
         limits=(0.0, 180.0),
         ticks=tuple(range(0, 181, 30)),
         isotropic=isotropic,
@@ -128,8 +130,8 @@ def build_cone(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specific
     whose = "the mean direction" if len(items) == 1 else "the mean direction of its own matrix"
     return spec.Specification(
         (panel,),
-        f"Angle between each row and {whose}. Isotropic rows lie near 90° (dashed); rows in a "
-        "cone lie well below.",
+        f"Angle between each row and {whose}. Isotropic rows lie near 90° "
+        f"({'dotted' if isotropic else 'dashed'}); rows in a cone lie well below.",
         quantity=cosine.CONE_ANGLES.name,
         table=tabulate(items, histograms, isotropic),
     )

@@ -53,7 +53,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
         # Z at equal scales spans little: the axis is logarithmic only if values lie far apart.
         wide = [replace(curve, log_x=True, log_y=True) for curve in curves]
         panel = series_panel(
-            wide[0], series_lines(items, curves), (spec.Guide(1.0, "isotropic rows: 1", "y"),)
+            wide[0], series_lines(items, curves), (spec.Guide(1.0, "isotropic rows", "y"),)
         )
         panels.append(replace(panel, key=name, title=title))
         rows += [

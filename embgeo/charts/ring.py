@@ -32,8 +32,15 @@ def find_ring(analysis: Analysis, points: Points) -> Ring | None:
     named = tuple(
         show_token(row[token_at] if known else None, row[row_at]) for row in table.rows[:NAMED]
     )
-    label = f"{int(rows):,} rows lie together"
-    return Ring(float(center[0]), float(center[1]), MARGIN * radius, label, named)
+    count = f"{int(rows):,}"
+    return Ring(
+        float(center[0]),
+        float(center[1]),
+        MARGIN * radius,
+        f"clump of {count} tokens",
+        named,
+        short=count,
+    )
 
 
 def find_members(analysis: Analysis) -> IntArray:

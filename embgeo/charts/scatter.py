@@ -56,13 +56,14 @@ def map_panels(
         frequencies = [f.positive for f in lookup.make_alike(lookup.FREQUENCIES.collect(items))]
     several = len(clouds) > 1
     panels: list[spec.Panel] = []
-    for (item, _), analysis, points, frequency in zip(
+    for (item, style), analysis, points, frequency in zip(
         items, analyses, clouds, frequencies, strict=True
     ):
         x, y = axis_names(points)
         popular = analysis.popular if color == "class" else None
         named = name_points(analysis, points, annotate)
-        cloud = spec.Cloud(points.xy, popular, frequency, find_ring(analysis, points), named)
+        ring = find_ring(analysis, points)
+        cloud = spec.Cloud(points.xy, popular, frequency, ring, named, style)
         panels.append(
             spec.Panel(
                 spec.Axis(x),
@@ -112,11 +113,14 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
 
 
 def explain_rings(panels: Sequence[spec.Panel]) -> str:
-    """The part of a caption about rows that lie together; empty if there are none."""
-    rings = [panel.cloud.ring for panel in panels if panel.cloud and panel.cloud.ring]
-    if not rings:
-        return ""
-    return " Ring: " + "; ".join(ring.label for ring in rings) + ", apart from the others."
+    """The part of a caption about clumps; empty if there are none."""
+    said = []
+    for panel in panels:
+        ring = panel.cloud.ring if panel.cloud else None
+        if ring is not None:
+            names = f" ({', '.join(ring.examples)}, …)" if ring.examples else ""
+            said.append(f"{panel.member + ': ' if panel.member else ''}{ring.label}{names}")
+    return f" Ring: {'; '.join(said)}." if said else ""
 
 
 def builder(

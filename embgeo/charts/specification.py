@@ -83,18 +83,22 @@ class HistogramSteps:
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A dashed line across a panel, at a value of one axis; the label may be empty."""
+    """A dashed line across a panel, at a value of one axis."""
 
     value: float
+    #: Its name in a legend and on pages; may be empty.
     label: str = ""
     axis: Literal["x", "y"] = "x"
+    #: Whether a legend lists it: not if panels have different ones, which the caption explains.
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
     """A circle around tokens that belong together.
 
-    `examples` are some of the tokens, hidden characters spelled out; hostile text.
+    `examples` are some of the tokens, hidden characters spelled out; hostile text. `short` is a
+    label for narrow panels.
     """
 
     x: float
@@ -102,6 +106,7 @@ class Ring:
     radius: float
     label: str
     examples: tuple[str, ...] = ()
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,9 @@ class NamedPoint:
     x: float
     y: float
     name: str
+    #: Whether the others are its neighbors.
+    center: bool = False
+    rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +133,8 @@ class Cloud:
     frequency: FloatArray | None = None
     ring: Ring | None = None
     named: tuple[NamedPoint, ...] = ()
+    #: The color of tokens without classes and frequencies.
+    style: MemberStyle = MemberStyle()
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,22 +47,20 @@ def build(
 ) -> specification.Specification:
     curves = _VALUES.collect(items)
     alone = len(items) == 1
-    if alone:
-        lines = series_lines(items, curves)
-    else:
-        of_members = [replace(c, y={UNCENTERED: c.y[UNCENTERED]}) for c in curves]
-        guides = [
-            specification.Line(
-                c.x,
-                c.y[REFERENCE],
-                specification.MemberStyle("guide"),
-                part="isotropic rows",
-                form="plain",
-            )
-            for c in curves
-            if REFERENCE in c.y
-        ]
-        lines = (*series_lines(items, of_members), *guides)
+    own = (UNCENTERED, "centered") if alone else (UNCENTERED,)
+    shown = [replace(c, y={name: c.y[name] for name in own if name in c.y}) for c in curves]
+    guides = [
+        specification.Line(
+            c.x,
+            c.y[REFERENCE],
+            specification.MemberStyle("guide"),
+            part="isotropic rows",
+            form="plain",
+        )
+        for c in curves
+        if REFERENCE in c.y
+    ]
+    lines = (*series_lines(items, shown), *guides)
     panel = series_panel(curves[0], lines)
     referenced = any(REFERENCE in curve.y for curve in curves)
     return specification.Specification(

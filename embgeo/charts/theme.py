@@ -1,8 +1,8 @@
 """The colors, dashes and markers of every chart, on pages and in papers.
 
-Colors are Okabe and Ito's, darkened until each has a contrast of 3:1 on white, so that they are
-distinct under every common color-vision deficiency. Each has a counterpart for dark pages. Rare
-and frequent tokens also differ in lightness, for black-and-white prints.
+A color has one meaning: blue and orange are frequent and rare tokens, the other hues are members.
+Each has a contrast of 2.7:1 on white and a counterpart for dark pages. Members also differ in
+dashes, rare and frequent tokens in lightness, for any color vision and black-and-white prints.
 """
 
 from typing import Any, NamedTuple
@@ -25,16 +25,16 @@ RARE = ThemeColor("rare", "#e07b00", "#f5923e")
 #: The pale dots behind a line.
 PALE = ThemeColor("pale", "#b9c4d0", "#4a5663")
 
-#: Members next to each other.
+#: Members next to each other: no member has a color of the classes of tokens, which maps show.
 LINES = (
-    POPULAR,
-    ThemeColor("orange", "#d55e00", "#ff9f50"),
-    ThemeColor("green", "#007a5a", "#37c99b"),
+    INK,
+    ThemeColor("green", "#00805f", "#37c99b"),
     ThemeColor("purple", "#9b3f8f", "#d58fd0"),
     ThemeColor("gold", "#8a6a00", "#d6b04a"),
-    INK,
+    ThemeColor("rose", "#e0699a", "#f78fb3"),
+    ThemeColor("teal", "#3a9aa6", "#8fdbe3"),
+    ThemeColor("brown", "#7a4a2b", "#c9977a"),
     GRAY,
-    ThemeColor("sky", "#4aa3df", "#a6d8fa"),
 )
 #: Few tokens to many: one hue, monotone in lightness.
 DENSITY = (
@@ -55,17 +55,17 @@ MIXTURE = (
     ThemeColor("mixture-4", "#d99a55", "#d99a55"),
     RARE,
 )
-#: Lines of one run: pale at its beginning, dark at its end.
+#: Lines of one run, from its beginning to its end: viridis, monotone in lightness.
 AGES = (
-    ThemeColor("age-0", "#6baed6", "#24659f"),
-    ThemeColor("age-1", "#56a0ce", "#2f74b0"),
-    ThemeColor("age-2", "#4292c6", "#3a82c0"),
-    ThemeColor("age-3", "#3282be", "#4f92cb"),
-    ThemeColor("age-4", "#2171b5", "#64a3d6"),
-    ThemeColor("age-5", "#1461a8", "#80b5e0"),
-    ThemeColor("age-6", "#08519c", "#9cc7ea"),
-    ThemeColor("age-7", "#084084", "#bcdaf2"),
-    ThemeColor("age-8", "#08306b", "#dcecfb"),
+    ThemeColor("age-0", "#7ad151", "#355f8d"),
+    ThemeColor("age-1", "#44bf70", "#2b748e"),
+    ThemeColor("age-2", "#23a983", "#23898e"),
+    ThemeColor("age-3", "#20928c", "#1f9e89"),
+    ThemeColor("age-4", "#297a8e", "#2cb17e"),
+    ThemeColor("age-5", "#33638d", "#50c46a"),
+    ThemeColor("age-6", "#3f4889", "#81d34d"),
+    ThemeColor("age-7", "#472a7a", "#bade28"),
+    ThemeColor("age-8", "#46085c", "#f1e51d"),
 )
 
 #: Three dashes and eight colors: no pair occurs twice among 24 lines.

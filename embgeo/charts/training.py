@@ -140,7 +140,7 @@ def panel(items: spec.StyledItems, name: str) -> spec.Panel:
         spec.Axis("", log=log),
         lines,
         tuple(
-            spec.Guide(curve.bend, f"bend at {curve.bend:,.10g}")
+            spec.Guide(curve.bend, f"bend at {curve.bend:,.10g}", listed=False)
             for _, _, curve in held
             if alone and curve.bend is not None
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -39,7 +40,7 @@ def test_the_ring_is_around_the_rows(sections):
     found = clumped(sections)
     points = next(p for p in found.points if p.name == "projection.svd2")
     ring = find_ring(found, points)
-    assert ring.label == "60 rows lie together"
+    assert ring.label == "clump of 60 tokens"
     assert len(ring.examples) == 5
     inside = np.linalg.norm(points.xy - [ring.x, ring.y], axis=1) <= ring.radius
     assert inside[:60].mean() > 0.5
@@ -68,14 +69,14 @@ def test_no_ring_without_a_clump():
 @pytest.mark.slow
 def test_every_renderer_draws_it():
     spec = specify(clumped())
-    assert spec.caption.endswith("Ring: 60 rows lie together, apart from the others.")
+    assert re.search(r"Ring: clump of 60 tokens \(t\d+ .*, …\)\.$", spec.caption)
     svg = render_svg(spec)
-    assert "60 rows lie together" in svg
+    assert "clump of 60 tokens" in svg
     assert "</script>" not in svg
     with paper.settings():
         figure, _ = draw(spec, paper.output(3.25, paper.plain_text))
     texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts[0].startswith("60 rows lie together\n")
+    assert texts == ["clump of 60 tokens"]
     ring = build(clumped()).meta["views"][0]["ring"]
-    assert ring["lines"][0] == "60 rows lie together"
+    assert ring["lines"][0] == "clump of 60 tokens"
     assert ring["radius"] > 0

@@ -116,15 +116,15 @@ def projection(w: Array) -> list[Value]:
         Points(
             quantity("projection.svd2", "rank-2 SVD"),
             w @ (vt[:2] * flip[:, None]).T,
-            "first singular direction",
-            "second singular direction",
+            "axis 1",
+            "axis 2",
             (float(share[0]), float(share[1])),
         ),
         Points(
             quantity("projection.pca2", "PCA"),
             c @ vc[:2].T,
-            "first principal direction",
-            "second principal direction",
+            "PC 1",
+            "PC 2",
             (float(share_c[0]), float(share_c[1])),
         ),
     ]

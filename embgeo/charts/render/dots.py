@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,11 @@ import numpy as np
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend
 from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
+from embgeo.charts.render.names import draw_names, draw_ring, explain_crowded
 from embgeo.charts.render.view import (
     MOST_RATIO,
     View,
-    draw_names,
     draw_origin,
-    draw_ring,
     fit_view,
     unite,
 )
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 OUTSIDE = 0.0005
 #: Room in inches for labels and ticks next to and below a panel, and for a title above it.
 MARGIN = 0.45
-#: Side of a panel in inches, at most.
-MOST_SIDE = 2.3
 #: A map of more points shows their density: dots would merge into a disc.
 MOST_DOTS = 10_000
 #: Cells of a density per inch, and the shade of a cell with one point.
@@ -43,22 +40,28 @@ CELLS, LEAST_SHADE = 100, 0.25
 STEPS = 12
 #: Height in inches of a color bar with its labels.
 BAR = 0.4
+#: Layouts that are tried until one stays the same.
+ROUNDS = 6
 
 
 def draw_maps(
-    figure: Figure, axes: Sequence[Axes], spec: Specification, output: OutputStyle
+    figure: Figure,
+    axes: Sequence[Axes],
+    spec: Specification,
+    output: OutputStyle,
+    handles: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """One map per panel with equal scales on both axes; notes say how many tokens lie outside."""
     if spec.shading == "share":
-        return draw_hexagon_maps(figure, axes, spec, output)
+        return draw_hexagon_maps(figure, axes, spec, output, handles)
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
-    colors, explain = choose_colors(clouds, spec)
-    columns = grid_width(axes[0])
-    side = min(MOST_SIDE, figure.get_figwidth() / columns - MARGIN)
+    colors, keys, add_bar = choose_colors(clouds, spec)
     for ax in axes:
         draw_origin(ax)
         ax.locator_params(nbins=4)
-    explain(figure, axes)
+    if keys or handles:
+        add_legend(figure, [*keys.values(), *handles.values()], [*keys, *handles])
+    add_bar(figure, axes)
     fitted = [fit_view(cloud.xy, OUTSIDE) for cloud in clouds]
     spans = [view.span for view in fitted]
     notes = []
@@ -68,6 +71,7 @@ def draw_maps(
             ratio = max(spans) / min(spans)
             notes.append(f"one scale for all, although they differ {ratio:.0f}-fold")
     views = fill_panels(figure, axes, fitted)
+    side = min(ax.get_window_extent().width for ax in axes) / figure.dpi
     for ax, name, cloud, view, color in zip(axes, spec.members, clouds, views, colors, strict=True):
         if len(cloud.xy) > MOST_DOTS:
             draw_density(ax, cloud.xy, color, view, side)
@@ -75,9 +79,10 @@ def draw_maps(
             notes.append(f"{name}: shades are densities, {count} would hide one another")
         else:
             draw_dots(ax, cloud.xy, color, side)
-        draw_ring(ax, view, cloud.ring, output.write_name, inside=True)
+        draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
         inside = [view.holds(np.array([[point.x, point.y]]))[0] for point in cloud.named]
-        draw_names(ax, view, [*compress(cloud.named, inside)], output.write_name)
+        held = [*compress(cloud.named, inside)]
+        notes += explain_crowded(name, draw_names(ax, held, output.write_name, cloud.xy))
         for point in compress(cloud.named, np.logical_not(inside)):
             notes.append(f"{name}: {visible(point.name)} lies outside the picture and is not named")
         outside = int((~view.holds(cloud.xy)).sum())
@@ -87,30 +92,25 @@ def draw_maps(
     return tuple(notes)
 
 
-def grid_width(ax: Axes) -> int:
-    """Panels in one row of the figure."""
-    spec = ax.get_subplotspec()
-    return 1 if spec is None else spec.get_gridspec().ncols
-
-
 def draw_cloud(ax: Axes, xy: FloatArray) -> None:
     """Pale dots behind a line."""
     draw_dots(ax, xy, theme.PALE.light, 2.0)
 
 
-Explain = Callable[["Figure", Sequence["Axes"]], None]
+#: The color of each dot of each cloud, entries of a legend, and a function that adds a color bar.
+Colors = tuple[list[Any], dict[str, Any], Callable[["Figure", Sequence["Axes"]], None]]
 
 
-def choose_colors(clouds: Sequence[Cloud], spec: Specification) -> tuple[list[Any], Explain]:
-    """The color of each dot of each cloud, and a function that adds the explanation."""
+def choose_colors(clouds: Sequence[Cloud], spec: Specification) -> Colors:
+    """The colors of all dots, and what explains them."""
     if spec.shading == "frequency":
         return color_by_frequency(clouds, spec.frequency_label)
     if spec.shading == "class":
         return color_by_class(clouds)
-    return [theme.POPULAR.light] * len(clouds), lambda *_: None
+    return [theme.color_of(cloud.style) for cloud in clouds], {}, lambda *_: None
 
 
-def color_by_class(clouds: Sequence[Cloud]) -> tuple[list[Any], Explain]:
+def color_by_class(clouds: Sequence[Cloud]) -> Colors:
     from matplotlib.colors import to_rgba_array
     from matplotlib.lines import Line2D
 
@@ -119,21 +119,17 @@ def color_by_class(clouds: Sequence[Cloud]) -> tuple[list[Any], Explain]:
         theme.GRAY.light if cloud.popular is None else classes[cloud.popular.astype(int)]
         for cloud in clouds
     ]
-
-    def explain(figure: Figure, _axes: Sequence[Axes]) -> None:
-        shown = {"frequent tokens": theme.POPULAR, "rare tokens": theme.RARE}
-        if any(cloud.popular is None for cloud in clouds):
-            shown["frequency not known"] = theme.GRAY
-        dots = [
-            Line2D([], [], ls="", marker="o", ms=4, mew=0, color=color.light)
-            for color in shown.values()
-        ]
-        add_legend(figure, dots, list(shown), handlelength=0.7)
-
-    return colors, explain
+    shown = {"frequent tokens": theme.POPULAR, "rare tokens": theme.RARE}
+    if any(cloud.popular is None for cloud in clouds):
+        shown["frequency not known"] = theme.GRAY
+    dots = {
+        name: Line2D([], [], ls="", marker="o", ms=4, mew=0, color=color.light)
+        for name, color in shown.items()
+    }
+    return colors, dots, lambda *_: None
 
 
-def color_by_frequency(clouds: Sequence[Cloud], label: str) -> tuple[list[Any], Explain]:
+def color_by_frequency(clouds: Sequence[Cloud], label: str) -> Colors:
     """One scale for all clouds, which all have frequencies: logarithmic for counts."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
@@ -147,13 +143,13 @@ def color_by_frequency(clouds: Sequence[Cloud], label: str) -> tuple[list[Any], 
         frequency_steps(falling=by_rank),
     )
 
-    def explain(figure: Figure, axes: Sequence[Axes]) -> None:
+    def add_bar(figure: Figure, axes: Sequence[Axes]) -> None:
         figure.set_figheight(figure.get_figheight() + BAR)
         bar = figure.colorbar(scale, ax=list(axes), location="top", shrink=0.6, aspect=30, pad=0.03)
         bar.set_label(label)
         bar.outline.set_linewidth(0.4)
 
-    return [scale.to_rgba(of) for of in known], explain
+    return [scale.to_rgba(of) for of in known], {}, add_bar
 
 
 def frequency_steps(*, falling: bool) -> ListedColormap:
@@ -171,11 +167,13 @@ def frequency_steps(*, falling: bool) -> ListedColormap:
 def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) -> list[View]:
     """Show as much of the plane as each panel has room for, with equal scales on both axes.
 
-    Labels take room from panels, and limits change labels: after two rounds the layout is frozen,
-    so that scales are equal in every file format.
+    Labels take room from panels, and limits change labels: the layout is frozen once it stays the
+    same, so that scales are equal in every file format.
     """
-    for _ in range(2):
+    last: list[float] = []
+    for _ in range(ROUNDS):
         figure.draw_without_rendering()
+        bounds = [bound for ax in axes for bound in ax.get_window_extent().bounds]
         views = []
         for ax, least in zip(axes, fitted, strict=True):
             box = ax.get_window_extent()
@@ -183,6 +181,9 @@ def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) ->
             ax.set_xlim(view.left, view.right)
             ax.set_ylim(view.bottom, view.top)
             views.append(view)
+        if last and np.allclose(bounds, last, atol=0.05):
+            break
+        last = bounds
     figure.set_layout_engine("none")
     return views
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 FEW = 20
 #: At most this many histograms are filled; more would hide each other.
 FILLED = 2
+#: Room in inches next to a panel, which its title does not use, and at each side of a legend.
+SIDE, EDGE = 0.5, 0.1
+#: Titles are not cut below this many letters.
+SHORTEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +53,15 @@ class OutputStyle:
     write_label: Callable[[str], str]
     #: From a value to its label on a logarithmic axis.
     write_power: Callable[[float], str]
-    #: Fills the panels of maps with tokens, explains their colors, and returns notes.
-    draw_maps: Callable[[Figure, Sequence[Axes], Specification, OutputStyle], tuple[str, ...]]
+    #: Fills the panels of maps with tokens, explains their colors together with the entries of
+    #: lines, and returns notes.
+    draw_maps: Callable[
+        [Figure, Sequence[Axes], Specification, OutputStyle, Mapping[str, Any]], tuple[str, ...]
+    ]
     #: Draws tokens behind lines; None if the output holds no pictures.
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
+    #: Whether panels have letters: (a), (b), (c).
+    letters: bool = False
 
 
 def import_matplotlib() -> Any:
@@ -86,22 +95,75 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
 
     layout = output.arrange(spec)
     figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
-    down = -(-len(spec.panels) // layout.across)
-    axes = [figure.add_subplot(down, layout.across, i + 1) for i in range(len(spec.panels))]
+    axes = add_panels(figure, len(spec.panels), layout.across, stretched=spec.one_row)
     handles: dict[str, Any] = {}
     for ax, panel in zip(axes, spec.panels, strict=True):
         draw_panel(ax, panel, output, handles)
+    share_labels(axes, spec.panels, layout.across)
+    for letter, ax, panel in zip(count_letters(len(axes)), axes, spec.panels, strict=False):
+        set_title(ax, panel, letter if output.letters else "", layout, output)
     maps = [i for i, panel in enumerate(spec.panels) if panel.is_map]
     if maps:
-        if handles:  # inside the panel with lines: the meaning of map colors is above all panels
-            ax = next(ax for ax, panel in zip(axes, spec.panels, strict=True) if panel.lines)
-            ax.legend(list(handles.values()), list(handles), loc="best")
         of_maps = replace(spec, panels=tuple(spec.panels[i] for i in maps))
-        return figure, output.draw_maps(figure, [axes[i] for i in maps], of_maps, output)
-    guides = (line for panel in spec.panels for line in panel.lines if is_guide(line))
-    if len(handles) > 1 or any(line.part for line in guides):
+        return figure, output.draw_maps(figure, [axes[i] for i in maps], of_maps, output, handles)
+    references = any(is_guide(line) and line.part for panel in spec.panels for line in panel.lines)
+    references |= any(listed(guide) for panel in spec.panels for guide in panel.guides)
+    if len(handles) > 1 or references:
         add_legend(figure, list(handles.values()), list(handles))
     return figure, ()
+
+
+def add_panels(figure: Figure, count: int, across: int, *, stretched: bool) -> list[Axes]:
+    """Panels in rows; with `stretched` those of a shorter last row are wider."""
+    down = -(-count // across)
+    last = count - (down - 1) * across
+    if not stretched or last == across:
+        return [figure.add_subplot(down, across, i + 1) for i in range(count)]
+    grid = figure.add_gridspec(down, across * last)
+    axes = []
+    for i in range(count):
+        row, column = divmod(i, across)
+        wide = across if row == down - 1 else last
+        axes.append(figure.add_subplot(grid[row, column * wide : (column + 1) * wide]))
+    return axes
+
+
+def share_labels(axes: Sequence[Axes], panels: Sequence[Panel], across: int) -> None:
+    """Keep a label that all panels of a grid have at its left and its lower edge alone."""
+    if len(axes) < 2 or any(panel.is_map for panel in panels):
+        return
+    if len({panel.x.label for panel in panels}) == 1:
+        for ax in axes[: max(0, len(axes) - across)]:
+            ax.set_xlabel("")
+    if len({panel.y.label for panel in panels}) == 1:
+        for i, ax in enumerate(axes):
+            if i % across:
+                ax.set_ylabel("")
+
+
+def count_letters(count: int) -> list[str]:
+    """(a), (b), (c) … of several panels."""
+    return [f"({chr(ord('a') + i)})" for i in range(count)] if count > 1 else [""]
+
+
+def set_title(
+    ax: Axes, panel: Panel, letter: str, layout: FigureLayout, output: OutputStyle
+) -> None:
+    """Letter and title of a panel; a name is cut in its middle until it fits."""
+    write, name = (
+        (output.write_name, panel.member) if panel.member else (output.write_label, panel.title)
+    )
+    room = layout.width / layout.across - SIDE
+    full, figure = name, ax.get_figure(root=True)
+    assert figure is not None
+    while True:
+        title = " ".join(filter(None, (letter, write(name) if name else "")))
+        text = ax.set_title(title, loc="left" if output.letters else "center")
+        if len(name) < SHORTEST or text.get_window_extent().width <= room * figure.dpi:
+            return
+        keep = len(name) - 2
+        full_head = full[: keep - keep // 2]
+        name = f"{full_head}…{full[len(full) - keep // 2 :]}"
 
 
 def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, Any]) -> None:
@@ -123,15 +185,18 @@ def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, A
     if panel.lines and all(is_marks(line) for line in panel.lines):
         ax.margins(0.12)
     for guide in panel.guides:
-        draw_guide(ax, guide, named=not panel.title)
+        handle = draw_guide(ax, guide)
+        if listed(guide):
+            handles.setdefault(output.write_label(guide.label), handle)
     set_axis(ax.xaxis, panel.x, [line_x(line) for line in panel.lines], output)
     set_axis(ax.yaxis, panel.y, [line_y(line) for line in panel.lines], output)
     if panel.lines and not any(np.any(line_y(line)) for line in panel.lines):
         ax.set_ylim(0.0, 1.0)  # a count that stays 0 is never below it
-    title = output.write_name(panel.member) or output.write_label(panel.title)
-    bends = [guide.label for guide in panel.guides if guide.label and guide.axis == "x"]
-    if title:
-        ax.set_title(" · ".join([title, *bends]))
+
+
+def listed(guide: Guide) -> bool:
+    """Whether a legend names it."""
+    return bool(guide.label) and guide.listed
 
 
 def is_marks(line: Line | HistogramSteps) -> bool:
@@ -191,24 +256,10 @@ def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
     return ax.stairs(steps.heights, steps.edges, color=color, ls=dash, lw=1.2)
 
 
-def draw_guide(ax: Axes, guide: Guide, named: bool) -> None:
-    """A dashed line at a value of one axis, with its name at the end unless the title has it."""
-    across = guide.axis == "y"
-    if across:
-        ax.axhline(guide.value, color=theme.GRAY.light, lw=0.8, ls=theme.DASHED, zorder=0.5)
-    else:
-        ax.axvline(guide.value, color=theme.INK.light, lw=0.8, ls=theme.DASHED)
-    if across or (guide.label and named):
-        ax.annotate(
-            guide.label,
-            (1.0, guide.value) if across else (guide.value, 1.0),
-            xycoords=("axes fraction", "data") if across else ("data", "axes fraction"),
-            xytext=(0, 2 if across else 3),
-            textcoords="offset points",
-            ha="right" if across else "center",
-            va="bottom",
-            fontsize="small",
-        )
+def draw_guide(ax: Axes, guide: Guide) -> Any:
+    """A dashed line at a value of one axis; the handle for a legend."""
+    line = ax.axhline if guide.axis == "y" else ax.axvline
+    return line(guide.value, color=theme.GRAY.light, lw=0.8, ls=theme.DASHED, zorder=0.5)
 
 
 def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: OutputStyle) -> None:
@@ -252,20 +303,33 @@ def add_legend(
     import matplotlib
 
     size = matplotlib.rcParams["legend.fontsize"]
-    longest = max(len(label) for label in labels)
-    # A letter of a screen font is up to 0.6 times as wide as high; a key with its spaces is as wide
-    # as five letters.
-    entry = (4.8 + 0.6 * longest) * size / 72.0
-    across = max(1, min(len(labels), int(figure.get_figwidth() / entry)))
-    down = -(-len(labels) // across)
+    widths = [text_width(figure, label, size) for label in labels]
+    key, gap = (
+        options.get(name, matplotlib.rcParams[f"legend.{name}"]) * size / 72.0
+        for name in ("handlelength", "columnspacing")
+    )
+    key += matplotlib.rcParams["legend.handletextpad"] * size / 72.0
+    for down in range(1, len(labels) + 1):
+        columns = np.array_split(widths, -(-len(labels) // down))
+        wide = sum(key + float(column.max()) for column in columns) + gap * (len(columns) - 1)
+        if wide <= figure.get_figwidth() - 2 * EDGE:
+            break
     titled = "title" in options
     figure.set_figheight(figure.get_figheight() + 0.02 * size * (down + titled))
     legend = figure.legend(
         handles,
         # Matplotlib leaves out labels that start with an underscore: they are set afterwards.
         ["label"] * len(labels),
-        ncols=-(-len(labels) // down),  # even rows
+        ncols=len(columns),
         **{"loc": "outside upper center"} | options,
     )
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set_text(label)
+
+
+def text_width(figure: Figure, label: str, size: float) -> float:
+    """The width of a text in inches."""
+    text = figure.text(0.0, 0.0, label, fontsize=size)
+    width = float(text.get_window_extent().width) / figure.dpi
+    text.remove()
+    return width

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend
-from embgeo.charts.render.view import View, common_views, draw_names, draw_ring, fit_view
+from embgeo.charts.render.names import draw_names, draw_ring, explain_crowded
+from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
 
@@ -53,7 +54,11 @@ def count_hexagons(xy: FloatArray, width: float) -> Hexagons:
 
 
 def draw_maps(
-    figure: Figure, axes: Sequence[Axes], spec: Specification, output: OutputStyle
+    figure: Figure,
+    axes: Sequence[Axes],
+    spec: Specification,
+    output: OutputStyle,
+    _handles: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """One map per panel; hexagons are colored by the number of tokens or the share of rare ones."""
     from matplotlib.patches import Patch
@@ -72,11 +77,9 @@ def draw_maps(
     else:
         colors, labels, levels = shade_density(cells)
         title = "tokens in a hexagon, from"
-    for ax, cloud, view, cell, level in zip(axes, clouds, views, cells, levels, strict=True):
+    for ax, view, cell, level in zip(axes, views, cells, levels, strict=True):
         view.frame(ax)
         draw_hexagons(ax, cell, level, colors)
-        draw_ring(ax, view, cloud.ring, output.write_name)
-        draw_names(ax, view, cloud.named, output.write_name)
     # One row of color patches above all maps.
     patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
     add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)
@@ -84,7 +87,15 @@ def draw_maps(
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
-    return ()
+    if not any(cloud.ring or cloud.named for cloud in clouds):
+        return ()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    notes = []
+    for ax, cloud, name in zip(axes, clouds, spec.members, strict=True):
+        draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
+        notes += explain_crowded(name, draw_names(ax, cloud.named, output.write_name, cloud.xy))
+    return tuple(notes)
 
 
 Levels = tuple[tuple[str, ...], list[str], list[npt.NDArray[np.int64]]]

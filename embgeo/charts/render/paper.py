@@ -24,6 +24,7 @@ from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
 from embgeo.charts.specification import Specification
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.text import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,8 +52,10 @@ FONTS = ("STIXGeneral", "DejaVu Sans")
 DPI = 400
 #: Longer text of a user is cut.
 LIMIT = 48
+#: In place of a character that the fonts do not have.
+MISSING = "□"
 #: Narrowest panels in inches: of maps and of grids of curves, of two panels, and of a single row.
-LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW = 1.5, 2.0, 1.1
+LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW = 1.5, 2.0, 1.35
 
 #: Our labels in mathematics; all other labels are text.
 MATH = {
@@ -174,16 +177,29 @@ def output(width: float, write_name: Callable[[str], str]) -> drawing.OutputStyl
         write_power,
         draw_maps,
         draw_cloud,
+        letters=True,
     )
 
 
 def plain_text(text: str) -> str:
-    """`text` that matplotlib draws letter by letter: no mathematics, no letter without a glyph."""
-    known = _glyphs()
-    shown = "".join(
-        c if c.isprintable() and ord(c) in known else f"‹U+{ord(c):04X}›" for c in shortened(text)
-    )
+    """`text` that matplotlib draws letter by letter: no mathematics, □ for what has no glyph."""
+    shown = "".join(c if is_drawable(c) else MISSING for c in shortened(text))
     return shown.replace("$", r"\$")
+
+
+def is_drawable(character: str) -> bool:
+    """Whether the fonts have it."""
+    return character.isprintable() and ord(character) in _glyphs()
+
+
+def explain_missing(spec: Specification) -> list[str]:
+    """A note on names in the figure with characters that the fonts lack."""
+    named = [point.name for panel in spec.panels if panel.cloud for point in panel.cloud.named]
+    lacking = [name for name in (*spec.members, *named) if not all(map(is_drawable, name))]
+    if not lacking:
+        return []
+    names = ", ".join(dict.fromkeys(visible(name) for name in lacking))
+    return [f"{MISSING} is what the fonts of the figure do not have: {names}"]
 
 
 def shortened(text: str) -> str:
@@ -231,6 +247,7 @@ def render_paper(
     """
     with settings(preamble):
         figure, notes = drawing.draw(spec, output(width, write_name))
+        notes = (*notes, *(explain_missing(spec) if write_name is plain_text else ()))
         files = save(figure, spec.name, form, creator)
         across, down = (float(size) for size in figure.get_size_inches())
     return RenderedFigure(files, across, down, notes)

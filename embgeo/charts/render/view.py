@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts import theme
-from embgeo.charts.specification import NamedPoint, Ring
 from embgeo.core.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -59,75 +58,6 @@ def draw_origin(ax: Axes) -> None:
     ax.axhline(0.0, color=theme.GRAY.light, lw=0.6, zorder=0.5)
     ax.axvline(0.0, color=theme.GRAY.light, lw=0.6, zorder=0.5)
     ax.plot([0.0], [0.0], marker="+", ms=7, mew=1.2, color=theme.INK.light, zorder=3)
-
-
-def draw_ring(
-    ax: Axes, view: View, ring: Ring | None, write: Callable[[str], str], *, inside: bool = False
-) -> None:
-    """The ring, and a line to its label: above the panel, or in a corner inside it.
-
-    `write` makes hostile text drawable.
-    """
-    if ring is None:
-        return
-    from matplotlib.patches import Circle
-
-    ink = theme.INK.light
-    ax.add_patch(
-        Circle((ring.x, ring.y), ring.radius, fill=False, edgecolor=ink, linewidth=1.0, zorder=3)
-    )
-    above = not inside or ring.y > (view.bottom + view.top) / 2.0
-    right = ring.x > (view.left + view.right) / 2.0
-    names = ", ".join(write(name) for name in ring.examples)
-    ax.annotate(
-        f"{ring.label}\n{names}".rstrip(),
-        (ring.x, ring.y + (ring.radius if above else -ring.radius)),
-        xytext=(float(right), float(above)),
-        textcoords="axes fraction",
-        ha="right" if right else "left",
-        va="top" if above and inside else "bottom",
-        color=ink,
-        fontsize="small",
-        zorder=3,
-        arrowprops={"arrowstyle": "-", "color": ink, "linewidth": 0.6, "shrinkB": 0.0},
-    )
-
-
-def draw_names(
-    ax: Axes, view: View, named: Sequence[NamedPoint], write: Callable[[str], str]
-) -> None:
-    """A mark at each token, and its name on the side with more room, cut at the panel's edge."""
-    for point in named:
-        left = point.x > (view.left + view.right) / 2.0
-        below = point.y > (view.bottom + view.top) / 2.0
-        ax.annotate(
-            write(point.name),
-            (point.x, point.y),
-            xytext=(-4 if left else 4, -3 if below else 3),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="top" if below else "bottom",
-            clip_on=True,
-            fontsize="small",
-            color=theme.INK.light,
-            bbox={
-                "boxstyle": "square,pad=0.1",
-                "facecolor": "white",
-                "alpha": 0.75,
-                "linewidth": 0,
-            },
-            zorder=4,
-        )
-        ax.plot(
-            [point.x],
-            [point.y],
-            marker="o",
-            ms=3,
-            mfc="none",
-            mec=theme.INK.light,
-            mew=0.8,
-            zorder=4,
-        )
 
 
 def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:

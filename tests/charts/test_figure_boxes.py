@@ -1,0 +1,154 @@
+"""Nothing leaves its panel: every figure at every venue with one to eight members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from embgeo.charts import CHARTS
+from embgeo.charts.items import ChartItem, compared_items, method_items
+from embgeo.charts.render import paper, svg
+from embgeo.charts.render.drawing import draw
+from embgeo.charts.specification import Chart, Choices, Specification
+from tests.support.chart_samples import COURSES, find_chart
+from tests.support.figure_boxes import find_faults
+from tests.support.sample_comparison import sample_comparison
+from tests.support.sample_runs import sample_training
+from tests.support.sampling import sample_cases
+
+#: Short, long and awkward names.
+NAMES = ("MLE", "MLE-CosReg", "spectrum control with a polynomial prior", "日本", "_hidden", "w-60")
+NUMBERS = (1, 2, 3, 6, 8)
+WIDTHS = {name: venue for name, venue in paper.VENUES.items() if name != "neurips"}
+CASES = [
+    (chart.name, venue, count)
+    for chart in CHARTS
+    for venue in WIDTHS
+    for count in NUMBERS
+    if count >= chart.least
+]
+
+
+def list_items(chart: Chart, count: int) -> list[ChartItem]:
+    """So many items, or as many as there are, that the chart can show."""
+    members = compared_items(sample_comparison(members=max(2, count)))
+    runs = [ChartItem("", step_curves=COURSES) for _ in range(count)]
+    every = [*members, *runs, *method_items(sample_training())]
+    able = [item for item in every if not chart.refuse(replace(item, x=1.0), Choices())]
+    names = [NAMES[i % len(NAMES)] + "'" * (i // len(NAMES)) for i in range(count)]
+    return [
+        replace(item, label=name, x=float(i), place=None)
+        for i, (item, name) in enumerate(zip(able, names, strict=False))
+    ]
+
+
+def draw_faults(spec: Specification, width: float) -> list[str]:
+    with paper.settings():
+        return find_faults(draw(spec, paper.output(width, paper.plain_text))[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "venue", "count"), sample_cases(CASES, 19))
+def test_nothing_leaves_its_panel(name: str, venue: str, count: int) -> None:
+    chart = find_chart(name)
+    choices = Choices(annotate=("tok0", "tok1", "tok2", "tok599"))
+    spec = chart.specify(list_items(chart, count), choices)
+    if spec is None:
+        pytest.skip("too few of them")
+    sizes = WIDTHS[venue]
+    assert draw_faults(spec, sizes.text if spec.one_row else sizes.column) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("color", sample_cases(["frequency", "none"], 2))
+def test_nothing_leaves_its_panel_in_other_colors(color: str) -> None:
+    for name in ("scatter", "figure1"):
+        chart = find_chart(name)
+        spec = chart.specify(list_items(chart, 3), Choices(color))
+        assert spec is not None
+        assert draw_faults(spec, 6.75) == []
+
+
+def spoil_label(figure: Figure) -> None:
+    figure.axes[0].set_ylabel("a label " * 20)
+
+
+def spoil_title(figure: Figure) -> None:
+    figure.axes[0].set_title("a title over the next panel " * 3, loc="left")
+
+
+def spoil_name(figure: Figure) -> None:
+    figure.axes[0].annotate("a name", (0.98, 0.5), xycoords="axes fraction")
+
+
+def spoil_legend(figure: Figure) -> None:
+    figure.axes[0].legend(["a", "b"], loc="center")
+    figure.axes[0].plot([0, 1], [0, 1])
+
+
+def spoil_curve(figure: Figure) -> None:
+    figure.axes[0].plot([0, 1], [0, 1])
+    figure.axes[0].set_ylim(0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (spoil_label, "leaves the figure"),
+        (spoil_title, "overlaps"),
+        (spoil_name, "leaves its panel"),
+        (spoil_legend, "a legend is over a curve"),
+        (spoil_curve, "is cut off"),
+    ],
+)
+def test_what_leaves_its_panel_is_found(spoil: Callable[[Figure], None], fault: str) -> None:
+    figure = Figure(figsize=(4.0, 2.0), layout="constrained")
+    for i in (1, 2):
+        figure.add_subplot(1, 2, i).set_title(f"({i})", loc="left")
+    assert find_faults(figure) == []
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    spoil(figure)
+    assert any(fault in one for one in find_faults(figure))
+
+
+def test_long_names_of_panels_are_cut_in_their_middle() -> None:
+    chart = find_chart("scatter")
+    items = list_items(chart, 3)
+    spec = chart.specify(items)
+    assert spec is not None
+    with paper.settings():
+        narrow, _ = draw(spec, paper.output(3.25, paper.plain_text))
+        wide, _ = draw(spec, paper.output(20.0, paper.plain_text))
+    titles = [figure.axes[2].get_title(loc="left") for figure in (narrow, wide)]
+    assert titles[1] == f"(c) {NAMES[2]}"
+    assert titles[0].startswith("(c) spec")
+    assert "…" in titles[0]
+    assert titles[0].endswith("rior")
+
+
+def test_panels_have_letters_on_paper_alone() -> None:
+    spec = find_chart("figure1").specify(list_items(find_chart("figure1"), 2))
+    assert spec is not None
+    with paper.settings():
+        figure, _ = draw(spec, paper.output(6.75, paper.plain_text))
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == ["(a) MLE", "(b) MLE-CosReg", "(c) Spectrum", "(d) Cosines"]
+    (legend,) = figure.legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts == ["frequent tokens", "rare tokens", "MLE", "MLE-CosReg", "isotropic rows"]
+    with svg.settings():
+        page, _ = draw(spec, svg.MEDIUM)
+    assert all("(a)" not in ax.get_title() for ax in page.axes)
+
+
+def test_members_have_other_colors_than_classes() -> None:
+    from embgeo.charts import theme
+
+    used = {theme.RARE.light, theme.POPULAR.light}
+    assert not used & {color.light for color in (*theme.LINES, *theme.AGES)}
+    assert len(np.unique([color.light for color in theme.LINES])) == len(theme.LINES)
