@@ -127,21 +127,21 @@ def load(
     """
     source = Source(
         path,
-        tensor,
-        output,
-        rows,
-        transpose,
+        tensor=tensor,
+        output=output,
+        rows=rows,
+        transpose=transpose,
         # The source converts plain text to paths.
-        tokens,  # type: ignore[arg-type]
-        counts,  # type: ignore[arg-type]
-        corpus,  # type: ignore[arg-type]
-        rank_order,
-        padding,
-        check_reachable,
-        hidden,  # type: ignore[arg-type]
-        hidden_tensor,
-        max_download,
-        hash_file,
+        tokens=tokens,  # type: ignore[arg-type]
+        counts=counts,  # type: ignore[arg-type]
+        corpus=corpus,  # type: ignore[arg-type]
+        rank_order=rank_order,
+        padding=padding,
+        check_reachable=check_reachable,
+        hidden=hidden,  # type: ignore[arg-type]
+        hidden_tensor=hidden_tensor,
+        max_download=max_download,
+        hash_file=hash_file,
     )
     return open_source(source, progress)
 
