@@ -333,7 +333,7 @@ NAMED = {
          "weight._scale": torch.ones(N, 1), "weight._shift": torch.ones(N, 1)}, {},
     ),
     "not known (codes_of_mine, levels)": (
-        {"codes_of_mine": torch.zeros(N, D).to(FP8), "levels": torch.ones(N, 16)}, {},
+        {"codes_of_mine": torch.zeros(N, D).to(FP8), "levels": torch.ones(N, 2)}, {},
     ),
     "whole numbers": ({"weight": torch.zeros(N, D, dtype=torch.int8)}, {}),
     "its scales are not in the file": (
