@@ -305,11 +305,6 @@ FOLDERS: tuple[Foreign, ...] = (
         "o.PyTreeCheckpointer().restore(r'{folder}'), sep='.').items() if hasattr(v, 'shape')}, "
         "'model.safetensors')\"",
     ),
-    Foreign(
-        r"latest",
-        "a DeepSpeed checkpoint, whose file 'latest' names a folder inside",
-        "run its zero_to_fp32.py, or name mp_rank_00_model_states.pt in that folder",
-    ),
     Foreign(r"shared_vocabulary\.(json|txt)", "a CTranslate2 model, which is not read", _MADE_FROM),
     Foreign(
         r"modules\.json",

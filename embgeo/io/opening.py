@@ -22,11 +22,11 @@ from embgeo.io.containers import MEMBER_SIGN, is_container, split_member, unpack
 from embgeo.io.foreign import refuse_unknown
 from embgeo.io.formats import find_format, sharded
 from embgeo.io.formats.format import open_with
-from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
+from embgeo.io.mapped import gguf, safetensors, torch_legacy, torch_zip
 from embgeo.io.model import folder as model_folder
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts, read_facts
-from embgeo.io.model.pieces import open_pieces
+from embgeo.io.model.joining import open_pieces
 from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here, find_place
 
@@ -72,21 +72,29 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     except OSError as error:  # a name that is too long, for instance
         raise cannot_read(path, error) from error
     if is_folder:
-        return read_parameters(model_folder.open_folder(path, _open_file, _is_known))
+        found = model_folder.open_folder(path, _open_file, _is_known)
+        return read_parameters(_refuse_lone_split(found.files[0], found))
     if member:
         return read_parameters(_open_file(Path(archive), member))
     facts = _facts_beside(path)
     joined = open_pieces(path, facts, _open_file)
     found = joined or _open_file(path)
-    if joined is None and found.facts.pieces > 1:
+    if joined is None:
+        _refuse_lone_split(path, found)
+    if found.format in _OF_MODELS and found.facts == ModelFacts():
+        found = replace(found, facts=facts)
+    return read_parameters(found)
+
+
+def _refuse_lone_split(path: Path, found: Checkpoint) -> Checkpoint:
+    """Refuse one file of a split GGUF under another name; others come back."""
+    if found.facts.pieces > 1 and len(found.files) == 1 and gguf.NAME in found.format:
         raise refuse(
             path,
             f"is one of {found.facts.pieces} files of a split model",
             "name it as llama.cpp does, NAME-00001-of-00002.gguf, with the others next to it",
         )
-    if found.format in _OF_MODELS and found.facts == ModelFacts():
-        found = replace(found, facts=facts)
-    return read_parameters(found)
+    return found
 
 
 def _facts_beside(path: Path) -> ModelFacts:

@@ -29,7 +29,7 @@ INPUT_RANKS: tuple[tuple[str, ...], ...] = (
         r"embed_tokens|embed_in|input_embeddings?|word_embeddings?|word_embed|word_embs?|wemb",
         r"word_?vecs?|word_?vectors?|w_e|syn0|emb_luts|embedding_table|lookup_table|word_lut",
         r"word_encoder|embed_words|w_in|lut|emb_layers|embedding-token|token_embedder\w*|item_embeddings?|"
-        r"vocab_embeddings?|embed_text_tokens|text_embed_tokens",
+        r"vocab_embeddings?|embed_text_tokens|text_embed_tokens|text_emb(?:edding)?s?|tok_emb",
     ),
     (r"encoder",),
     (r"embeddings?|embedder|embed|embs?|embedding_layer|lookup|vectors?",),
@@ -40,7 +40,8 @@ OUTPUT_RANKS: tuple[tuple[str, ...], ...] = (
     (
         r"lm_head|output_projection|embed_out|generator|unembed(?:ding)?|w_u|softmax_?w?|softmax_weights?",
         r"vocab_projector|lm_loss|output_layer|to_logits|output_embeddings?|syn1neg|syn1|logits",
-        r"generator_lm_head|lm_head_linear|w_out|out_layers|ff_out|output_embedding|nsoftmax",
+        r"generator_lm_head|lm_head_linear|w_out|out_layers|ff_out|output_embedding|nsoftmax|"
+        r"final_linear|text_linear",
     ),
     (r"decoder",),
     (r"output|out|out_proj|proj_out|head|fc|fc_out|linear|proj|affine|h2o|classifier|hidden2tag",),
@@ -55,9 +56,12 @@ _OTHER = re.compile(
     + r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"
     r"token_type\w*|type_embeddings?|segment\w*|seg_emb|relative\w*|rel_\w+|rotary\w*|inv_freq|"
     r"langs?|lang_embeddings|task_type\w*|entity_embeddings|time_?step\w*|patch_embed\w*|"
-    r"visual_?\w*embed\w*|ngram_embeddings|per_layer|encoder_dp|embedding-segment|embedding-position"
+    r"visual_?\w*embed\w*|per_layer|encoder_dp|embedding-segment|embedding-position"
     + _END
+    + r"|(^|[./])ngram_embeddings($|[./:]weight$)"
 )
+#: nanotron's module of tokens, whose name holds another one.
+_OF_TOKENS = re.compile(r"token_position_embeddings")
 
 #: State of an optimizer, in the shape of the parameter.
 _OPTIMIZER = re.compile(
@@ -89,11 +93,13 @@ _KINDS = (
     (
         "codes of audio",
         r"audio\w*|codec\w*|codebooks?|speech\w*|talker|code_predictor|"
-        r"depth_decoder|depformer|token2wav|embed_audio_tokens",
+        r"depth_decoder|depformer\w*|token2wav|embed_audio_tokens",
     ),
     ("images", r"visual\w*|vision\w*|image\w*|pixel\w*|vit"),
-    ("a text encoder", r"text_encoders?|text_encoder_\d+|conditioner"),
+    ("a text encoder", r"text_encoders?|text_encoder_\d+|conditioner|cond_stage_model"),
     ("one layer each", r"\w*per_layer\w*"),
+    ("a prompt's virtual tokens", r"prompt_embeddings|prompt_encoder|soft_prompts?"),
+    ("hashes", r"hashbucketcodebook_\d+|\w*hash_tok_embedding\w*"),
 )
 _KIND = tuple((kind, re.compile(rf"(^|[./])({words})($|[./])")) for kind, words in _KINDS)
 
@@ -105,11 +111,15 @@ def _matches(pattern: re.Pattern[str], name: str) -> bool:
     return pattern.search(name[-_LONGEST:].lower()) is not None
 
 
-is_other_embedding = partial(_matches, _OTHER)
 is_optimizer_state = partial(_matches, _OPTIMIZER)
 is_averaged_copy = partial(_matches, _AVERAGED)
 is_adapter = partial(_matches, _ADAPTER)
 is_layer_kernel = partial(_matches, _KERNEL)
+
+
+def is_other_embedding(name: str) -> bool:
+    """Whether a name is that of an embedding of other things than tokens."""
+    return _matches(_OTHER, _OF_TOKENS.sub("", name))
 
 
 def kind_of(name: str) -> str:

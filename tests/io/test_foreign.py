@@ -69,7 +69,14 @@ def test_vocabularies_and_json(
 @pytest.mark.parametrize(
     ("entries", "cause"),
     [
-        ({"latest": b"global_step10"}, "a DeepSpeed checkpoint.*zero_to_fp32"),
+        (
+            {"latest": b"step", "step/zero_pp_rank_0_mp_rank_00_model_states.pt": b"x"},
+            "no model weights in this folder, but in step; embgeo analyze .*step$",
+        ),
+        (
+            {"zero_pp_rank_0_mp_rank_00_model_states.pt": b"x"},
+            "no model weights in this folder",
+        ),
         ({"model.bin": bytes(9), "shared_vocabulary.json": b"[]"}, "a CTranslate2 model"),
         ({"modules.json": b"[]"}, "a SentenceTransformer.*name the folder"),
         ({"models--org--name/refs/main": b"a"}, "a Hugging Face cache"),

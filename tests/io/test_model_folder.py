@@ -203,9 +203,9 @@ def test_tying(tmp_path: Path) -> None:
     assert embgeo.load(path).output is not None
 
 
-def test_a_vocabulary_size_that_fits_nothing_is_noted(tmp_path: Path) -> None:
-    matrix = embgeo.load(folder(tmp_path, {"config.json": {"vocab_size": 50_257}}))
-    assert "vocab_size 50,257, and the matrix has" in matrix.origin.notes[0]
+def test_a_vocabulary_size_that_nearly_fits_is_noted(tmp_path: Path) -> None:
+    matrix = embgeo.load(folder(tmp_path, {"config.json": {"vocab_size": len(W) + 1}}))
+    assert f"vocab_size {len(W) + 1:,}, and the matrix has" in matrix.origin.notes[0]
 
 
 def test_a_single_weights_file_of_any_name(tmp_path: Path) -> None:

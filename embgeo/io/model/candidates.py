@@ -14,6 +14,8 @@ from embgeo.io.model.parameter import PARTS
 
 #: An embedding may have this many rows more than the vocabulary, or this share of it: padding.
 PADDING_ROWS, PADDING_SHARE = 1024, 0.05
+#: An embedding of a pruned vocabulary has at least this share of its ids.
+_FEWEST = 0.75
 
 EvidenceKind = Literal["name", "rows", "columns", "place", "ids", "form", "layer"]
 
@@ -112,7 +114,8 @@ def has_vocabulary(tensor: Tensor, facts: ModelFacts) -> bool:
     known = facts.vocabulary
     if known is None or len(tensor.shape) != 2:
         return False
-    return 0 <= tensor.shape[0] - known <= max(PADDING_ROWS, int(PADDING_SHARE * known))
+    padding = max(min(PADDING_ROWS, known), int(PADDING_SHARE * known))
+    return 0 <= tensor.shape[0] - known <= padding
 
 
 def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) -> bool:
@@ -124,15 +127,29 @@ def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) 
     return n < known and d < known and n not in facts.others.values()
 
 
-def count_slices(tensor: Tensor, facts: ModelFacts) -> int:
-    """How many such matrices would have the rows of the vocabulary; 1 if it is not a slice."""
+def lacks_rows(tensor: Tensor, facts: ModelFacts) -> bool:
+    """Whether a matrix has so few rows that not only padding of the vocabulary is missing."""
     known = facts.vocabulary
-    if known and tensor.row_ids is None and 1 < tensor.shape[0] < known:
-        for pieces in (2, 4, 8, 16, 32, 64):
-            padded = tensor.shape[0] * pieces - known
+    return known is not None and contradicts(tensor, facts) and tensor.shape[0] < _FEWEST * known
+
+
+def count_slices(tensor: Tensor, others: tuple[Tensor, ...], facts: ModelFacts) -> int:
+    """How many such matrices would have the sizes of the configuration; 1 if it is not a slice."""
+    known, columns = facts.vocabulary, facts.columns
+    if not known or tensor.row_ids is not None or len(tensor.shape) != 2 or 0 in tensor.shape:
+        return 1
+    n, d = tensor.shape
+    if 1 < n < known:
+        for pieces in (2, 3, 4, 6, 8, 16, 32, 64):
+            padded = n * pieces - known
             if 0 <= padded < 128 * pieces and padded < known / 4:
                 return pieces
-    return 1
+    is_cut = has_vocabulary(tensor, facts) and columns and d < columns and columns % d == 0
+    if not is_cut or columns // d not in (2, 4, 8, 16, 32, 64):
+        return 1
+    # A factorized embedding has a matrix beside it that leads to the hidden size.
+    projections = {(columns, d), (d, columns)}
+    return 1 if any(t.shape in projections for t in others) else columns // d
 
 
 def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
@@ -143,6 +160,8 @@ def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
         found.append(Evidence(kind, speaks_for, text))
 
     rank = input_rank(tensor, facts)
+    if rank is None and facts.pieces > 1:
+        add("place", False, f"it lies in a shard, and the others of {facts.pieces} are missing")
     if rank is not None and not names.is_other_embedding(tensor.name):
         add("name", True, "its name is that of a token embedding")
     elif names.output_rank(tensor.name) is not None:

@@ -22,6 +22,7 @@ from embgeo.io.model.candidates import (
     has_vocabulary,
     input_rank,
     is_real,
+    lacks_rows,
     shape_text,
 )
 from embgeo.io.model.output import find_output
@@ -211,12 +212,17 @@ def _find_input(
             raise _ambiguous(checkpoint, surest, role)
         if surest[0].problem:
             raise _stopped(checkpoint, surest[0])
+        _refuse_slice(checkpoint, surest[0], role)
+        if lacks_rows(surest[0], facts):
+            raise _ambiguous(checkpoint, surest, role)
         if len(readable) == 1 and len(groups) == 1:
             return surest[0], "the only matrix in the file"
         return surest[0], why
     if not readable:
         raise _no_matrix(checkpoint, role)
     first = readable[0].members[0]
+    if facts.pieces > 1:  # another shard may hold the embedding
+        raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
     if len(readable) == 1 and _may_be_embedding(checkpoint, first):
         return first, "the only matrix in the file"
     if all(names.is_numbered(group.members[0].name) for group in readable):
@@ -294,11 +300,12 @@ def _input_by_shape(groups: list[CandidateGroup]) -> tuple[Tensor, str] | None:
 
 def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> None:
     """Refuse a matrix with the n-th part of the rows, or of the columns, that it should have."""
-    pieces = count_slices(chosen, checkpoint.facts)
+    pieces = count_slices(chosen, checkpoint.tensors, checkpoint.facts)
     if pieces > 1:
-        whole = f"{checkpoint.facts.vocabulary:,} × {checkpoint.facts.columns or chosen.shape[1]:,}"
+        facts = checkpoint.facts
+        whole = f"{facts.vocabulary:,} × {facts.columns or chosen.shape[1]:,} matrix"
         raise AmbiguousTensor(
-            f"{describe(chosen)} is one of {pieces} slices of the {whole} matrix of config.json",
+            f"{describe(chosen)} is one of {pieces} slices of the {whole} of the configuration",
             where=checkpoint.path,
             way_out="join the slices with the conversion script of the model, or measure this one "
             f"with {argument(role.argument)} {short(chosen.name)}",

@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import refuse
-from embgeo.io.bounded.small_files import read_json
+from embgeo.io.bounded.small_files import read_json, read_text
 
 CONFIGURATION = "config.json"
 #: Llama and Mistral in their own form.
@@ -17,8 +17,17 @@ _ADAPTER = "adapter_config.json"
 #: ModelOpt writes its quantization beside a configuration that does not name it.
 _MODELOPT = "hf_quant_config.json"
 CONFIGURATIONS = (CONFIGURATION, _ADAPTER, _MODELOPT)
-#: Keys below which multimodal models keep the configuration of their language model.
-_INNER = ("text_config", "language_config", "llm_config", "thinker_config")
+#: nanotron's, at the root of a checkpoint whose tensors lie in folders of their own.
+_NANOTRON, _LEVELS = "model_config.json", 8
+#: Keys below which others keep the configuration of their language model: multimodal models,
+#: TensorRT-LLM, draft heads of speculators, KerasHub.
+_INNER = (
+    "text_config", "language_config", "llm_config", "thinker_config", "pretrained_config",
+    "transformer_layer_config", "config",
+)  # fmt: skip
+#: Keys of the number of ids of text.
+_TEXT_VOCABULARY = ("text_vocab_size", "text_card")
+_VOCABULARY = ("vocab_size", "padded_vocab_size", "vocabulary_size")
 #: Further vocabularies of a model, by the kind of their ids.
 _OTHER_VOCABULARIES = {
     "draft_vocab_size": "draft",
@@ -34,7 +43,12 @@ _LANGUAGE_MODEL = re.compile(
 #: Columns of the embedding, which some models project to the hidden size (ALBERT, OPT 350M).
 _COLUMNS = (
     "embedding_size", "word_embed_proj_dim", "d_embed", "hidden_size", "n_embd", "d_model", "dim",
+    "hidden_dim",
 )  # fmt: skip
+#: Sizes in the YAML files of GPT-NeoX, which quote their keys or not.
+_YAML_SIZE = re.compile(
+    r"""(?m)^[\s{]*["']?(hidden[-_]size|padded[-_]vocab[-_]size|num[-_]layers)["']?\s*:\s*(\d{1,12})"""
+)
 #: Sizes beyond any model: a damaged or hostile configuration.
 _LARGEST = 2**40
 
@@ -45,7 +59,7 @@ class ModelFacts:
 
     Attributes
     ----------
-    model_type : str
+    model_type, architecture : str
         May be empty.
     vocabulary : int or None
         Ids of text: ``text_vocab_size``, else that of the language model.
@@ -66,6 +80,7 @@ class ModelFacts:
     """
 
     model_type: str = ""
+    architecture: str = ""
     vocabulary: int | None = None
     others: Mapping[str, int] = field(default_factory=dict)
     columns: int | None = None
@@ -80,7 +95,7 @@ class ModelFacts:
 
 def read_facts(folder: Path) -> ModelFacts:
     """The facts of a model folder; empty without its files."""
-    data = _object(folder / CONFIGURATION) or _object(folder / _PARAMETERS)
+    data = _read_configuration(folder)
     inner = list(_language_models(data))
     parts = [*inner, data]
     quantization = _first(parts, "quantization_config", dict) or _first(parts, "quantization", dict)
@@ -88,10 +103,12 @@ def read_facts(folder: Path) -> ModelFacts:
         quantization = _object(folder / _MODELOPT).get("quantization")
     ties = [part["tie_word_embeddings"] for part in (data, *inner) if _is_tie(part)]
     agree = len(set(ties)) == 1 and _has_head(data)
-    outer = data.get("text_vocab_size")
+    classes = data.get("architectures")
+    named = classes[0] if isinstance(classes, list) and classes else data.get("architecture")
     return ModelFacts(
         model_type=_first([data, *inner], "model_type", str) or "",
-        vocabulary=_size(outer) or _first(parts, "vocab_size", int),
+        architecture=named if isinstance(named, str) else "",
+        vocabulary=_first_size([data], *_TEXT_VOCABULARY) or _first_size(parts, *_VOCABULARY),
         others={
             kind: size
             for part in parts
@@ -110,6 +127,21 @@ def read_facts(folder: Path) -> ModelFacts:
             else ()
         ),
     )
+
+
+def _read_configuration(folder: Path) -> dict[str, Any]:
+    """The configuration in a folder; that of nanotron lies above, that of GPT-NeoX below."""
+    found = _object(folder / CONFIGURATION) or _object(folder / _PARAMETERS)
+    if not found and "pp_block" in folder.parts:
+        above = list(folder.resolve().parents)[:_LEVELS]
+        found = next((one for parent in above if (one := _object(parent / _NANOTRON))), {})
+    below = folder / "configs"
+    if not found and below.is_dir() and not below.is_symlink():
+        texts = [read_text(file) for file in sorted(below.glob("*.yml"))[:_LEVELS]
+                 if is_companion(file)]  # fmt: skip
+        sizes = _YAML_SIZE.findall("\n".join(texts))
+        found = {key.replace("-", "_"): int(size) for key, size in sizes}
+    return found
 
 
 def _object(path: Path) -> dict[str, Any]:

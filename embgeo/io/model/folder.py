@@ -17,12 +17,8 @@ from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.mapped.torch_distributed import METADATA
 from embgeo.io.model.facts import ModelFacts, read_facts
-from embgeo.io.model.pieces import (
-    group_pieces,
-    join_files,
-    open_pieces,
-    refuse_folders_of_slices,
-)
+from embgeo.io.model.joining import join_groups, open_pieces
+from embgeo.io.model.pieces import group_pieces, refuse_folders_of_slices
 from embgeo.io.remote.source_record import read_source
 
 NAME = "model folder"
@@ -46,6 +42,8 @@ WEIGHTS = (
     "model.weights.h5",
 )
 
+_ADAPTERS = ("adapter_model.safetensors", "adapter_model.bin")
+
 #: Files of training programs that hold arrays but no model.
 NOT_WEIGHTS = (
     "optimizer",
@@ -59,7 +57,13 @@ NOT_WEIGHTS = (
 )
 #: Part of the names of DeepSpeed's files of optimizer states.
 _OF_OPTIMIZER = "optim_states"
+#: Names of weights that adapters, DeepSpeed, Megatron and nanotron write.
+_OF_TRAINERS = re.compile(
+    r"adapter_model\.|mp_rank_|model_optim_rng|zero_pp_rank_|model_weights?_pp"
+)
 _LISTED = 6
+#: Levels and folders that are searched for weights below a folder without any.
+_DEEPEST, _MOST_FOLDERS = 6, 1000
 
 
 def open_folder(
@@ -121,23 +125,36 @@ def _open_weights(
 ) -> Checkpoint:
     if len(files) == 1:
         return open_pieces(files[0], facts, open_file) or open_file(files[0])
-    if group_pieces(files):
-        return join_files(files, facts, open_file)
+    if groups := group_pieces(files):
+        return join_groups(groups, facts, open_file)
     return join_tables(folder, [open_file(file) for file in files])
 
 
 def _lying_beside(files: list[Path]) -> tuple[str, ...]:
-    """A note on an index of other shards beside the single file that is read."""
-    index = files[0].with_name(f"{files[0].name}.index.json")
-    if files[0].name not in WEIGHTS or not index.is_file() or is_foreign_link(index):
+    """Notes on other weights beside those that are read, which transformers would not take."""
+    read = files[0]
+    if read.name not in WEIGHTS:
         return ()
+    beside = [read.with_name(name) for name in WEIGHTS if name != read.name]
+    beside += sorted(read.parent.glob("consolidated*"))[:1]
+    notes = [
+        f"{read.name} is read, as transformers does; {other.name} beside it is not"
+        for other in beside
+        if other.is_file() and not is_foreign_link(other) and not _is_index_of(other, read)
+    ]
+    if any(read.with_name(name).is_file() for name in _ADAPTERS):
+        notes.append(f"{read.name} is read; the adapter beside it is not merged into it")
+    return tuple(notes)
+
+
+def _is_index_of(other: Path, read: Path) -> bool:
+    """Whether `other` is an index that names the file that is read, and no other."""
+    if not other.name.endswith(".index.json"):
+        return False
     try:
-        shards = {*read_weight_map(index).values()}
+        return {*read_weight_map(other).values()} == {read.name}
     except (Damaged, UnreadableFile, ValueError):
-        shards = set()
-    if shards == {files[0].name}:
-        return ()
-    return (f"{files[0].name} is read, as transformers does; {index.name} beside it is not",)
+        return False
 
 
 def _weights_files(
@@ -169,7 +186,7 @@ def _weights_files(
     if len(known) == 1 or is_dataset([file.name for file in known]):
         return known
     if pieces := group_pieces(known):
-        return pieces
+        return [file for group in pieces for file in group]
     if known:
         listing = list_short([file.name for file in known], _LISTED)
         raise refuse(
@@ -181,8 +198,8 @@ def _weights_files(
     if foreign is not None:
         raise foreign
     refuse_folders_of_slices(folder, [entry.name for entry in entries])
-    if inner := _find_inner(entries):
-        listing = list_short([one.name for one in inner], _LISTED)
+    if inner := _find_inner(folder):
+        listing = list_short([str(one.relative_to(folder)) for one in reversed(inner)], _LISTED)
         raise refuse(
             folder,
             f"no model weights in this folder, but in {listing}",
@@ -205,24 +222,41 @@ def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
     return True
 
 
-def _find_inner(entries: list[Path]) -> list[Path]:
+def _find_inner(folder: Path) -> list[Path]:
     """Folders below that hold weights: of a pipeline, or of a trainer; the one to take is last."""
-    held = [
-        entry
-        for entry in entries
-        if entry.is_dir()
-        and not entry.is_symlink()
-        and (
-            any((entry / name).is_file() for name in (*WEIGHTS, METADATA))
-            or re.fullmatch(r"global_step\d+", entry.name)
-        )
-    ]
-    # Of text encoders the first, of a trainer's checkpoints the last.
+    held: list[Path] = []
+    level = [folder]
+    for _ in range(_DEEPEST):
+        inner = [entry for one in level for entry in _list_folders(one)][:_MOST_FOLDERS]
+        held += [entry for entry in inner if _holds_weights(entry)]
+        level = [entry for entry in inner if entry not in held]
+    # Of text encoders the first, of a trainer's checkpoints the last, of slices the first.
     return sorted(
         held,
         key=lambda entry: (
-            entry.name in ("text_encoder", "pytorch_model_fsdp_0"),
-            entry.name.startswith(("pytorch_model", "checkpoint", "global_step", "text_encoder")),
-            int((re.findall(r"\d+", entry.name) or ["0"])[-1][:15]),
+            entry.name in ("text_encoder", "pytorch_model_fsdp_0", "mp_rank_00", "token_embedding"),
+            bool(re.match(r"pytorch_model|checkpoint|global_step|text_encoder|iter_", entry.name)),
+            [int(number[:15]) for number in re.findall(r"\d+", str(entry.relative_to(folder)))],
         ),
+    )
+
+
+def _list_folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(e for e in folder.iterdir() if e.is_dir() and not e.is_symlink())
+    except OSError:
+        return []
+
+
+def _holds_weights(folder: Path) -> bool:
+    try:
+        held = [entry.name for entry in folder.iterdir() if entry.is_file()]
+    except OSError:
+        return False
+    return any(
+        name in (*WEIGHTS, METADATA)
+        or re.match(
+            r"adapter_model\.|mp_rank_|model_optim_rng|zero_pp_rank_|model_weights?_pp", name
+        )
+        for name in held
     )

@@ -1,27 +1,17 @@
-"""Models in several files without an index: split GGUF files and tensor-parallel slices.
-
-Slices are joined where the axis is proved: by the offsets that a file states, or by the sizes of
-the configuration. Otherwise they are refused by name.
-"""
+"""What names of files, and offsets in them, say of pieces of a model."""
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import Damaged, MissingPiece, refuse, short
+from embgeo.io.bounded.guard import Damaged, refuse
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import read_head
-from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.parts import Box, is_grid, put_together
 from embgeo.io.mapped import safetensors
-from embgeo.io.model.candidates import has_vocabulary
-from embgeo.io.model.facts import ModelFacts
 
 JOIN = "join the slices with the conversion script of the model and name the result"
 #: torch.distributed.checkpoint in the Hub's format: JSON of offsets by tensor.
@@ -37,10 +27,15 @@ _SLICES = (
     r"^rank[-_.]?(\d+)\.",  # TensorRT-LLM
     r"^shard-(\d+)-model-",  # torch.distributed.checkpoint in the Hub's format
 )
+#: Further words before the number of a slice, in names of checkpoints.
+_LIKELY = re.compile(
+    r"(?:^|[-_.])(?:tp|mp|rank|shard|slice|partition|part)[-_]?(\d+)(?:[-_]of[-_](\d+))?(?=[-_.])"
+)
+OF_CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 _SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.(?:gguf|safetensors|bin))$")
 _LISTED = 3
-
-OpenFile = Callable[[Path], Checkpoint]
+#: More files are no pieces of one model.
+_MOST_FILES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +46,29 @@ class FilePiece:
     number: int
     total: int | None = None
     is_slice: bool = True
+    #: Whether the name is that of a scheme, and not only like one.
+    is_sure: bool = True
 
 
 def read_name(name: str) -> FilePiece | None:
     """What the name of a file says of it as a piece; None for other names."""
-    for scheme in _SLICES:
-        found = re.search(scheme, name)
-        if found is not None:
-            start, stop = found.span(1)
-            pattern = rf"{re.escape(name[:start])}(\d{{{stop - start}}}){re.escape(name[stop:])}"
-            if stop - start < 2:
-                pattern = rf"{re.escape(name[:start])}(\d+){re.escape(name[stop:])}"
-            total = found[2] if found.lastindex == 2 else None
-            return FilePiece(pattern, int(found[1]), None if total is None else int(total))
-    found = _SPLIT.match(name)
-    if found is None or int(found[3]) < 2:
+    split = _SPLIT.match(name)
+    found = next((match for scheme in _SLICES if (match := re.search(scheme, name))), None)
+    is_sure = found is not None
+    if found is None and split is None and name.endswith(OF_CHECKPOINTS):
+        found = _LIKELY.search(name)
+    if found is not None:
+        start, stop = found.span(1)
+        digits = r"\d+" if stop - start < 2 else rf"\d{{{stop - start}}}"
+        pattern = rf"{re.escape(name[:start])}({digits}){re.escape(name[stop:])}"
+        total = found[2] if found.lastindex == 2 else None
+        return FilePiece(
+            pattern, int(found[1]), None if total is None else int(total), is_sure=is_sure
+        )
+    if split is None or int(split[3]) < 2:
         return None
-    pattern = rf"{re.escape(found[1])}-(\d{{5}})-of-{found[3]}{re.escape(found[4])}"
-    return FilePiece(pattern, int(found[2]), int(found[3]), is_slice=False)
+    pattern = rf"{re.escape(split[1])}-(\d{{5}})-of-{split[3]}{re.escape(split[4])}"
+    return FilePiece(pattern, int(split[2]), int(split[3]), is_slice=False)
 
 
 def find_siblings(path: Path, piece: FilePiece) -> list[Path]:
@@ -81,22 +81,38 @@ def find_siblings(path: Path, piece: FilePiece) -> list[Path]:
     return [numbered[number] for number in sorted(numbered)]
 
 
-def open_pieces(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
-    """The model that a named file is a piece of; None if it is whole."""
-    _refuse_folder_of_slices(path)
-    piece = read_name(path.name)
-    if piece is None or not path.is_file():
-        return None
-    if not piece.is_slice and path.suffix != ".gguf":
-        return None  # a shard of whole tensors that the user names is read alone
-    files = find_siblings(path, piece)
-    if len(files) == 1 and piece.number == 0 and (piece.total or 1) == 1:
-        return None  # rank 0 of a model without tensor parallelism
-    return join_files(files, facts, open_file)
+def is_range(numbers: Sequence[int]) -> bool:
+    return list(numbers) == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
-def _refuse_folder_of_slices(path: Path) -> None:
-    """Refuse a file in Megatron's ``mp_rank_01``; rank 0 may be whole."""
+def are_consecutive(files: Sequence[Path]) -> bool:
+    """Whether files are numbered 0, 1, … or 1, 2, …, and are several."""
+    pieces = [piece for file in files if (piece := read_name(file.name)) is not None]
+    numbers = [piece.number for piece in pieces]
+    return len(numbers) > 1 and numbers[0] < 2 and is_range(numbers)
+
+
+def with_offsets(path: Path) -> list[Path]:
+    """The safetensors files of a folder that state offsets of pieces, if `path` is one of them."""
+    offsets = read_offsets(path) if path.suffix == ".safetensors" else {}
+    if not offsets:
+        return []
+    others = sorted(path.parent.glob("*.safetensors"))[:_MOST_FILES]
+    files = [file for file in others if file == path or read_offsets(file)]
+    if len(files) > 1:
+        return files
+    if any(any(first) for first in offsets.values()):
+        cause = f"holds one piece of each matrix ({_SHARDING}), and the others are missing"
+        raise refuse(path, cause, "put all pieces of the model into one folder")
+    return []
+
+
+def refuse_folder_of_slices(path: Path) -> None:
+    """Refuse a file in Megatron's ``mp_rank_01``, where rank 0 may be whole, and one of ZeRO 3."""
+    if re.match(r"zero_pp_rank_\d+_mp_rank_\d+_model_states", path.name):
+        folder = path.parent
+        way_out = f"python {folder.parent}/zero_to_fp32.py {folder.parent} {folder.parent}/whole"
+        raise refuse(path, "is one of the pieces that DeepSpeed's ZeRO stage 3 writes", way_out)
     found = re.match(r"mp_rank_(\d{2,})", path.parent.name)
     if found is None:
         return
@@ -113,91 +129,29 @@ def refuse_folders_of_slices(folder: Path, names: Sequence[str]) -> None:
         raise refuse(folder, cause, JOIN)
 
 
-def group_pieces(files: Sequence[Path]) -> list[Path]:
-    """All of `files` if they are the pieces of one model; else none."""
-    pieces = [read_name(file.name) for file in files]
-    patterns = {piece.pattern for piece in pieces if piece is not None}
-    if len(files) < 2 or None in pieces or len(patterns) != 1:
+def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
+    """`files` in groups, if they are the pieces of one model; else none.
+
+    A group are the slices of one file: GPT-NeoX writes one for each layer, vLLM several parts.
+    """
+    layers = [file for file in files if file.name.startswith("layer_")]
+    kept = [file for file in files if not file.name.startswith("mp_rank_")] if layers else files
+    if all(file.suffix == ".safetensors" and read_offsets(file) for file in kept):
+        return [list(kept)] if len(kept) > 1 else []
+    groups: dict[str, list[Path]] = {}
+    for file in kept:
+        piece = read_name(file.name)
+        if piece is None:
+            return []
+        groups.setdefault(piece.pattern, []).append(file)
+        if not piece.is_sure and not are_consecutive(find_siblings(file, piece)):
+            return []
+    if len(files) < 2 or len({len(group) for group in groups.values()}) != 1:
         return []
-    return find_siblings(files[0], pieces[0])  # type: ignore[arg-type]
+    return [find_siblings(group[0], read_name(group[0].name)) for group in groups.values()]  # type: ignore[arg-type]
 
 
-def join_files(files: Sequence[Path], facts: ModelFacts, open_file: OpenFile) -> Checkpoint:
-    """Join the pieces of a model, whose files are in their order."""
-    piece = read_name(files[0].name)
-    assert piece is not None
-    _check_complete(files, piece)
-    opened = [open_file(file) for file in files]
-    whole = replace(opened[0], files=tuple(file for one in opened for file in one.files))
-    if facts == ModelFacts():
-        facts = opened[0].facts
-    if not piece.is_slice:
-        return replace(
-            whole,
-            tensors=_gather(opened, files),
-            facts=facts,
-            unread=tuple(pair for one in opened for pair in one.unread),
-            notes=(*whole.notes, f"joined from {len(files)} files: {_listed(files)}"),
-        )
-    boxes = [_read_offsets(file) for file in files]
-    kept: list[Tensor] = []
-    # The embedding first: its sizes prove the axis of the output, which may be another one.
-    for tensor in sorted(_every(opened), key=lambda t: names.input_rank(t.name) is None):
-        pieces = [one for c in opened for one in c.tensors if one.name == tensor.name]
-        offsets = [box[tensor.name] for box in boxes if tensor.name in box]
-        joined = _join(tensor, pieces, offsets, len(files), facts)
-        if joined is None:
-            continue
-        kept.append(joined)
-        if joined.form and len(joined.shape) == 2 and names.input_rank(joined.name) is not None:
-            n, d = joined.shape
-            facts = replace(facts, vocabulary=facts.vocabulary or n, columns=facts.columns or d)
-    if not any(t.form for t in kept):
-        cause = f"holds one tensor-parallel slice of each matrix ({len(files)}: {_listed(files)})"
-        raise refuse(files[0], cause, JOIN)
-    note = f"joined from {len(files)} tensor-parallel slices: {_listed(files)}"
-    return replace(whole, tensors=tuple(kept), facts=facts, notes=(*whole.notes, note))
-
-
-def _listed(files: Sequence[Path]) -> str:
-    more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
-    return ", ".join(short(file.name) for file in files[:_LISTED]) + more
-
-
-def _check_complete(files: Sequence[Path], piece: FilePiece) -> None:
-    pieces = [read_name(file.name) for file in files]
-    numbers = [one.number for one in pieces if one is not None]
-    first = 0 if piece.is_slice and numbers[0] == 0 else 1
-    expected = list(range(first, first + (piece.total or len(numbers))))
-    if numbers != expected:
-        missing = next((number for number in expected if number not in numbers), expected[-1])
-        raise MissingPiece(
-            f"piece {missing} of {piece.total or 'several'} is missing",
-            where=files[0],
-            way_out="put all pieces of the model into one folder",
-        )
-    if piece.is_slice and len(files) == 1:
-        raise refuse(files[0], "holds one tensor-parallel slice of each matrix", JOIN)
-
-
-def _every(opened: Sequence[Checkpoint]) -> list[Tensor]:
-    """The first tensor of each name."""
-    found: dict[str, Tensor] = {}
-    for checkpoint in opened:
-        for tensor in checkpoint.tensors:
-            found.setdefault(tensor.name, tensor)
-    return list(found.values())
-
-
-def _gather(opened: Sequence[Checkpoint], files: Sequence[Path]) -> tuple[Tensor, ...]:
-    """The whole tensors of all files; no name may be in two of them."""
-    tensors = _every(opened)
-    if len(tensors) != sum(len(checkpoint.tensors) for checkpoint in opened):
-        raise refuse(files[0], "and its siblings hold tensors of the same names", "name one file")
-    return tuple(tensors)
-
-
-def _read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
+def read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
     """Offsets of the pieces of a safetensors file of torch.distributed.checkpoint."""
     if not safetensors.sniff(read_head(file)):
         return {}
@@ -207,55 +161,3 @@ def _read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
         return {name: tuple(map(int, one["saved_offsets"])) for name, one in stated.items()}
     except (Damaged, UnreadableFile, LookupError, TypeError, ValueError, AttributeError):
         return {}
-
-
-def _join(
-    tensor: Tensor,
-    pieces: Sequence[Tensor],
-    offsets: Sequence[tuple[int, ...]],
-    total: int,
-    facts: ModelFacts,
-) -> Tensor | None:
-    """The whole tensor; one with a problem if the axis is not proved; None if nothing needs it."""
-    if len(offsets) == len(pieces):
-        stated = list(zip(offsets, (one.shape for one in pieces), strict=True))
-        return _put(tensor, pieces, stated) or _unproved(tensor, len(pieces))
-    if len(tensor.shape) != 2:
-        return tensor  # norms are the same in each slice
-    ranks = (names.input_rank(tensor.name), names.output_rank(tensor.name))
-    is_outer = names.layer_of(tensor.name) is None or ranks[0] is not None
-    if tensor.name != "data" and (ranks == (None, None) or not is_outer):
-        return None
-    if len(pieces) != total or len({one.shape[1] for one in pieces}) != 1:
-        return _unproved(tensor, total)
-    if has_vocabulary(tensor, facts) and facts.columns == tensor.shape[1]:
-        return replace(tensor, form="the same in each slice", parts=(tensor.name,))
-    rows, columns = sum(one.shape[0] for one in pieces), sum(one.shape[1] for one in pieces)
-    by_rows = replace(tensor, shape=(rows, tensor.shape[1]))
-    fits_rows = has_vocabulary(by_rows, facts) and facts.columns in (None, tensor.shape[1])
-    fits_columns = facts.columns == columns and facts.vocabulary in (None, tensor.shape[0])
-    if fits_rows == fits_columns:
-        return _unproved(tensor, total)
-    axis, boxes, at = (0 if fits_rows else 1), [], 0
-    for one in pieces:
-        boxes.append(((at, 0) if axis == 0 else (0, at), one.shape))
-        at += one.shape[axis]
-    return _put(tensor, pieces, boxes) or _unproved(tensor, total)
-
-
-def _put(tensor: Tensor, pieces: Sequence[Tensor], boxes: Sequence[Box]) -> Tensor | None:
-    axes = range(len(tensor.shape))
-    if any(len(first) != len(part) or len(part) != len(axes) for first, part in boxes):
-        return None
-    shape = tuple(max(first[axis] + part[axis] for first, part in boxes) for axis in axes)
-    if not is_grid(boxes, shape) or len({one.dtype for one in pieces}) != 1:
-        return None
-    parts = [(box, one.open) for box, one in zip(boxes, pieces, strict=True)]
-    opened = partial(put_together, parts, shape, tensor.dtype)
-    form = f"joined from {len(pieces)} slices"
-    return replace(tensor, shape=shape, open=opened, form=form, alias_of="", ranges=None)
-
-
-def _unproved(tensor: Tensor, total: int) -> Tensor:
-    problem = f"is in {total} tensor-parallel slices, and nothing proves how they are joined"
-    return replace(tensor, problem=problem, way_out=JOIN)

@@ -116,8 +116,24 @@ def test_the_only_matrix_is_none_where_the_configuration_contradicts(tmp_path: P
 def test_an_embedding_that_is_projected_to_the_hidden_size(key: str, tmp_path: Path) -> None:
     """ALBERT, ELECTRA and OPT 350M have half as many columns, or fewer."""
     tensors = {"embeddings.word_embeddings.weight": rows(N), "x.weight": rows(3)}
+    if key == "other":  # nothing but the matrix that leads to the hidden size says so
+        tensors["project_in.weight"] = np.ones((2 * D, D), np.float32)
     matrix = embgeo.load(write(tmp_path, tensors, vocab_size=N, hidden_size=2 * D, **{key: D}))
     assert matrix.d == D
+
+
+def test_half_of_the_columns_is_a_slice_where_nothing_projects_it(tmp_path: Path) -> None:
+    tensors = {"model.embed_tokens.weight": rows(N), "x.weight": rows(3)}
+    folder = write(tmp_path, tensors, vocab_size=N, hidden_size=2 * D)
+    with pytest.raises(EmbgeoError, match=rf"one of 2 slices of the {N} × {2 * D} matrix"):
+        embgeo.load(folder)
+
+
+def test_an_embedding_of_few_rows_of_the_vocabulary_is_a_question(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"model.embed_tokens.weight": rows(N)}, vocab_size=N * 11)
+    with pytest.raises(EmbgeoError, match=f"may not be the embedding matrix: {N} rows, and"):
+        embgeo.load(folder)
+    assert embgeo.load(folder, tensor="model.embed_tokens.weight").n == N
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ SCHEMES = {
     "consolidated.0{}.safetensors": "tok_embeddings.weight",
     "mp_rank_0{}_model_states.safetensors": "word_embeddings.weight",
     "layer_00-model_0{}-model_states.safetensors": "word_embeddings.weight",
+    # Of no known scheme: a word before the number says what it counts.
+    "model_world_size_2_rank_{}.safetensors": "model.embed_tokens.weight",
+    "reshard-model_part-{}.safetensors": "decoder.embed_tokens.weight",
 }
 
 
@@ -106,7 +109,7 @@ def test_half_of_the_vocabulary_under_any_name_is_refused(tmp_path: Path) -> Non
     (tmp_path / "config.json").write_text(json.dumps({"vocab_size": N, "hidden_size": D}))
     for given in (tmp_path, tmp_path / "weights-a.safetensors"):
         with pytest.raises(
-            EmbgeoError, match=r"is one of 2 slices of the 120 × 16 matrix of config"
+            EmbgeoError, match=r"is one of 2 slices of the 120 × 16 matrix of the config"
         ):
             embgeo.load(given)
     assert embgeo.load(tmp_path, tensor="embed_tokens.weight").n == N // 2
@@ -181,8 +184,16 @@ def test_shards_without_an_index_are_joined(tmp_path: Path) -> None:
     matrix = embgeo.load(tmp_path)
     assert matrix.output is not None
     np.testing.assert_array_equal(matrix.output.data, U)
-    alone = embgeo.load(tmp_path / "model-00001-of-00002.safetensors")
-    np.testing.assert_array_equal(alone.data, W)
+    for number in (1, 2):  # from any of them: the second holds no embedding
+        matrix = embgeo.load(tmp_path / f"model-0000{number}-of-00002.safetensors")
+        np.testing.assert_array_equal(matrix.data, W)
+    (tmp_path / "model-00001-of-00002.safetensors").unlink()
+    with pytest.raises(EmbgeoError, match="may not be the embedding matrix: it lies in a shard"):
+        embgeo.load(tmp_path / "model-00002-of-00002.safetensors")
+    (tmp_path / "model-00002-of-00002.safetensors").unlink()
+    save_file({"embed_tokens.weight": W}, tmp_path / "model-00001-of-00002.safetensors")
+    matrix = embgeo.load(tmp_path / "model-00001-of-00002.safetensors")
+    assert "model-00001-of-00002.safetensors is one of 2 shards" in matrix.origin.notes[0]
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -198,7 +209,87 @@ def test_a_single_file_goes_before_an_old_index(gone: bool, tmp_path: Path) -> N
     assert any(said in note for note in matrix.origin.notes)
 
 
+def numbered(folder: Path, parts: list[np.ndarray], norms: list[np.ndarray]) -> Path:
+    for number, (part, norm) in enumerate(zip(parts, norms, strict=True)):
+        tensors = {"embed_tokens.weight": np.ascontiguousarray(part), "norm.weight": norm}
+        save_file(tensors, folder / f"model{number}x.safetensors")
+    return folder / "model0x.safetensors"
+
+
 def test_steps_of_a_run_are_no_slices(tmp_path: Path) -> None:
-    for step in range(2):
-        save_file({"embed_tokens.weight": W}, tmp_path / f"model-{step}.safetensors")
-    assert embgeo.load(tmp_path / "model-0.safetensors").n == N
+    norm = np.arange(D, dtype=np.float32)
+    later = W.copy()
+    later[3:] += 1  # rows of tokens that do not occur stay
+    path = numbered(tmp_path, [W, later], [norm, norm])
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    said = "model1x.safetensors beside it holds tensors of the same names and is not read"
+    assert said in matrix.origin.notes
+    np.testing.assert_array_equal(embgeo.load(numbered(tmp_path, [W, U], [norm, norm + 1])).data, W)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_slices_whose_names_differ_in_any_number(axis: int, tmp_path: Path) -> None:
+    norm = np.arange(D, dtype=np.float32)
+    path = numbered(tmp_path, np.split(W, 2, axis), [norm, norm])
+    with pytest.raises(EmbgeoError, match="1 files beside it hold the slices of one model"):
+        embgeo.load(path)
+    (tmp_path / "config.json").write_text(json.dumps({"vocab_size": N, "hidden_size": D}))
+    np.testing.assert_array_equal(embgeo.load(path).data, W)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_layer_of_gpt_neox_and_its_configuration(cut: bool, tmp_path: Path) -> None:
+    """Of the embedding only the width is stated: slices are of rows, or the same."""
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "model.yml").write_text(f'{{\n  "hidden-size": {D},\n}}')
+    for rank in range(2):
+        rows, head = (np.split(W, 2)[rank] if cut else W), np.split(U, 2)[rank]
+        layers = {0: {"word_embeddings.weight": rows}, 6: {"final_linear.weight": head}}
+        for layer, tensors in (layers | {2: {"dense.weight": head}}).items():
+            save_file(tensors, tmp_path / f"layer_0{layer}-model_0{rank}-model_states.safetensors")
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, W)
+    if cut:
+        assert matrix.output is not None
+        np.testing.assert_array_equal(matrix.output.data, U)
+    file = tmp_path / "layer_00-model_01-model_states.safetensors"
+    np.testing.assert_array_equal(embgeo.load(file).data, W)
+
+
+def test_nanotron_keeps_each_tensor_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    inner = tmp_path / "model/model/token_position_embeddings/pp_block/token_embedding"
+    inner.mkdir(parents=True)
+    for rank, part in enumerate(np.split(W, 2)):
+        name = f"model_weight_pp-rank-0-of-1_tp-rank-{rank}-of-2.safetensors"
+        save_file({"data": part}, inner / name)
+    sizes = {"vocab_size": N, "hidden_size": D, "is_llama_config": True}
+    (tmp_path / "model_config.json").write_text(json.dumps(sizes))
+    with pytest.raises(EmbgeoError) as caught:
+        embgeo.load(tmp_path)
+    assert caught.value.way_out == f"embgeo analyze {inner}"
+    np.testing.assert_array_equal(embgeo.load(inner).data, W)
+
+
+def test_offsets_join_files_of_any_name(tmp_path: Path) -> None:
+    for name, part in zip("ab", np.split(W, 2), strict=True):
+        first = {"w.embed_tokens.weight": {"saved_offsets": [0 if name == "a" else N // 2, 0]}}
+        stated = {"DCP_SHARDING_INFO": json.dumps(first)}
+        save_file({"w.embed_tokens.weight": part}, tmp_path / f"{name}.safetensors", stated)
+    for given in (tmp_path, tmp_path / "a.safetensors", tmp_path / "b.safetensors"):
+        np.testing.assert_array_equal(embgeo.load(given).data, W)
+    (tmp_path / "a.safetensors").unlink()
+    with pytest.raises(EmbgeoError, match="holds one piece of each matrix"):
+        embgeo.load(tmp_path / "b.safetensors")
+
+
+def test_the_first_file_of_a_split_gguf_may_hold_metadata_alone(tmp_path: Path) -> None:
+    """``--no-tensor-first-split`` of llama.cpp."""
+    names = [f"m-0000{k}-of-00003.gguf" for k in (1, 2, 3)]
+    for number, tensors in enumerate(({}, {"token_embd.weight": W}, {"output.weight": U})):
+        gguf_file(tmp_path / names[number], number, 3, tensors)
+    for given in (tmp_path, *(tmp_path / name for name in names)):
+        matrix = embgeo.load(given)
+        np.testing.assert_array_equal(matrix.data, W)
+        assert matrix.tokens is not None
+        assert matrix.output is not None
