@@ -133,7 +133,7 @@ def list_refused() -> str:
     kinds = [(kind.what, kind.way_out) for kind in (*FOREIGN, GLOVE)]
     kinds += [(f"the folder is {kind.what}", kind.way_out) for kind in FOREIGN_FOLDERS]
     return "".join(
-        f"| {prose(what)} | {prose(way.replace('{', '').replace('}', ''))} |\n"
+        f"| {prose(what)} | {prose(way.replace('{file}', 'FILE').replace('{folder}', 'FOLDER'))} |\n"
         for what, way in dict.fromkeys(kinds)
     )
 
