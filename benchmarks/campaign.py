@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,38 @@ GRID: dict[str, dict[str, Any]] = {
     "c1-20": {"base": "sc-exp", "c1": 20.0},
     "c1-free": {"base": "sc-exp", "c1": "free"},
 }
+#: A Transformer without an output bias, whose common direction carries the frequencies of the
+#: words: a cone in seconds. It stops when it overfits.
+CONE: dict[str, Any] = {
+    "data.size": 1000,
+    "data.tokens": 8000,
+    "model": {"name": "llama", "d": 48, "layers": 1, "heads": 4, "kv_heads": 2, "dropout": 0.2},
+    "optimizer.lr": 5e-3,
+    "training.epochs": 60,
+    "training.batch": 20,
+    "training.bptt": 16,
+    "training.patience": 5,
+    "evaluation.tokens": 6000,
+    "geometry.every": None,
+}
+#: Each method's own settings, at the rate above, then the rate, by validation.
+CONE_GRID = {
+    "method.cosreg.gamma": [0.1, 1.0, 10.0],
+    **{
+        f"method.{name}.{key}": values
+        for name in ("sc-exp", "sc-poly")
+        for key, values in {
+            "strength": [0.1, 1.0, 10.0],
+            "frobenius": [[0.01, 0.01], [0.1, 0.1], [1.0, 1.0]],
+            "spectral": [[0.01, 0.01], [0.1, 0.1], [1.0, 1.0]],
+        }.items()
+    },
+    "method.frage.lr": [1e-2, 1e-1],
+    "method.frage.lambda_": [0.02, 0.1, 0.5],
+    "method.adversarial.epsilon": [0.005, 0.02, 0.1],
+}
+OF_TIED = {f"method.{name}.gamma": [0.3, 0.65, 1.3] for name in ("al", "real")}
+RATES = {"lr": [2.5e-3, 5e-3, 1e-2]}
 
 
 @dataclass(frozen=True)
@@ -93,6 +125,7 @@ class Campaign:
     seeds: int
     compare: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    tune: Mapping[str, Sequence[Any]] | None = None
 
 
 CAMPAIGNS = {
@@ -142,6 +175,22 @@ CAMPAIGNS = {
         "multi30k-cpu",
         3,
     ),
+    "cone": Campaign(
+        "a small Transformer that shows a cone, tied: every method at its own settings",
+        "overfit-cpu",
+        5,
+        "mle,untied,factored,cosreg,sc-exp,sc-poly,frage,al,re,real,adversarial,coupled-adam",
+        CONE,
+        {**CONE_GRID, **OF_TIED, **RATES},
+    ),
+    "cone-untied": Campaign(
+        "the same with two matrices",
+        "overfit-cpu",
+        5,
+        "mle,factored,cosreg,sc-exp,sc-poly,frage,adversarial,coupled-adam",
+        {**CONE, "model": {**CONE["model"], "tied": False}},
+        {**CONE_GRID, **RATES},
+    ),
     "tiny-llama": Campaign(
         "a present language model, judged by bits per byte: minutes a run on two cores",
         "tiny-llama-cpu",
@@ -174,6 +223,7 @@ def request(
         "settings": {**campaign.settings, **chosen},
         "seeds": seeds or campaign.seeds,
         "out": runs,
+        "tune": campaign.tune,
         "resume": (runs / "train.toml").is_file(),
     }
 

@@ -65,6 +65,9 @@ def train(
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="cpu, cuda, mps or auto, the default.")
     ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs side by side, with the same numbers.")
+    ] = 1,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the runs; TEXT.runs."),
@@ -123,7 +126,9 @@ def train(
         print_found(plan, text.render_plan(plan, folder), json_, quiet=False)
         return
     with monitor_runs(quiet) as monitor:
-        trained = workflow.train(**arguments, command=shared.command_line(), monitor=monitor)
+        trained = workflow.train(
+            **arguments, jobs=jobs, command=shared.command_line(), monitor=monitor
+        )
     if trained is None:  # only the first process of a distributed training writes
         return
     from embgeo.training.study.record import STUDY

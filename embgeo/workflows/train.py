@@ -69,6 +69,7 @@ def train(
     plugins: Sequence[Path | str] | None = (),
     out: Path | str | None = None,
     resume: bool = False,
+    jobs: int = 1,
     command: str = "",
     monitor: RunMonitor | None = None,
 ) -> TrainedStudy | None:
@@ -111,6 +112,9 @@ def train(
     resume : bool
         Whether to resume the runs in `out`. Finished runs are kept, settings are taken from the
         runs unless given, and methods and seeds may be added.
+    jobs : int
+        Number of runs side by side, each in a process of its own, on one GPU or several. All
+        numbers are those of one run after the other.
     command : str
         Recorded in the results.
     monitor : RunMonitor, optional
@@ -142,6 +146,7 @@ def train(
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
+    refuse_if(jobs < 1, argument("jobs"), f"is {jobs}", "give 1 or more")
     with naming_plugins(plugins):
         chosen, dataset, folder = prepare(
             data,
@@ -163,6 +168,8 @@ def train(
                 dataset,
                 folder,
                 resume=resume,
+                jobs=jobs,
+                plugins=tuple(Path(file).resolve() for file in plugins or ()),
                 command=command,
                 monitor=monitor or RunMonitor(),
             )
@@ -240,43 +247,35 @@ def train_study(
     folder: Path,
     *,
     resume: bool,
+    jobs: int,
+    plugins: tuple[Path, ...],
     command: str,
     monitor: RunMonitor,
 ) -> TrainedStudy | None:
     """Train all runs, then write the study with its report; None in all processes but the first."""
     from embgeo.training.loop.checkpoint import write_study_settings
     from embgeo.training.loop.distributed import join_processes
-    from embgeo.workflows.train_runs import geometry_measure, train_runs
+    from embgeo.workflows.train_beside import RunsBeside
+    from embgeo.workflows.train_runs import RunsHere, geometry_measure, train_runs
     from embgeo.workflows.train_study import write_study
     from embgeo.workflows.train_tuning import read_tuned, tune_settings
 
     measure = geometry_measure(dataset.vocabulary.counts)
     with join_processes(settings.training.device) as world:
+        where, way_out = argument("jobs"), "leave it out: torchrun's processes train a run together"
+        refuse_if(world.size > 1 and jobs > 1, where, "is for one process", way_out)
         if world.leads:
             check_runs_folder(folder, resume=resume)
             check_runs(settings, dataset, folder, read_tuned(settings, folder))
             write_study_settings(settings, folder)
         else:
             monitor = RunMonitor()
-        tuned = tune_settings(
-            settings,
-            dataset,
-            folder,
-            measure=measure,
-            command=command,
-            monitor=monitor,
-            leads=world.leads,
-        )
-        failed = train_runs(
-            settings,
-            dataset,
-            folder,
-            tuned,
-            measure=measure,
-            command=command,
-            monitor=monitor,
-            leads=world.leads,
-        )
+        if jobs == 1:
+            runs: RunsHere | RunsBeside = RunsHere(dataset, measure, command, monitor, world)
+        else:
+            runs = RunsBeside(settings, plugins, command, monitor, world, jobs)
+        tuned = tune_settings(settings, folder, runs)
+        failed = train_runs(settings, folder, tuned, runs)
         if not world.leads:
             return None
         study, page = write_study(settings, folder, failed, command, monitor.progress)

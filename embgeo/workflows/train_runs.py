@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,16 @@ from embgeo.training.study.log import name_of_output
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
+    from embgeo.training.loop.distributed import ProcessGroup
     from embgeo.training.loop.loop import Measure
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.tasks import Dataset
+    from embgeo.workflows.train_beside import RunsBeside
+
+    #: The settings of a run, and its folder.
+    Job = tuple[StudySettings, Path]
+    Outcome = RunResult | RunFailed
 
 #: Scalars that are measured during training.
 MEASURED = (
@@ -160,16 +167,39 @@ def is_analyzed(folder: Path, model: Path) -> bool:
     return digest_of(model) == own
 
 
+@dataclass(frozen=True, slots=True)
+class RunsHere:
+    """Trains runs one after the other, in this process and those that torchrun started."""
+
+    dataset: Dataset
+    measure: Measure | None
+    command: str
+    monitor: RunMonitor
+    group: ProcessGroup
+
+    def train(self, waiting: Sequence[Job], *, analyzed: bool) -> Iterator[tuple[int, Outcome]]:
+        """Yield the place and the outcome of each run, and analyze its embedding if `analyzed`."""
+        given = self.measure, self.monitor.progress, self.command
+        for place, (settings, home) in enumerate(waiting):
+            self.monitor.begin(place)
+            try:
+                outcome: Outcome = attempt_run(settings, self.dataset, home, *given)
+            except RunFailed as error:
+                outcome = error.with_traceback(None)  # which holds the model
+            else:
+                if analyzed and self.group.leads:
+                    device = settings.training.device
+                    analyze_embedding(home, device, self.command, self.monitor.progress)
+                self.group.wait()
+            self.monitor.done(place + 1)
+            yield place, outcome
+
+
 def train_runs(
     settings: StudySettings,
-    dataset: Dataset,
     folder: Path,
     tuned: Mapping[str, Mapping[str, Any]],
-    *,
-    measure: Measure | None,
-    command: str,
-    monitor: RunMonitor,
-    leads: bool,
+    runs: RunsHere | RunsBeside,
 ) -> dict[tuple[str, int], RunFailed]:
     """Train and analyze every run with the tuned settings of its method.
 
@@ -178,26 +208,24 @@ def train_runs(
     from embgeo.training.loop.checkpoint import run_folder
 
     failed: dict[tuple[str, int], RunFailed] = {}
-    total = len(settings.runs)
-    monitor.expect(total)
-    for place, (method, seed) in enumerate(settings.runs, 1):
-        monitor.begin(place - 1)
-        began = time.perf_counter()
-        home = run_folder(folder, method, seed)
-        try:
-            one = settings.one(method, seed, tuned.get(method, {}))
-            result = attempt_run(one, dataset, home, measure, monitor.progress, command)
-        except RunFailed as error:
+    total, say = len(settings.runs), runs.monitor.say
+    runs.monitor.expect(total)
+    waiting = [
+        (settings.one(method, seed, tuned.get(method, {})), run_folder(folder, method, seed))
+        for method, seed in settings.runs
+    ]
+    began = time.perf_counter()
+    for behind, (place, outcome) in enumerate(runs.train(waiting, analyzed=True), 1):
+        method, seed = settings.runs[place]
+        if isinstance(outcome, RunFailed):
             if total == len(failed) + 1:
-                raise
-            failed[method, seed] = error.with_traceback(None)  # which holds the model
-            monitor.say(f"{place}/{total}  {method}, seed {seed}: {error.cause}")
-            continue
-        monitor.done(place)
-        if leads:
-            analyze_embedding(home, settings.training.device, command, monitor.progress)
+                raise outcome
+            failed[method, seed] = outcome
+            say(f"{behind}/{total}  {method}, seed {seed}: {outcome.cause}")
+        elif runs.group.leads:
             seconds = time.perf_counter() - began
-            monitor.say(f"{place}/{total}  {describe_run(result)} ({seconds:.0f} s)")
+            say(f"{behind}/{total}  {describe_run(outcome)} ({seconds:.0f} s)")
+            began = time.perf_counter()
     return failed
 
 

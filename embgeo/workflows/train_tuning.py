@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import RunFailed
-from embgeo.core.progress import RunMonitor
 from embgeo.core.values import format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.training.study.assemble import spell_value
 from embgeo.training.study.deciding import spell_score
 from embgeo.training.study.record import TriedValue
 from embgeo.workflows.folders import ELSEWHERE
-from embgeo.workflows.train_runs import attempt_run
 
 if TYPE_CHECKING:
-    from embgeo.training.loop.loop import Measure
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
-    from embgeo.training.tasks import Dataset
+    from embgeo.workflows.train_beside import RunsBeside
+    from embgeo.workflows.train_runs import RunsHere
 
 TUNING_NAME = "tuning.json"
 #: The seed of the trials. No run has it: the best of several trials owes a part to its seed.
@@ -95,53 +93,67 @@ def read_tuned(settings: StudySettings, folder: Path) -> dict[str, dict[str, Any
 
 
 def tune_settings(
-    settings: StudySettings,
-    dataset: Dataset,
-    folder: Path,
-    *,
-    measure: Measure | None,
-    command: str,
-    monitor: RunMonitor,
-    leads: bool,
+    settings: StudySettings, folder: Path, runs: RunsHere | RunsBeside
 ) -> dict[str, dict[str, Any]]:
     """Choose the tuned settings of each method; the error of the last run if a whole list failed.
 
     One setting is tuned after the other, in their order, at the best values of those before.
     """
     found = read_tuned(settings, folder)
-    waiting = {name: settings.list_tuned(name) for name in settings.compare if name not in found}
-    waiting = {name: lists for name, lists in waiting.items() if lists}
-    monitor.expect(sum(len(values) for lists in waiting.values() for values in lists.values()))
-    done = 0
-    for method, lists in waiting.items():
+    for method in settings.compare:
+        lists = settings.list_tuned(method)
+        if method in found or not lists:
+            continue
         best: dict[str, Any] = {}
         tried: list[TriedValue] = []
         known: dict[str, Score] = {}
         for setting, values in lists.items():
-            scores: list[Score] = []
-            for value in values:
-                changes = {**best, setting: value, "evaluation.test": False}
-                one = settings.one(method, TUNING_SEED, changes)
-                shown = f"{setting} {spell_value(value)}"
-                home = tuning_folder(folder, method) / re.sub(r"[^\w.+-]", "-", shown)
-                monitor.begin(done)
-                score = known.get(str(one.tables()))
-                if score is None:
-                    failed = all(one.value is None for one in scores)
-                    hopeless = len(scores) == len(values) - 1 and failed
-                    run = one, dataset, home, measure, monitor.progress, command
-                    score = known[str(one.tables())] = attempt_trial(*run, hopeless=hopeless)
-                scores.append(score)
-                done += 1
-                monitor.say(f"tuning  {method}, {shown}: {score.text}")
-                monitor.done(done)
+            trials = [
+                settings.one(method, TUNING_SEED, {**best, setting: v, "evaluation.test": False})
+                for v in values
+            ]
+            scores = try_values(trials, setting, tuning_folder(folder, method), runs, known)
             chosen = choose(scores)
             best[setting] = values[chosen]
             pairs = enumerate(zip(values, scores, strict=True))
             tried += [TriedValue(setting, v, s.value, s.name, i == chosen) for i, (v, s) in pairs]
         found[method] = best
-        if leads:
+        if runs.group.leads:
             TUNING.save(Tuning(TUNING_SEED, tuple(tried)), tuning_folder(folder, method))
+    return found
+
+
+def try_values(
+    trials: Sequence[StudySettings],
+    setting: str,
+    folder: Path,
+    runs: RunsHere | RunsBeside,
+    known: dict[str, Score],
+) -> list[Score]:
+    """The score of each trial, none of which is made twice; the last error if all failed."""
+    keys = [str(one.tables()) for one in trials]
+    names = [f"{setting} {spell_value(read_setting(one, setting))}" for one in trials]
+    new = [place for place, key in enumerate(keys) if key not in known]
+    homes = [folder / re.sub(r"[^\w.+-]", "-", name) for name in names]
+    runs.monitor.expect(len(new))
+    failure: RunFailed | None = None
+    for done, outcome in runs.train([(trials[i], homes[i]) for i in new], analyzed=False):
+        place = new[done]
+        if isinstance(outcome, RunFailed):
+            failure = outcome
+        score = known[keys[place]] = read_score(outcome)
+        runs.monitor.say(f"tuning  {trials[place].compare[0]}, {names[place]}: {score.text}")
+    scores = [known[key] for key in keys]
+    if failure is not None and all(score.value is None for score in scores):
+        raise failure
+    return scores
+
+
+def read_setting(settings: StudySettings, name: str) -> Any:
+    """The value of a setting by its dotted name."""
+    found: Any = settings.tables()
+    for key in name.split("."):
+        found = found[key]
     return found
 
 
@@ -166,16 +178,10 @@ def choose(scores: Sequence[Score]) -> int:
     return best(held, key=held.__getitem__)
 
 
-def attempt_trial(*run: Any, hopeless: bool) -> Score:
-    """Train with a value; a failure is raised if no other value is left."""
-    try:
-        result: RunResult = attempt_run(*run)
-    except RunFailed:
-        if hopeless:
-            raise
+def read_score(outcome: RunResult | RunFailed) -> Score:
+    """The deciding score of a finished trial, or its loss."""
+    if isinstance(outcome, RunFailed):
         return Score(None, "")
-    name = result.quality if result.valid.get(result.quality) is not None else "loss"
-    better = {one.name: one.better for one in result.quantities}.get(f"valid.{name}")
-    value = result.valid[name]
-    assert value is not None
-    return Score(value, name, better == "higher")
+    name = outcome.quality if outcome.valid.get(outcome.quality) is not None else "loss"
+    better = {one.name: one.better for one in outcome.quantities}.get(f"valid.{name}")
+    return Score(outcome.valid[name], name, better == "higher")

@@ -14,16 +14,18 @@ from safetensors.numpy import load_file
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
+from embgeo.core.errors import RunFailed
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.training.complete import complete_settings
 from embgeo.training.data import Corpus, Vocabulary
+from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.loop.distributed import ProcessGroup, join_processes
 from embgeo.training.loop.loop import train_run
 from embgeo.training.loop.trainer import Trainer
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 from embgeo.training.tasks import make_task
-from embgeo.workflows.train_runs import train_runs
+from embgeo.workflows.train_runs import RunsHere
 from tests.support.processes import in_two_processes
 
 N = 50
@@ -117,17 +119,13 @@ def trainer_of(config: StudySettings, name: str | None = None) -> Trainer:
 
 def run_all(config: StudySettings, folder: Path, measure: Any = None) -> None:
     """All runs of a study, without the analyses of their embeddings."""
-    with join_processes("cpu"):
-        train_runs(
-            complete_settings(config),
-            corpus(),
-            folder,
-            {},
-            measure=measure,
-            command="embgeo train",
-            monitor=RunMonitor(),
-            leads=False,
-        )
+    with join_processes("cpu") as group:
+        runs = RunsHere(corpus(), measure, "embgeo train", RunMonitor(), group)
+        config = complete_settings(config)
+        waiting = [(config.one(*each), run_folder(folder, *each)) for each in config.runs]
+        for _, outcome in runs.train(waiting, analyzed=False):
+            if isinstance(outcome, RunFailed):
+                raise outcome
 
 
 class Stopped(Exception):

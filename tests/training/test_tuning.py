@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,13 @@ from embgeo.core.errors import BadOption, Diverged
 from embgeo.core.progress import RunMonitor
 from embgeo.training.complete import complete_settings
 from embgeo.training.loop.checkpoint import run_folder
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.settings import parse_settings
 from embgeo.training.study.assemble import describe_tried
 from embgeo.training.study.record import StudyMethod, TriedValue
 from embgeo.training.study.run_result import load_result
-from embgeo.workflows import train_tuning
-from embgeo.workflows.train_runs import train_runs
+from embgeo.workflows import train_runs as train_runs_module
+from embgeo.workflows.train_runs import RunsHere, train_runs
 from embgeo.workflows.train_settings import parse_tuned
 from embgeo.workflows.train_tuning import TUNING_SEED, Score, choose, read_tuning, tune_settings
 from tests.support.training_runs import Stopped, corpus, numbers, run, settings, stopping
@@ -35,8 +37,11 @@ def tuned(
     folder: Path, rates: list[float] = RATES, monitor: RunMonitor | None = None, **tables: Any
 ) -> dict[str, dict[str, Any]]:
     config = complete_settings(settings(compare=METHODS, tune={"lr": rates}, **tables))
-    given = {"measure": None, "command": "", "monitor": monitor or RunMonitor(), "leads": True}
-    return tune_settings(config, corpus(), folder, **given)
+    return tune_settings(config, folder, runs_here(monitor))
+
+
+def runs_here(monitor: RunMonitor | None = None) -> RunsHere:
+    return RunsHere(corpus(), None, "", monitor or RunMonitor(), ProcessGroup())
 
 
 def tried(folder: Path, method: str) -> tuple[TriedValue, ...]:
@@ -68,8 +73,7 @@ def test_no_run_has_the_seed_of_a_trial(tmp_path: Path) -> None:
     assert trial.seed == TUNING_SEED
     assert not (tmp_path / "mle" / "seed-0").exists()
     config = complete_settings(settings(compare=METHODS, tune={"lr": RATES}))
-    given = {"measure": None, "command": "", "monitor": RunMonitor(), "leads": False}
-    train_runs(config, corpus(), tmp_path, rates, **given)
+    train_runs(config, tmp_path, rates, runs_here())
     found = load_result(run_folder(tmp_path, "mle", 0))
     assert found.settings["optimizer"]["lr"] == 3e-2
     assert found.valid["perplexity"] != trial.valid["perplexity"]
@@ -81,7 +85,7 @@ def test_no_run_has_the_seed_of_a_trial(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = tuned(tmp_path)
-    monkeypatch.setattr(train_tuning, "attempt_run", None)
+    monkeypatch.setattr(train_runs_module, "attempt_run", None)
     assert tuned(tmp_path) == first
     with pytest.raises(
         BadOption, match=r"was tuned over optimizer.lr \[0.0001, 0.03\]; give the same"
@@ -104,14 +108,14 @@ def test_tuning_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, monkeypatch: Any) -> None:
-    trained = train_tuning.attempt_run
+    trained = train_runs_module.attempt_run
 
     def diverge(config: Any, *others: Any) -> Any:
         if config.optimizer.lr > 1e-3:
             raise Diverged("the loss is not a number")
         return trained(config, *others)
 
-    monkeypatch.setattr(train_tuning, "attempt_run", diverge)
+    monkeypatch.setattr(train_runs_module, "attempt_run", diverge)
     assert tuned(tmp_path) == {"mle": {LR: 1e-4}, "cosreg": {LR: 1e-4}}
     assert [one.score is None for one in tried(tmp_path, "mle")] == [False, True]
     with pytest.raises(Diverged):
@@ -151,17 +155,16 @@ def test_settings_are_tuned_one_after_the_other(
     """γ at the rate as it is, then the rate at the best γ; no trial is made twice."""
     seen: list[tuple[float, float]] = []
 
-    def judge(config: Any, *_others: Any, hopeless: bool) -> Score:
-        assert not hopeless
+    def judge(config: Any, *_others: Any) -> Any:
         gamma, lr = config.method.get("cosreg", {}).get("gamma", 0.0), config.optimizer.lr
         seen.append((gamma, lr))
-        return Score(abs(gamma - 10.0) + abs(lr - 0.3), "loss")
+        loss = {"loss": abs(gamma - 10.0) + abs(lr - 0.3)}
+        return SimpleNamespace(valid=loss, quality="loss", quantities=())
 
-    monkeypatch.setattr(train_tuning, "attempt_trial", judge)
+    monkeypatch.setattr(train_runs_module, "attempt_run", judge)
     lists = {"method": {"cosreg": {"gamma": [1.0, 10.0]}}, "lr": [0.1, 0.3]}
     config = complete_settings(settings(compare=METHODS, tune=lists, optimizer={"lr": 0.1}))
-    given = {"measure": None, "command": "", "monitor": RunMonitor(), "leads": True}
-    found = tune_settings(config, corpus(), tmp_path, **given)
+    found = tune_settings(config, tmp_path, runs_here())
     assert found == {"mle": {LR: 0.3}, "cosreg": {"method.cosreg.gamma": 10.0, LR: 0.3}}
     assert seen == [(0.0, 0.1), (0.0, 0.3), (1.0, 0.1), (10.0, 0.1), (10.0, 0.3)]
     one = config.one("cosreg", 0, found["cosreg"])

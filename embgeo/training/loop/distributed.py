@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,10 @@ from torch import Tensor
 from torch import distributed as dist
 
 from embgeo.core.errors import BadOption
+
+#: The longest wait for another process, which may analyze an embedding. A process that has ended
+#: is noticed at once.
+_LONGEST = timedelta(hours=12)
 
 
 def find_device(name: str) -> torch.device:
@@ -170,6 +175,10 @@ class ProcessGroup:
         dist.all_gather_object(found, value, group=self.talk)
         return found
 
+    def wait(self) -> None:
+        """Wait for the leading process, over Gloo: NCCL gives up after ten minutes."""
+        self.broadcast(None)
+
     def broadcast(self, value: Any) -> Any:
         """The value of the leading process."""
         if self.size == 1:
@@ -193,9 +202,11 @@ def join_processes(device: str) -> Iterator[ProcessGroup]:
         on_gpu = device != "cpu" and torch.cuda.is_available()
         if on_gpu:
             torch.cuda.set_device(_local_rank())
-        dist.init_process_group("nccl" if on_gpu else "gloo")
+        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=_LONGEST)
     # None is the default group.
-    talk = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+    talk = (
+        None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo", timeout=_LONGEST)
+    )
     group = ProcessGroup(dist.get_rank(), dist.get_world_size(), talk)
     try:
         yield group
