@@ -168,7 +168,7 @@ def is_flagged(found: Comparison) -> bool:
 
 
 def show_differences(draws: int, first: int = 0) -> None:
-    print(f"differences: {draws} comparisons; share that calls anything beyond error")
+    print(f"differences: {draws} comparisons; share that calls anything significant")
     for population in POPULATIONS:
         two = (
             compare_matrices(

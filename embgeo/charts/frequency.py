@@ -12,13 +12,13 @@ NAME = frequency.BY_FREQUENCY_BIN.name
 _BINS = Lookup(partial(find_table, name=NAME), "its analysis holds no bins of frequency")
 NORM, INSIDE, MEAN = "median norm", "mean cosine inside", "mean cosine to mean direction"
 ONE = (
-    "Tokens sorted by frequency into ten bins of equal size. Flat lines would mean that the "
-    "geometry does not know how frequent a token is."
+    "Tokens sorted by frequency into ten bins of equal size. Flat lines mean that frequency has "
+    "no effect."
 )
 SEVERAL = (
     "Tokens sorted by frequency into ten bins of equal size: the median norm of each bin, and the "
-    "mean cosine of its rows to the mean direction of their matrix. Flat lines would mean that "
-    "the geometry does not know how frequent a token is."
+    "mean cosine of its rows to the mean direction of their matrix. Flat lines mean that "
+    "frequency has no effect."
 )
 
 

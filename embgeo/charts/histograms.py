@@ -141,7 +141,7 @@ def build_norms(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specifi
     histograms = _NORMS.collect(items)
     several = (
         "Norms of the rows of each matrix. Where they shrank, I1 at the matrix's own scale rises "
-        "without any change of shape: compare it at a mean norm of 1."
+        "without any change of shape: compare it at mean norm 1."
     )
     return spec.Specification(
         (overlay(items, histograms),),

@@ -32,7 +32,7 @@ class StepCurve:
     #: Shape (m,), rising steps.
     steps: FloatArray
     values: FloatArray
-    #: Hostile text; empty for the name.
+    #: Untrusted text; empty for the name.
     title: str = ""
     #: Name of the quantity; empty for the name of the curve.
     quantity: str = ""
@@ -51,7 +51,7 @@ class StepCurve:
 class ChartItem:
     """One line, panel or point of a chart."""
 
-    #: Name in a legend; hostile text.
+    #: Name in a legend; untrusted text.
     label: str
     analysis: Analysis | None = None
     #: Numbers over training.

@@ -1,4 +1,4 @@
-"""A ring around rows that lie together, with a few of their tokens, for maps."""
+"""A ring around rows that form a clump, with a few of their tokens, for maps."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ NAMED = 5
 
 
 def find_ring(analysis: Analysis, points: Points) -> Ring | None:
-    """The ring in one plane, or None if no rows lie together."""
+    """The ring in one plane, or None if no rows form a clump."""
     table, rows = find_table(analysis, clump.CLUMP.name), find_scalar(analysis, clump.CLUMP_ROWS)
     if table is None or not rows:
         return None

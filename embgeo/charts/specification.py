@@ -97,7 +97,7 @@ class Guide:
 class Ring:
     """A circle around tokens that belong together.
 
-    `examples` are some of the tokens, hidden characters spelled out; hostile text. `short` is a
+    `examples` are some of the tokens, hidden characters spelled out; untrusted text. `short` is a
     label for narrow panels.
     """
 
@@ -111,7 +111,7 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class NamedPoint:
-    """A token that is named at its place; hostile text."""
+    """A token that is named at its place; untrusted text."""
 
     x: float
     y: float
@@ -208,11 +208,11 @@ class Choices:
     color: str = "class"
     #: Names of the scalars of a sweep or of training curves; empty for the default.
     scalars: tuple[str, ...] = ()
-    #: The swept parameter, the label of the x axis; hostile text.
+    #: The swept parameter, the label of the x axis; untrusted text.
     parameter: str = ""
     #: Members in one panel, at most; with more, the first, the last and some evenly between.
     most: int | None = None
-    #: Tokens that a scatter names; hostile text.
+    #: Tokens that a scatter names; untrusted text.
     annotate: tuple[str, ...] = ()
     #: Whether each panel of a scatter has its own scale.
     free_axes: bool = False

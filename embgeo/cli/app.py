@@ -26,7 +26,7 @@ COMMANDS = {
     "inspect": "Say which matrix would be analyzed and why; reads headers only.",
     "repair": "Give damaged rows of a model new values, in a copy.",
     "report": "Render the report of a saved analysis or comparison again.",
-    "train": "Train language models with each of several methods, and compare what they did.",
+    "train": "Train language models with each of several methods, and compare the results.",
 }
 
 #: Options of typer for every command, and for the group.
@@ -158,8 +158,7 @@ def explain_unknown(error: Any) -> BadOption:
         )
     known = {p.name: p.opts[-1] for p in command.params if p.param_type_name == "option"}
     near = known.get(find_nearest(plain, known))
-    suggested = f"did you mean {near}? " if near else ""
-    way_out = f"{suggested}{error.ctx.command_path} --help says more"
+    way_out = f"did you mean {near}?" if near else f"see {error.ctx.command_path} --help"
     return BadOption("no such option", where=name, way_out=way_out)
 
 
@@ -181,6 +180,8 @@ def failed(arguments: list[str], error: BaseException) -> int:
     elif hasattr(error, "format_message"):
         usage = printable(" ".join(error.format_message().split())).rstrip(".")
         context = getattr(error, "ctx", None)
-        message = f"{usage}; {context.command_path if context else 'embgeo'} --help says more"
+        if "Did you mean" not in usage:
+            usage += f"; see {context.command_path if context else 'embgeo'} --help"
+        message = usage
     print_text(f"embgeo: {message}", sys.stderr)
     return FAILED

@@ -115,7 +115,7 @@ class Member:
     Attributes
     ----------
     name : str
-        Short and unique; hostile text, because it comes from a file name.
+        Short and unique; untrusted text, because it comes from a file name.
     given : str
         The path as given by the user.
     analysis : Analysis

@@ -24,7 +24,7 @@ from embgeo.core.values import Influence, Quantity, Scalar
 from embgeo.numerics.scores import adjust_holm, two_sided
 from embgeo.result.analysis import Analysis
 
-#: A difference is beyond error if its p-value, after Holm's correction for all judged differences,
+#: A difference is significant if its p-value, after Holm's correction for all judged differences,
 #: is below this level.
 LEVEL = 0.05
 #: Exact numbers that agree to this share of the larger (or of `SMALL`) differ by rounding only.

@@ -26,11 +26,11 @@ class LeftOut:
     missing : int
         Rows whose token (or row number) the other side does not have.
     examples : tuple of str
-        The first of those tokens; hostile text.
+        The first of those tokens; untrusted text.
     ambiguous : int
         Rows whose token occurs in several rows, which are not the same on both sides.
     ambiguous_examples : tuple of str
-        The first of those tokens; hostile text.
+        The first of those tokens; untrusted text.
     """
 
     missing: int = 0

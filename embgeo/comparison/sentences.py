@@ -145,7 +145,7 @@ _STATES: dict[State, str] = {
 }
 #: I1 lies between 0 and 1: a smaller change is not called a rise or a fall.
 NOTICED = 0.01
-#: A raw change is one of shape if at least this share of it remains at a mean norm of 1.
+#: A raw change is one of shape if at least this share of it remains at mean norm 1.
 CARRIED = 0.25
 #: Norms that change by a smaller share do not count as larger or smaller.
 SAME_NORM = 0.02
@@ -271,12 +271,12 @@ def is_noticed(difference: float) -> bool:
 
 
 def is_carried(raw: float, unit: float) -> bool:
-    """Whether the change of I1 at unit scale shows that a noticed raw change is one of shape."""
+    """Whether the change of I1 at mean norm 1 shows that a noticed raw change is one of shape."""
     return is_noticed(unit) and unit / raw >= CARRIED
 
 
 def is_made_by_spread(unit: Difference, each: Difference) -> bool:
-    """Whether I1 moved at a mean norm of 1, but not in the same way with each row at norm 1.
+    """Whether I1 moved at mean norm 1, but not in the same way with each row at norm 1.
 
     Then the spread of norms moved it: a few long rows lower it, whatever their directions.
     """

@@ -366,7 +366,7 @@ class Column(Named):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table(Named):
-    """Named columns and rows of cells; tokens in cells are hostile text.
+    """Named columns and rows of cells; tokens in cells are untrusted text.
 
     `rare` holds the row and column of each cell that names a rare token, counted from 0.
     """

@@ -239,7 +239,7 @@ def milder(first: State, second: State) -> State:
 
 # The spectrum that limits are relative to has eigenvalues that fall like λ_k ∝ 1/k. Trained
 # representations are near it (Stringer et al. 2019, Nature 571; Agrawal et al. 2022, α-ReQ): the
-# fewer dimensions there are, the larger the share of its first direction.
+# fewer dimensions there are, the larger the share of its top direction.
 
 
 def ordinary_share(analysis: Numbers) -> float:

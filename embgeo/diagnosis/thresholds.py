@@ -33,22 +33,22 @@ CONE = Threshold(
     "mean cosine of two different rows",
     0.1,
     0.3,
-    "a mean cosine ρ puts the share ρ of the unit rows' energy on one common direction; "
+    "a mean cosine ρ puts the share ρ of the unit rows' variance on the mean direction; "
     "isotropic rows put none there",
 )
 TOP_SHARE = Threshold(
     "top share",
-    "share of the energy that the first singular direction holds",
+    "share of the variance (uncentered) in the top direction",
     0.2,
     0.5,
-    "at one half, the first direction outweighs all the others together",
+    "at one half, the top direction outweighs all the others together",
 )
 TOP_ODDS = Threshold(
     "top odds",
-    "energy of the first direction relative to all others, as a multiple of what λ_k ∝ 1/k gives",
+    "variance in the top direction relative to all others, as a multiple of what λ_k ∝ 1/k gives",
     2.0,
     4.0,
-    "ordinary spectra of trained rows fall about like 1/k, whose first direction holds a larger "
+    "ordinary spectra of trained rows fall about like 1/k, whose top direction holds a larger "
     "share the fewer dimensions there are: both tests must agree",
 )
 RANK_RATIO = Threshold(
@@ -199,8 +199,8 @@ DIMENSIONS_PER_ROW = 10
 UNUSED = 0.5
 RARER = 0.9
 
-#: AUC of the probe from which frequency can be read linearly, and rank correlation from which norms
-#: follow frequency: statements, not faults.
+#: AUC from which a linear probe reads frequency, and rank correlation from which norm correlates
+#: with frequency: statements, not faults.
 READABLE = 0.7
 NORMS_FOLLOW = 0.3
 

@@ -232,7 +232,7 @@ def count_named(source: Source, labeling: Labeling, cut: RowCut, d: int) -> Labe
     if fitting is None:
         raise mismatch("counts", len(counts.tokens), cut, path, d)
     values = np.array(counts.counts[fitting], dtype=np.float64)
-    note = f"{path.name} lists as many tokens as there are rows and labels them in its order"
+    note = f"labels taken from {path.name}, in row order"
     labeled = replace(labeling, labels=RowLabels(counts.tokens[fitting]))
     frequency = Frequency("counts", values, f"counts file {path.name}")
     return labeled.with_frequency(frequency, (*counts.notes, note))

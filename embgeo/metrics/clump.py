@@ -1,4 +1,4 @@
-"""Clumps: rows that lie together and apart from all others, by second modes of angle and norm.
+"""Clumps: rows that form a clump and apart from all others, by second modes of angle and norm.
 
 Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4). They
 gather around it with norms of their own, and form a second mode both of the angles to the mean
@@ -54,7 +54,7 @@ SAMPLE = (600, 2000)
 SAMPLES = 3
 FEW_ROWS = f"fewer than {clumps.LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
-NO_CLUMP = "no rows lie together apart from the others"
+NO_CLUMP = "no rows form a clump apart from the others"
 NO_DENSE = "no direction has many rows near it and few opposite to it"
 DENSE = tuple(f"dense {number}" for number in range(SAMPLES))
 TESTS = (q.ANGLE_EXCESS, q.NORM_EXCESS, q.DENSE_EXCESS)

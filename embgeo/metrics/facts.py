@@ -198,4 +198,4 @@ def explain_no_output(matrix: Matrix) -> str:
     """Why there is no output projection to compare with."""
     if matrix.origin.tied:
         return "the model is tied: input and output share one matrix"
-    return "no output projection was found next to the embedding; --output NAME names one"
+    return "no output matrix found (use --output NAME)"

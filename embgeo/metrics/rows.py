@@ -62,7 +62,7 @@ class Side:
 
     @property
     def decades(self) -> float | None:
-        """Decades between damaged and other norms, or the widest gap if no row is damaged.
+        """Decades between damaged and other norms, or the widest gap if no rows are damaged.
 
         Zero norms, infinitely many decades away, do not count. None without a gap.
         """

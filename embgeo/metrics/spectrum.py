@@ -78,7 +78,7 @@ def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, Ro
     """Errors over tokens of the smooth functions of the eigenvalues.
 
     Counts of dimensions and the weakest direction, an extreme, are not smooth. The share of the
-    first direction has an error for every draw: one that appears only where the first eigenvalue
+    top direction has an error for every draw: one that appears only where the first eigenvalue
     happens to be well above the next is too small (docs/errors.md).
     """
     scalars = (value for value in values if isinstance(value, Scalar))

@@ -1,7 +1,7 @@
 """The report of an analysis: one HTML file that needs no network, checkpoint or script.
 
 Tables and vector figures are complete by themselves; the script adds a map of all tokens with
-search, lasso and linked histograms. Every string from the analysis is hostile text: templates
+search, lasso and linked histograms. Every string from the analysis is untrusted text: templates
 escape it and spell out invisible characters.
 """
 

@@ -1,7 +1,7 @@
 """The report of a comparison: one HTML file that needs no network, checkpoint or script.
 
 Tables and vector figures are complete by themselves; the script adds linked maps of the shared
-tokens. Every string is hostile text.
+tokens. Every string is untrusted text.
 """
 
 from collections.abc import Iterable

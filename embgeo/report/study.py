@@ -1,7 +1,7 @@
 """The report of a comparison of training methods: perplexity, geometry, claims, curves, embeddings.
 
 It extends the report of a comparison of matrices, which are the embeddings of the first seed.
-Every string is hostile text.
+Every string is untrusted text.
 """
 
 from collections.abc import Mapping, Sequence

@@ -317,4 +317,4 @@ def _check_places(influence: v.Influence, rows: int) -> None:
     if places is None and len(influence.values) != rows:
         raise ValueError(f"the influences on {influence.name} are not of {rows:,} rows")
     if places is not None and len(places) and not 0 <= places.min() <= places.max() < rows:
-        raise ValueError(f"the influences on {influence.name} are of rows that are not there")
+        raise ValueError(f"the influences on {influence.name} name unknown rows")

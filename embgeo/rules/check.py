@@ -224,7 +224,7 @@ def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
     """Refuse rules that would check nothing, before anything is measured."""
     if not rules:
         raise BadOption(
-            "no rules, so that nothing would be checked",
+            "no rules given; nothing to check",
             way_out=f'give {argument("rules")} "cosine.mean <= 0.1", or write rules into '
             "embgeo.toml",
         )

@@ -96,7 +96,7 @@ def diff(
     Raises
     ------
     BadOption
-        If there are fewer than two inputs, or an option would do nothing.
+        If there are fewer than two inputs, or an option has no effect.
     EmbgeoError
         If an input cannot be read or measured.
     """
@@ -257,7 +257,7 @@ def check_use(
     sections: Sequence[str] | None,
     reference: bool,
 ) -> None:
-    """Refuse unknown sections, and options that would do nothing."""
+    """Refuse unknown sections, and options that have no effect."""
     for name in sections or ():  # sections of saved analyses are not checked later
         if name not in SECTIONS:
             raise refuse_name("section", name, SECTIONS, argument("sections"))
@@ -270,7 +270,7 @@ def check_use(
         ]
         for name in (*source.collect_changes(), *([] if reference else ["reference"]), *measuring):
             raise BadOption(
-                "would do nothing: all that is compared are saved analyses",
+                "has no effect on saved analyses",
                 where=argument(name),
                 way_out="analyze the checkpoints with it, and compare those",
             )

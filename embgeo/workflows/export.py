@@ -214,7 +214,7 @@ def export_study(
 
 
 def check_options(target: str, options: Iterable[str]) -> None:
-    """Refuse options that would do nothing."""
+    """Refuse options that have no effect."""
     for name in options:
         about = ABOUT.get(name, PROJECTOR)
         refuse_if(

@@ -197,7 +197,7 @@ def choose(
 def check_concerns(
     given: Sequence[str], charts: Sequence[Chart], tables: Sequence[LatexTable]
 ) -> None:
-    """Refuse arguments that would do nothing."""
+    """Refuse arguments that have no effect."""
     names = {chart.name for chart in charts} | {table.name for table in tables}
     for name in given:
         concerns = CONCERNS.get(name, ())

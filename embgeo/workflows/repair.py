@@ -63,7 +63,7 @@ class Repair:
     Attributes
     ----------
     record : RepairRecord or None
-        Rows before and after; None if no row is damaged.
+        Rows before and after; None if no rows are damaged.
     folder : Path or None
         The new model; None if nothing was written.
     comparison : Comparison or None

@@ -37,14 +37,14 @@ def load_analyzed_matrix(
         return None, "the saved analysis was made of an array in memory, or of a pipe"
     path = locate_checkpoint(given, folder)
     if path is None:
-        return None, f"{given}, which the saved analysis was made of, is not there"
+        return None, f"{given}, the checkpoint of the saved analysis, was not found"
     allowed = anywhere or folder is None or is_remote(given) or is_beside(path, folder)
     if not allowed:
-        return None, f"{given}, which the saved analysis names, does not lie beside it"
+        return None, f"{given}, the checkpoint of the saved analysis, is not in its folder"
     try:
         matrix = load_again(path, p)
     except EmbgeoError as error:
-        return None, f"{given}, which the saved analysis was made of, cannot be read: {error.cause}"
+        return None, f"{given}, the checkpoint of the saved analysis, cannot be read: {error.cause}"
     if matrix.origin.sha256 != digest:
         return None, f"{given} has changed since it was analyzed (another sha256)"
     name = matrix.origin.tensor or matrix.name

@@ -232,7 +232,7 @@ def prepare(
         raise BadOption("no text is given", way_out=way_out)
     path = Path(settings.data.path)
     lost = resume and data is None and not path.exists()
-    cause = "the text of the runs is not there, seen from the current folder"
+    cause = "the text of the runs was not found from the current folder"
     refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
     dataset = make_task(settings).load(settings)
     check_study(settings, dataset)

@@ -1,4 +1,4 @@
-"""Rows that lie together have a ring on every map, with their number and a few of them."""
+"""Rows that form a clump have a ring on every map, with their number and a few of them."""
 
 from __future__ import annotations
 

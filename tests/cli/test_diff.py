@@ -177,7 +177,7 @@ def test_without_the_checkpoint_scalars_are_still_compared() -> None:
     saved("one.npy", "a.embgeo")
     Path("one.npy").unlink()
     comparison = done("a.embgeo", "two.npy")
-    assert reasons(comparison) == {"one.npy, which the saved analysis was made of, is not there"}
+    assert reasons(comparison) == {"one.npy, the checkpoint of the saved analysis, was not found"}
     assert comparison.members[0].matrix_absent
     mean = next(d for d in comparison.differences if d.name == "cosine.mean")
     assert mean.difference is not None

@@ -117,7 +117,7 @@ def test_a_checkpoint_that_was_moved_or_changed(here: Path) -> None:
     (here / "elsewhere").mkdir()
     (here / "W.npy").rename(here / "elsewhere/W.npy")
     said = refused("W.embgeo", "--to", "projector")
-    assert "W.npy, which the saved analysis was made of, is not there" in said
+    assert "W.npy, the checkpoint of the saved analysis, was not found" in said
     assert said.endswith("name the checkpoint with --checkpoint")
     moved = ("--checkpoint", "elsewhere/W.npy")
     assert run("W.embgeo", "--to", "projector", *moved).exit_code == 0

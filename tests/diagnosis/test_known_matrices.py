@@ -216,7 +216,7 @@ def test_long_rows_are_named_although_none_of_them_holds_most_energy():
 
 
 def test_long_rows_on_a_cloud_along_a_line_hold_their_own_share():
-    """Not the share of the strongest direction, of which each has its own."""
+    """Not the share of the top direction, of which each has its own."""
     W = isotropic(1000, 16)
     W[:, 0] *= 3.0
     W /= np.linalg.norm(W, axis=1)[:, None]

@@ -251,7 +251,7 @@ def test_rows_like_an_initialization_are_within_chance_in_every_number(
 ) -> None:
     at = dict.fromkeys(("mean", "variation", "auc", "rho"), 1 - STEP)
     at[name] = 1 + STEP if beyond else 1 - STEP
-    # A small chance of the strongest direction is the one that tells.
+    # A small chance of the top direction is the one that tells.
     least = INITIAL_P * (1 - STEP if name == "p" and beyond else 1 + STEP)
     scalars = [
         *by_cosines(at["mean"] * CHANCE_OF_MEAN, 1 / 32),

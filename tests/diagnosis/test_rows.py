@@ -158,7 +158,7 @@ HEALTHY = (
 
 def load_real(name: str) -> Matrix:
     if not (REAL / name).exists():
-        pytest.skip(f"{name} is not here")
+        pytest.skip(f"{name} is missing")
     tensor = "model.encoder.embeddings.emb_luts.0.weight" if "opennmt" in name else None
     return embgeo.load(REAL / name, tensor=tensor)
 

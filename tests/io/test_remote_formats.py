@@ -114,7 +114,7 @@ def test_of_a_quantized_matrix_all_parts_are_fetched(store: Any, received: list[
     weight_map = {one: f"{shard}.safetensors" for shard, some in shards.items() for one in some}
     index = json.dumps({"weight_map": weight_map}).encode()
     store.pipe("/run/model.safetensors.index.json", index)
-    assert embgeo.inspect("memory://run").reason == "its name is that of a token embedding"
+    assert embgeo.inspect("memory://run").reason == "name matches a token embedding"
     matrix = embgeo.load("memory://run")
     assert np.array_equal(np.asarray(matrix.data), codes * scale)
     assert matrix.origin.parts == (name, f"{name}_scale")
@@ -215,8 +215,8 @@ def test_an_index_that_puts_a_tensor_elsewhere_is_refused(store: Any) -> None:
     store.pipe("/run/a.safetensors", save({"x": LAYER}))
     weight_map = {"model.embed_tokens.weight": "a.safetensors", "x": "b.safetensors"}
     store.pipe("/run/model.safetensors.index.json", json.dumps({"weight_map": weight_map}).encode())
-    assert "names the shard b.safetensors, which is not there" in refused("memory://run")
-    assert "b.safetensors, which is not there" in refused_fetch("memory://run", whole=True)
+    assert "shard b.safetensors of the index was not found" in refused("memory://run")
+    assert "b.safetensors of the index was not found" in refused_fetch("memory://run", whole=True)
     store.pipe("/run/b.safetensors", save({"x": LAYER}))
     said = "puts model.embed_tokens.weight into a shard that does not hold it"
     assert said in refused("memory://run")

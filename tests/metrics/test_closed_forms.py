@@ -133,7 +133,7 @@ def test_unit_rows_in_a_subspace_use_no_more_directions(dtype):
 
 
 def test_two_sided_collapse():
-    """The mean cosine sees nothing; the first direction holds everything."""
+    """The mean cosine sees nothing; the top direction holds everything."""
     m = 20
     w = np.array([1.0, 2.0, -1.0])
     found = measured(np.where(np.arange(m) % 2, 1, -1)[:, None] * w)

@@ -250,7 +250,7 @@ def test_the_clump_of_a_sentence_encoder_is_named():
     )
     assert found["tokens.clump_rows"].value == pytest.approx(1800, abs=100)
     assert found["tokens.clump_kinds"].rows[0][:2] == ("unused", 993)
-    assert found.verdict.headline.startswith("Healthy but for 1,")
+    assert found.verdict.headline.startswith("Healthy except for 1,")
     assert "under-trained tokens" in found.verdict.headline
 
 

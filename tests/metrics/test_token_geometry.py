@@ -319,7 +319,7 @@ def test_two_nn_finds_the_dimension_of_a_cube(k: int, d: int) -> None:
     found = scalar(tokens_of(Matrix(cube(k, d, 3000, seed=k))), "intrinsic_dimension")
     assert found.value is not None
     assert found.standard_error is not None
-    # The edge of the cube costs a few percent beyond the error of the sample.
+    # The edge of the cube costs a few percent more than the error of the sample.
     assert abs(found.value - k) < 4 * found.standard_error + 0.03 * k
     assert found.sample == "600 queries against 3,000 rows"
 

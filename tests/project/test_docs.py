@@ -235,7 +235,7 @@ def bare_analysis() -> embgeo.Analysis:
 
 @pytest.fixture(scope="module")
 def clumped_analysis() -> embgeo.Analysis:
-    """With rows that lie together."""
+    """With rows that form a clump."""
     rows = np.random.default_rng(3).standard_normal((400, 8))
     rows[:60] = 0.02 * rows[:60] + 0.1
     tokens = tuple(f"[unused{row}]" if row < 30 else f"token {row}" for row in range(400))
@@ -255,7 +255,7 @@ def diluted_analysis() -> embgeo.Analysis:
 
 @pytest.fixture(scope="module")
 def gathered_analysis() -> embgeo.Analysis:
-    """With rows that lie together away from the mean direction."""
+    """With rows that form a clump away from the mean direction."""
     rows = np.random.default_rng(3).standard_normal((400, 8)) - 0.5
     rows[:40] = 0.15 * rows[:40] + 2.0
     return embgeo.analyze(Matrix(rows), sections=["tokens"], reference=False)

@@ -113,7 +113,7 @@ def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
     assert policy.count("sha256-") == 4
 
 
-# --- hostile text ---------------------------------------------------------------------------
+# --- untrusted text ---------------------------------------------------------------------------
 
 
 @drawn_or_not
@@ -383,8 +383,8 @@ def test_arrows_stand_only_where_a_direction_is_defined() -> None:
 
 def test_what_could_not_be_measured_says_why() -> None:
     text = page(matrices=False).text
-    assert "not defined: matrix.npy, which the saved analysis was made of" in text
-    assert "Not measured: matrix.npy, which the saved analysis was made of" in text
+    assert "not defined: matrix.npy, the checkpoint of the saved analysis" in text
+    assert "Not measured: matrix.npy, the checkpoint of the saved analysis" in text
 
 
 def test_neighbors_that_stayed_and_rare_ones_are_marked() -> None:

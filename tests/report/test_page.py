@@ -128,7 +128,7 @@ def test_every_own_file_is_in_a_page() -> None:
     assert found == listed
 
 
-# --- hostile text ---------------------------------------------------------------------------
+# --- untrusted text ---------------------------------------------------------------------------
 
 
 @drawn_or_not
@@ -255,7 +255,7 @@ def test_provenance_is_complete() -> None:
 def test_published_values_stand_beside_those_of_the_same_convention() -> None:
     assert "Transformer-XL standard on WikiText-103 0.24 / 0.037" in page().text
     cut = without(sample(), "isotropy")
-    assert "this matrix, so counted" not in Page(render(cut)).text
+    assert "For comparison with Wang et al." not in Page(render(cut)).text
 
 
 @pytest.mark.usefixtures("outlines")

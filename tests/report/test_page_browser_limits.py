@@ -1,4 +1,4 @@
-"""The page in a real browser: policy, hostile text, size, no scripts, phone and paper."""
+"""The page in a real browser: policy, untrusted text, size, no scripts, phone and paper."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ def test_a_device_without_float64_leaves_it_to_numpy():
 def test_a_constant_is_moved_once_and_goes_with_its_array(name):
     backend = open_device(name, MEMORY)
     queries = W[:3].astype(np.float32)
-    there = backend.constant(queries)
-    assert backend.constant(queries) is there
+    elsewhere = backend.constant(queries)
+    assert backend.constant(queries) is elsewhere
     backend.release()
-    assert backend.constant(queries) is not there
+    assert backend.constant(queries) is not elsewhere
     del queries
     assert not backend._constants
 

@@ -175,7 +175,7 @@ def peak() -> int:
 
 @dataclass
 class Tally:
-    """What became of the mutants of a seed."""
+    """Outcomes of the mutants of a seed."""
 
     name: str
     opened: int = 0

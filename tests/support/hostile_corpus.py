@@ -63,7 +63,7 @@ CORPUS = tuple(case for part in PARTS.values() for case in part)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case: exit code, what it said, what it did that it must not, its cost."""
+    """Outcome of a case: exit code, what it said, what it did that it must not, its cost."""
 
     code: int
     said: str

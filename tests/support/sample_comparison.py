@@ -21,7 +21,7 @@ from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
 
 NEIGHBORS = 10
-NO_MATRIX = "matrix.npy, which the saved analysis was made of, is no longer there"
+NO_MATRIX = "matrix.npy, the checkpoint of the saved analysis, was not found"
 
 
 @cache

@@ -70,7 +70,7 @@ def spectrum(w: Array) -> list[Value]:
         scalar("spectrum.numerical_rank", "numerical rank", d),
         scalar(
             "spectrum.top_share",
-            "share of the first direction",
+            "share of the top direction",
             s[0] ** 2 / np.sum(s**2),
             reference=float(reference[0] ** 2 / np.sum(reference**2)),
             reference_note=GAUSSIAN,

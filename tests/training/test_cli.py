@@ -304,7 +304,7 @@ def test_a_folder_is_resumed_from_anywhere_with_its_own_text_only(
     assert run(["train", *given]) == 0
     monkeypatch.chdir(tmp_path)
     assert run(["train", "--resume", "-o", str(out), "-q"]) == 2
-    assert "seen from the current folder; name it with --data" in capsys.readouterr().err
+    assert "from the current folder; name it with --data" in capsys.readouterr().err
     # Another text is refused before anything is written.
     other = tmp_path / "other.txt"
     other.write_text((home / "words.txt").read_text("utf-8") + "one more line\n", "utf-8")

@@ -105,7 +105,7 @@ def test_a_checkpoint_elsewhere_is_not_opened(
     monkeypatch.setattr("embgeo.workflows.saved_analysis.load_again", refuse)
     done = CliRunner().invoke(app, ["export", str(saved), "--to", "projector"])
     assert done.exit_code == 2
-    assert "does not lie beside it; name the checkpoint with --checkpoint" in done.stderr
+    assert "is not in its folder; name the checkpoint with --checkpoint" in done.stderr
 
 
 def test_a_comparison_finds_a_checkpoint_elsewhere_by_its_digest(here: Path, secret: Path) -> None:

@@ -47,9 +47,9 @@ class OutputStyle:
 
     #: From a specification to the layout, without room for a legend.
     arrange: Callable[[Specification], FigureLayout]
-    #: Makes hostile text drawable.
+    #: Makes untrusted text drawable.
     write_name: Callable[[str], str]
-    #: Typesets a label of an axis or a line, which may be hostile text.
+    #: Typesets a label of an axis or a line, which may be untrusted text.
     write_label: Callable[[str], str]
     #: From a value to its label on a logarithmic axis.
     write_power: Callable[[float], str]

@@ -236,7 +236,7 @@ def render_paper(
     creator : str
         The program in the metadata of the file.
     write_name : callable, optional
-        Makes hostile text drawable; PGF needs another function than the default.
+        Makes untrusted text drawable; PGF needs another function than the default.
     preamble : str
         LaTeX that text in PGF needs.
 

@@ -31,7 +31,7 @@ DAMAGED_GAP = Quantity(
     "tokens.damaged_gap",
     "Gap between norms",
     "How many powers of ten lie between the norms of damaged rows and those of all others; where "
-    "no row is damaged, the widest gap among the smallest norms.",
+    "no rows are damaged, the widest gap between the smallest norms.",
     "log₁₀ of the ratio of neighboring norms",
     unit="decades",
     why="verdict: rows",

@@ -1,7 +1,7 @@
 """Rare and frequent tokens: three statements, of which only separated neighbors are a fault.
 
-Norms that follow frequency are ordinary; frequency can be read from most trained rows by a linear
-probe. Rare tokens are separated where their neighbors are rare beyond chance.
+Norm usually correlates with frequency, and a linear probe usually reads frequency from the rows.
+Rare tokens are separated where their neighbors are rare beyond chance.
 """
 
 import math

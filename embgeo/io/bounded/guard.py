@@ -49,7 +49,7 @@ class Damaged(Exception):
 
 
 class Missing(Damaged):
-    """Another file, which belongs to the checkpoint, is not there."""
+    """Another file, which belongs to the checkpoint, was not found."""
 
 
 class MissingPiece(UnreadableFile):

@@ -163,9 +163,9 @@ def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
     if rank is None and facts.pieces > 1:
         add("place", False, f"it lies in a shard, and the others of {facts.pieces} are missing")
     if rank is not None and not names.is_other_embedding(tensor.name):
-        add("name", True, "its name is that of a token embedding")
+        add("name", True, "name matches a token embedding")
     elif names.output_rank(tensor.name) is not None:
-        add("name", False, "its name is that of an output projection")
+        add("name", False, "name matches an output projection")
     if names.is_layer_kernel(tensor.name):
         add("layer", False, "it is the kernel of a layer")
     if len(tensor.shape) == 2:

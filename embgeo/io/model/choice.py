@@ -237,7 +237,7 @@ def _find_input(
         # rows (a draft head) it is the matrix of the file.
         other = checkpoint.tied is False and surest[0].row_ids is None
         if len(surest) == 1 and not other and not contradicts(surest[0], facts):
-            return surest[0], "its name is that of an output projection, and no other fits"
+            return surest[0], "name matches an output projection, and no other fits"
     raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
 
 
@@ -255,7 +255,7 @@ def _surest(checkpoint: Checkpoint, ranked: list[tuple[int, Tensor]]) -> tuple[l
     surest = [t for t in outer if ranks[t.name] == lowest]
     proved = [t for t in outer if has_vocabulary(t, facts) and not names.kind_of(t.name)]
     kinds = {names.kind_of(t.name) for t in surest}
-    reason = "its name is that of a token embedding"
+    reason = "name matches a token embedding"
     if len(proved) == 1 and (len(surest) > 1 or kinds != {""}):
         return _with_unread(outer, ranks, proved), f"{reason}, and it has the rows of vocab_size"
     if len(surest) == 1 and kinds != {""} and len(outer) > 1:

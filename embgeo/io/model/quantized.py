@@ -194,7 +194,7 @@ def _packed_sizes(codes: Tensor, facts: ModelFacts, shape: Tensor | None) -> tup
     if shape is not None and shape.shape == (2,):
         try:
             columns = int(np.asarray(shape.open())[1])
-        except EmbgeoError:  # of a remote file, whose content is not here yet
+        except EmbgeoError:  # of a remote file, whose content is not fetched yet
             columns = facts.columns
     stated = [weights.get("num_bits") for weights in _weights_settings(facts)]
     own = [bits for bits in stated if type(bits) is int and 0 < bits <= 8]

@@ -2,7 +2,7 @@
 
 A pickle is a program for a stack machine; Python's machine imports and calls whatever the program
 names. This one turns a name into a :class:`Global`, a boxed string. Calling a name looks it up in
-a table of constructors and makes an inert :class:`Stub` if it is not there. Nothing is imported, no
+a table of constructors and makes an inert :class:`Stub` of any other name. Nothing is imported, no
 attribute is looked up, and only plain scalars are hashed or compared, so that deep or self-similar
 structures cost no more than their bytes. The memory of objects is counted as they are made, and a
 program that makes too many is refused before it has them.

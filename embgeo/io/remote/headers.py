@@ -95,7 +95,7 @@ def read_index(folder: RemoteFolder, index: str, target: Path) -> dict[str, str]
     weight_map = sharded.read_weight_map(target)
     for shard in dict.fromkeys(weight_map.values()):
         if shard not in folder.files:
-            raise Damaged(f"the index names the shard {short(shard)}, which is not there")
+            raise Damaged(f"shard {short(shard)} of the index was not found")
     return weight_map
 
 

@@ -247,7 +247,7 @@ def _explain(name: HubName, endpoint: str, error: Exception) -> tuple[str, str]:
             if is_pattern
             else "check the branch, tag or commit",
         ),
-        errors.RemoteEntryNotFoundError: ("a file of the model is not there", "check the name"),
+        errors.RemoteEntryNotFoundError: ("a file of the model was not found", "check the name"),
     }
     for kind, (cause, way_out) in known.items():
         if isinstance(error, kind):

@@ -1,4 +1,4 @@
-r"""Hostile text in the formats of the projector and of YAML."""
+r"""Untrusted text in the formats of the projector and of YAML."""
 
 import json
 from collections.abc import Iterator, Mapping

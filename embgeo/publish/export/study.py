@@ -203,7 +203,7 @@ def latex_row(cells: Sequence[str]) -> str:
 
 
 def latex_cell(text: str) -> str:
-    r"""Hostile text, or numbers with what joins them.
+    r"""Untrusted text, or numbers with what joins them.
 
     >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4%"), latex_cell("a_b"))
     $96.1$ $\pm$ $1.2$ $-1.4$\% a\_b

@@ -17,7 +17,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The exported rows of a matrix; its name and the labels are hostile text."""
+    """The exported rows of a matrix; its name and the labels are untrusted text."""
 
     name: str
     n: int
@@ -42,7 +42,7 @@ class Request:
     vectors: Vectors | None = None
     #: Names of the scalars in a model card; empty for the default.
     scalars: tuple[str, ...] = ()
-    #: Name and task in a model card; hostile text.
+    #: Name and task in a model card; untrusted text.
     model: str = ""
     task: str = "text-generation"
     #: Whether vectors go into a binary file.

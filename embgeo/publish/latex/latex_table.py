@@ -14,7 +14,7 @@ from embgeo.result.analysis import Analysis
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """An analysis and its label, which is hostile text."""
+    """An analysis and its label, which is untrusted text."""
 
     label: str
     analysis: Analysis

@@ -1,4 +1,4 @@
-r"""Hostile text as LaTeX that prints it with every engine and font encoding.
+r"""Untrusted text as LaTeX that prints it with every engine and font encoding.
 
 Accented Latin letters become accent commands (``\'{e}``). Characters that need another font become
 ``\embgeochar{…}{65E5}``, which the table defines to print ``U+65E5``; a paper with such a font may

@@ -355,7 +355,7 @@ class Marks {
     }
   }
 
-  // The circle around rows that lie together, with its label on the outer side, where there are fewer tokens.
+  // The circle around rows that form a clump, with its label on the outer side, where there are fewer tokens.
   around(map) {
     const ring = map.view.ring;
     this.clump.setAttribute("visibility", ring ? "visible" : "hidden");

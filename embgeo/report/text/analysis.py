@@ -28,7 +28,7 @@ def render(analysis: Analysis) -> Iterator[str]:
         yield from describe_neighbors(analysis)
     for family in ("frequency", "subspace"):
         if family in analysis.absent:
-            yield f"  left out: {family}, {analysis.absent[family]}"
+            yield f"  skipped {family}: {analysis.absent[family]}"
     for note in analysis.notes:
         yield f"  note: {note}"
 

@@ -118,7 +118,7 @@ def member_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def short_difference(row: Difference | None) -> str:
-    """The difference with its sign, in parentheses if it is within its error."""
+    """The difference with its sign, in parentheses if it is not significant."""
     if row is None or row.difference is None:
         return ""
     if row.change == "equal" or row.difference == 0.0:

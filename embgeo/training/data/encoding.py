@@ -18,7 +18,7 @@ from embgeo.training.data.text import pieces
 from embgeo.training.data.vocabulary import END
 
 Ids = npt.NDArray[np.int32]
-#: Bounds the memory that a mistaken or hostile text takes.
+#: Bounds the memory that a mistaken or untrusted text takes.
 MOST_TYPES = 10_000_000
 
 
@@ -50,7 +50,7 @@ class Words(dict[str, int]):
 #: Lines of a text to the numbers of their tokens. Lines of a stream have their line ends.
 Encode = Callable[[list[str]], Iterable[Sequence[int]]]
 
-#: Bounds the memory that a mistaken or hostile text takes.
+#: Bounds the memory that a mistaken or untrusted text takes.
 MOST_TOKENS = 2**31
 
 

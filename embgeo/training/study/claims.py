@@ -132,7 +132,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "cosreg-isotropy",
-        "CosReg spreads the rows over all directions: I1 rises, at a mean norm of 1",
+        "CosReg spreads the rows over all directions: I1 rises, at mean norm 1",
         f"{GAO}, §6.3 (uniform around the origin), in Wang et al.'s measure", ("cosreg",),
         isotropy.I1_UNIT.name, "higher", role="output", tasks=TOKENS,
     ),
@@ -249,7 +249,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "coupled-adam-isotropy",
-        "Coupled Adam spreads the rows over all directions: I1 rises, at a mean norm of 1",
+        "Coupled Adam spreads the rows over all directions: I1 rises, at mean norm 1",
         f"{STOLLENWERK}, Tables 1 and 2 (there of rows as stored)", ("coupled-adam",),
         isotropy.I1_UNIT.name, "higher", published=published.COUPLED_ADAM_ISOTROPY, role="output",
     ),
