@@ -49,6 +49,7 @@ PARTS = (
 READERS = ("diagnosis", "rules", "charts", "report", "publish")
 #: What a reader may import beside other readers: results, and files that are written whole.
 READABLE = (
+    "embgeo.comparison.film",
     "embgeo.core",
     "embgeo.io.bounded",
     "embgeo.result",
