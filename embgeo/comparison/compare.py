@@ -145,7 +145,8 @@ def compare_pair(
         counts = before.analysis.counts
         counts = None if counts is None else counts[matching.first]
         values += overlap.overlap_values(found, seed)
-        values.append(overlap.build_moved_table(found, labels(before, matching), counts))
+        drops = overlap.measure_drops(shared, found)
+        values.append(overlap.build_moved_table(found, drops, labels(before, matching), counts))
     by_token = None if found is None else overlap.token_overlap(found)
     order = {quantity.name: place for place, quantity in enumerate(q.SCALARS)}
     scalars = [v for v in values if isinstance(v, Scalar)]

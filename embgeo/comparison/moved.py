@@ -10,7 +10,7 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Pair
 from embgeo.core.quantities import compare
 from embgeo.core.text import visible
-from embgeo.core.values import Cell, Table, format_number
+from embgeo.core.values import Cell, Table
 
 NAME = compare.MOVED.name
 
@@ -26,10 +26,14 @@ class Neighbor:
 
 @dataclass(frozen=True, slots=True)
 class MovedToken:
-    """A token, the share of neighbors that it keeps, and its neighbors before and after."""
+    """A token, the cosine that it lost with its neighbors before, and its neighbors.
+
+    `overlap` is the share of neighbors that it keeps.
+    """
 
     token: str
     rare: bool
+    lost: str
     overlap: str
     before: tuple[Neighbor, ...]
     after: tuple[Neighbor, ...]
@@ -53,14 +57,19 @@ def list_moved_tokens(comparison: Comparison, pair: Pair) -> tuple[MovedToken, .
     return tuple(_line(_split(table, row), rare) for row in table.rows)
 
 
-def _line(cells: tuple[Cell, Cell, list[Cell], list[Cell]], rare: frozenset[Cell]) -> MovedToken:
-    token, overlap, before, after = cells
+def _line(
+    cells: tuple[Cell, Cell, Cell, list[Cell], list[Cell]], rare: frozenset[Cell]
+) -> MovedToken:
+    token, lost, overlap, before, after = cells
     shown = [
         tuple(Neighbor(_text(c), c in rare, c in before and c in after) for c in side)
         for side in (before, after)
     ]
-    share = format_number(float(overlap), 3) if isinstance(overlap, int | float) else "–"
-    return MovedToken(_text(token), token in rare, share, *shown)
+    drop, share = (
+        f"{float(cell):.3f}".replace("-", "−") if isinstance(cell, int | float) else "–"
+        for cell in (lost, overlap)
+    )
+    return MovedToken(_text(token), token in rare, drop, share, *shown)
 
 
 def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
@@ -96,19 +105,19 @@ def map_moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[
             lines = [_split(table, row) for row in table.rows]
             out[str(place)] = [
                 [at[c] for c in dict.fromkeys([token, *before, *after]) if c in at]
-                for token, _, before, after in lines
+                for token, _, _, before, after in lines
             ]
     return out
 
 
-def _split(table: Table, row: tuple[Cell, ...]) -> tuple[Cell, Cell, list[Cell], list[Cell]]:
-    """Token, overlap, neighbors before, neighbors after."""
+def _split(table: Table, row: tuple[Cell, ...]) -> tuple[Cell, Cell, Cell, list[Cell], list[Cell]]:
+    """Token, lost cosine, overlap, neighbors before, neighbors after."""
     named = dict(zip(table.columns, row, strict=True))
     sides: list[list[Cell]] = [
         [c for name, c in named.items() if name.startswith(side) and c is not None]
         for side in ("before ", "after ")
     ]
-    return named["token"], named["overlap"], sides[0], sides[1]
+    return named["token"], named.get("cosine lost"), named["overlap"], sides[0], sides[1]
 
 
 def _text(cell: Cell) -> str:

@@ -195,23 +195,46 @@ def expected_jaccard(n: int, k: int) -> float:
     )
 
 
-def build_moved_table(found: Overlap, labels: Sequence[str], counts: FloatArray | None) -> Table:
-    """The queries that keep the fewest neighbors, but not all; ties by descending count.
+def measure_drops(shared: Shared, found: Overlap) -> FloatArray:
+    """How much cosine each query has lost with its neighbors before, on average; shape (m,)."""
+    drops = np.empty(len(found.queries))
+    for at in range(0, len(found.queries), LEAST_CHUNK):
+        part = slice(at, at + LEAST_CHUNK)
+        own = shared.rows(found.queries[part])
+        near = shared.rows(found.before[part].ravel())
+        before, after = (mean_cosine(x, rows, found.k) for x, rows in zip(own, near, strict=True))
+        drops[part] = before - after
+    return drops
 
-    `labels` and `counts` are those of the shared tokens.
+
+def mean_cosine(rows: FloatArray, near: FloatArray, k: int) -> FloatArray:
+    """Mean cosine of each row with its k of `near`, which lie one after the other."""
+    index = np.arange(len(near), dtype=np.int64)
+    unit = np.asarray(Block(index[: len(rows)], rows).unit)
+    others = np.asarray(Block(index, near).unit).reshape(len(rows), k, -1)
+    return np.asarray(np.einsum("ij,ikj->i", unit, others) / k)
+
+
+def build_moved_table(
+    found: Overlap, drops: FloatArray, labels: Sequence[str], counts: FloatArray | None
+) -> Table:
+    """The queries that lost most cosine with their neighbors before, and not all of them kept.
+
+    Ties by descending count; `labels` and `counts` are those of the shared tokens.
     """
     jaccard = found.jaccard
     frequent = np.zeros(len(jaccard)) if counts is None else counts[found.queries]
-    order = np.lexsort((found.queries, -frequent, jaccard))[:SHOWN]
-    order = order[jaccard[order] < 1.0]
+    order = np.lexsort((found.queries, -frequent, -drops))
+    order = order[jaccard[order] < 1.0][:SHOWN]
     rows: list[tuple[Cell, ...]] = []
     for at in order.tolist():
         near = [labels[i] for side in (found.before, found.after) for i in side[at].tolist()]
-        rows.append((labels[int(found.queries[at])], float(jaccard[at]), *near))
+        own = (labels[int(found.queries[at])], float(drops[at]), float(jaccard[at]))
+        rows.append((*own, *near))
     columns = (
         "token",
+        "cosine lost",
         "overlap",
         *(f"{side} {i}" for side in ("before", "after") for i in range(1, found.k + 1)),
     )
-    first = "" if counts is None else "; of equals, the most frequent first"
-    return Table(q.MOVED, columns, tuple(rows), note=f"{found.sample}{first}")
+    return Table(q.MOVED, columns, tuple(rows), note=found.sample)

@@ -33,10 +33,14 @@ class Numbers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A number inside a sentence: the name of its quantity, and its text."""
+    """A number inside a sentence: the name of its quantity, and its text.
+
+    `brief` is the text without the error, where that has one.
+    """
 
     name: str
     text: str
+    brief: str = ""
 
 
 Part = str | Quote
@@ -147,7 +151,7 @@ def need(analysis: Numbers, quantity: Quantity) -> Scalar:
 
 def quote(scalar: Scalar, text: str = "") -> Quote:
     """A number in a sentence: with its error, or as `text`."""
-    return Quote(scalar.name, text or scalar.text)
+    return Quote(scalar.name, text or scalar.text, "" if text else scalar.brief)
 
 
 def quote_short(scalar: Scalar, unit: str = "", *, digits: int = 3) -> Quote:

@@ -101,7 +101,7 @@ def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
 
 def _context(analysis: Analysis) -> dict[str, Any]:
     verdict = judge(analysis)
-    findings = {f.key: f for f in verdict.findings}
+    absences = list_absences(analysis)
     provenance = analysis.provenance
     gallery = draw_charts([ChartItem("", analysis)], "analysis")
     found = list_quantities(analysis.values())
@@ -118,17 +118,15 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "facts": facts(analysis),
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
-        "findings": findings,
         **sort_evidence(verdict.findings),
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
-        # Pairs for one model: plain training, then the paper's method.
-        "published_pairs": list(zip(WANG_TABLE_3[::2], WANG_TABLE_3[1::2], strict=True)),
         "own_published": _own_published(analysis),
         "published_table": WANG_TABLE_3,
         "published_source": SOURCE,
         "warnings": analysis.notes,
-        "absences": list_absences(analysis),
+        "absences": absences,
+        "not_found": list_empty_tables(analysis),
         "figures": gallery,
         "defined": frozenset(q.name for q in found),
         "tables": tables,
@@ -149,10 +147,15 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "sections": [
             {"id": key, "title": title}
             for key, title in _SECTIONS
-            if key != "hidden" or "hidden" in numbers
+            if key not in absences and (key != "hidden" or "hidden" in numbers)
         ],
-        **code(ANALYSIS, gallery.charts, build(analysis)),
+        **code(ANALYSIS, gallery.charts, build(analysis, blamed=verdict.blame_rows)),
     }
+
+
+def list_empty_tables(analysis: Analysis) -> list[str]:
+    """Titles of tables without rows, with the reason."""
+    return [f"{t.quantity.title}: {t.note}" for t in analysis.tables if not t.rows and t.note]
 
 
 def name_file(provenance: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +52,11 @@ class Payload:
     rows: IntArray
 
 
-def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
-    """The block of an analysis, or None if it has no projection of its rows."""
+def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ()) -> Payload | None:
+    """The block of an analysis, or None if it has no projection of its rows.
+
+    `blamed` are the row numbers that the verdict names: the first of the table of tokens.
+    """
     if not analysis.points or not len(analysis.rows):
         return None
     rows = thin(analysis.counts, len(analysis.rows), most)
@@ -67,6 +70,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "listed": list_findings(analysis, rows),
         "states": pack_states(analysis, rows, block),
         "left_out": list_left_out(analysis),
+        "blamed": find_places(analysis, rows, blamed),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
@@ -74,6 +78,12 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         **SPELLING,
     }
     return Payload(meta, block.text(), rows)
+
+
+def find_places(analysis: Analysis, rows: IntArray, numbers: Sequence[int]) -> list[int]:
+    """The places on the page of rows with these numbers, without those that are not on it."""
+    place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
+    return [place[number] for number in numbers if number in place]
 
 
 def thin(counts: FloatArray | None, n: int, most: int) -> IntArray:

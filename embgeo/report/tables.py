@@ -2,12 +2,20 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from embgeo.comparison.pair import Difference
-from embgeo.core.quantities import QUANTITIES, cosine, frequency, isotropy, spectrum, subspace
+from embgeo.core.quantities import (
+    QUANTITIES,
+    cosine,
+    frequency,
+    isotropy,
+    spectrum,
+    subspace,
+    tokens,
+)
 from embgeo.core.text import capital, visible
 from embgeo.core.values import Cell, Quantity, Scalar, Table, Value, format_number
 from embgeo.result.analysis import Analysis
@@ -46,8 +54,20 @@ class TableView:
     rows: tuple[tuple[CellView, ...], ...]
 
 
+#: The columns that order tables of tokens: they are shown first, and the row number last.
+ORDERED_BY = {
+    tokens.SMALLEST_NORMS.name: "‖w‖",
+    tokens.LARGEST_NORMS.name: "‖w‖",
+    tokens.NEAREST_TO_MEAN.name: "angle (°)",
+    tokens.FARTHEST_FROM_MEAN.name: "angle (°)",
+    tokens.UNDERTRAINED.name: "cosine distance to unused tokens",
+    tokens.HUBS.name: "neighbor of",
+}
+
+
 def table_view(table: Table) -> TableView:
-    """`table` with formatted numbers and every string made visible."""
+    """`table` with formatted numbers and every string made visible, without empty columns."""
+    table = order_columns(table)
     rare = frozenset(table.rare)
     rows = tuple(
         tuple(
@@ -61,6 +81,24 @@ def table_view(table: Table) -> TableView:
         for j, title in enumerate(table.columns)
     )
     return TableView(table.name, table.quantity.title, table.note, columns, rows)
+
+
+def order_columns(table: Table) -> Table:
+    """The columns that hold something; the one that orders the table first, row numbers last."""
+    held = [
+        j for j in range(len(table.columns)) if any(row[j] not in (None, "") for row in table.rows)
+    ]
+    key = ORDERED_BY.get(table.name)
+    if key is not None:
+        ranks = {key: 0, "row": 2}
+        held.sort(key=lambda j: ranks.get(table.columns[j], 1))
+    places = {j: at for at, j in enumerate(held)}
+    return replace(
+        table,
+        columns=tuple(table.columns[j] for j in held),
+        rows=tuple(tuple(row[j] for j in held) for row in table.rows),
+        rare=tuple((i, places[j]) for i, j in table.rare if j in places),
+    )
 
 
 def _cell(column: str, cell: Cell, is_rare: bool) -> CellView:

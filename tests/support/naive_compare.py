@@ -83,6 +83,17 @@ def jaccards(X, Y, k):
     return np.array(found)
 
 
+def drops(X, Y, k):
+    """Mean cosine with the k nearest rows of X there, minus that with the same rows in Y."""
+    found = []
+    X, Y = naive.unit(X), naive.unit(Y)
+    for i in range(len(X)):
+        others = [j for j in range(len(X)) if j != i]
+        near = sorted(others, key=lambda j: (-round(X[i] @ X[j], 12), j))[:k]
+        found.append(np.mean([X[i] @ X[j] - Y[i] @ Y[j] for j in near]))
+    return np.array(found)
+
+
 def mutual_neighbors(X, Y, k):
     """Huh et al. 2024: |A ∩ B| / k, of the Jaccard index |A ∩ B| / |A ∪ B|."""
     return np.mean([2 * share / (1 + share) for share in jaccards(X, Y, k)])

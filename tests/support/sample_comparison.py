@@ -144,12 +144,12 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
 
 def make_moved_table(analysis: Analysis, overlaps: Any) -> Table:
     tokens = analysis.tokens or ()
-    columns = ("token", "overlap", *(f"before {i}" for i in range(1, NEIGHBORS + 1)))
+    columns = ("token", "cosine lost", "overlap", *(f"before {i}" for i in range(1, NEIGHBORS + 1)))
     columns += tuple(f"after {i}" for i in range(1, NEIGHBORS + 1))
     rows: list[tuple[Cell, ...]] = []
     for i in range(20):
         near = [tokens[(i * 7 + j) % 580] for j in range(1, 2 * NEIGHBORS + 1)]
-        rows.append((tokens[i], float(overlaps[i]), *near))
+        rows.append((tokens[i], 0.6 - 0.02 * i, float(overlaps[i]), *near))
     return Table(quantities.MOVED, columns, tuple(rows), note="300 of 590 queries")
 
 

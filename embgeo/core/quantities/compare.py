@@ -124,8 +124,9 @@ TOKEN_OVERLAP = Quantity(
 MOVED = Quantity(
     "compare.moved",
     "Tokens that moved most",
-    "The tokens whose nearest neighbors changed most, with those before and after.",
-    "smallest |A_i ∩ B_i| / |A_i ∪ B_i|",
+    "The tokens that lost most cosine with their former nearest neighbors, on average, with their "
+    "neighbors before and after.",
+    "largest mean over j in A_i of cos(x_i, x_j) − cos(y_i, y_j)",
     "Hamilton et al. 2016",
 )
 

@@ -1,8 +1,9 @@
 // The pinned token: its numbers and its nearest tokens in each matrix, which are drawn as lines.
 
 class Card {
-  constructor(panels, store) {
-    Object.assign(this, { panels, store, box: byId("card") });
+  // `shared` are the columns about tokens, the same in all panels.
+  constructor(panels, store, shared = []) {
+    Object.assign(this, { panels, store, shared, box: byId("card") });
     store.on("pin", (row) => this.show(row));
   }
 
@@ -11,8 +12,9 @@ class Card {
     if (row < 0) return;
     const [{ data }] = this.panels;
     this.open(data.label(row), data.token(row));
-    for (const { name, data: own, map } of this.panels) {
-      this.add("p", (name ? `${name}: ` : "") + describe(own, row));
+    if (this.panels.length > 1) return this.compare(row);
+    for (const { data: own, map } of this.panels) {
+      this.add("p", describe(own, row));
       const states = own.states.filter(({ rows }) => rows.has(row)).map(({ word }) => word);
       if (states.length) this.add("p", `State: ${states.join(", ")}`);
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
@@ -22,6 +24,53 @@ class Card {
         this.button(`${own.label(near)} ${formatNumber(cosine, 2)}`, () => this.store.pin(near), line);
       }
     }
+  }
+
+  // Numbers and nearest tokens in every matrix: one column each.
+  compare(row) {
+    const [{ data: first }] = this.panels;
+    const own = (data) => data.columns.filter((c) => !this.shared.includes(c));
+    const facts = describe({ ...first, columns: this.shared }, row);
+    this.add("p", facts);
+    const box = this.add("div", "", "scroll");
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "The token in each matrix");
+    const table = document.createElement("table");
+    table.className = "data";
+    box.append(table);
+    const line = (head, cells, tag = "td") => {
+      const tr = table.insertRow();
+      const th = document.createElement("th");
+      th.scope = tag === "th" ? "col" : "row";
+      th.textContent = head;
+      tr.append(th);
+      for (const text of cells) {
+        const cell = document.createElement(tag);
+        cell.className = "num";
+        if (tag === "th") cell.scope = "col";
+        cell.textContent = text;
+        tr.append(cell);
+      }
+      return tr;
+    };
+    line("", this.panels.map(({ name }) => name), "th");
+    for (const column of own(first)) {
+      const texts = this.panels.map(({ data }) => {
+        const same = data.columns.find((c) => c.stored === column.stored);
+        return same ? formatNumber(same.values[row], 3) : "–";
+      });
+      line(columnTitle(column), texts);
+    }
+    const near = line("nearest by cosine", this.panels.map(() => ""));
+    this.panels.forEach(({ data, map }, i) => {
+      const cell = near.cells[i + 1];
+      cell.className = "near-list";
+      if (!data.nearest.has(row)) cell.textContent = "not searched for this token";
+      for (const { row: other, cosine } of map.nearestTo(row)) {
+        this.button(`${data.label(other)} ${formatNumber(cosine, 2)}`, () => this.store.pin(other), cell);
+      }
+    });
   }
 
   // A token whose row is not on the map.

@@ -1,6 +1,6 @@
 // Line charts and step charts with a reading under the pointer (uPlot), in place of the figures.
 
-const CHART_HEIGHT = 260;
+const CHART_HEIGHT = 230;
 const LINE_DASHES = [undefined, [8, 4], [2, 3]];
 
 function cssText(name) {

@@ -80,7 +80,7 @@ async function start() {
   const search = new Search(first, store, maps);
   const table = tableData(members, shared);
   new TokenTable(table, store, maps);
-  new Card(maps.panels, store);
+  new Card(maps.panels, store, shared);
   new Share(table, store, maps.maps).restore(brushes, search);
   wireMoved(moved, store, first.rows);
   wireWords({ ...first, columns: shared }, store);

@@ -17,6 +17,16 @@ function fillSelect(select, choices, onChoice) {
 function showInteractive() {
   document.documentElement.classList.add("scripted");
   for (const element of document.querySelectorAll(".interactive")) element.hidden = false;
+  for (const button of document.querySelectorAll("[data-more]")) {
+    button.addEventListener("click", () => {
+      const table = button.parentElement.previousElementSibling;
+      for (const line of table.querySelectorAll(".more")) line.classList.remove("more");
+      button.parentElement.remove();
+    });
+  }
+  byId("print-all").addEventListener("change", (event) => {
+    document.documentElement.classList.toggle("print-all", event.target.checked);
+  });
 }
 
 function wireWords(data, store) {

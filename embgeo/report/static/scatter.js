@@ -1,7 +1,6 @@
 // The map of tokens: every point is written into one pixel buffer, without a graphics card.
 
 const SVG = "http://www.w3.org/2000/svg";
-// Tokens in the list next to a pinned one.
 const GOLDEN = 0.6180339887498949;
 
 class Scatter {
@@ -269,13 +268,14 @@ class Scatter {
     this.marks.ring(place);
     const inside =
       place && place[0] >= 0 && place[1] >= 0 && place[0] <= this.cssWidth && place[1] <= this.cssHeight;
-    // Of several maps, the one pointed at has the card; the others a ring and the token.
-    const elsewhere = this.store.from instanceof Scatter && this.store.from !== this;
+    // Of several maps, the one pointed at (else the first) has the tooltip; the others a ring and the token.
+    const { from } = this.store;
+    const elsewhere = from instanceof Scatter ? from !== this : (this.place ?? 0) > 0;
     this.marks.label(elsewhere && inside ? place : null, row >= 0 ? this.data.label(row) : "");
     this.tooltip.hidden = !inside || elsewhere;
     if (this.tooltip.hidden) return;
     this.tooltip.firstElementChild.textContent = this.data.label(row);
-    this.tooltip.lastElementChild.textContent = describe(this.data, row);
+    this.tooltip.lastElementChild.textContent = describeShortly(this.data, row);
     const { offsetWidth: w, offsetHeight: h } = this.tooltip;
     const left = place[0] + 14 + w > this.cssWidth ? place[0] - w - 14 : place[0] + 14;
     const top = place[1] + 14 + h > this.cssHeight ? place[1] - h - 14 : place[1] + 14;
@@ -296,7 +296,6 @@ class Marks {
     this.clumpLines = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
     this.outline = shape(overlay, "polygon", "lasso");
     this.isotropic = shape(overlay, "circle", "isotropic");
-    this.isotropicName = shape(overlay, "text", "tick");
     this.mean = shape(overlay, "path", "mean");
     this.meanName = shape(overlay, "text", "tick");
     this.near = shape(overlay, "path", "near");
@@ -367,8 +366,10 @@ class Marks {
     const above = ring.y > (map.view.box[2] + map.view.box[3]) / 2;
     const top = above ? y - r - 6 - 14 * (ring.lines.length - 1) : y + r + 15;
     const from = right ? Math.min(map.cssWidth - 6, x + r + 60) : Math.max(6, x - r - 60);
+    // Names of tokens do not fit into a small map.
+    const lines = map.cssWidth < 420 ? ring.lines.slice(0, 1) : ring.lines;
     this.clumpLines.forEach((line, i) => {
-      this.write(line, ring.lines[i] ?? "", from, top + 14 * i, right ? "end" : "start");
+      this.write(line, lines[i] ?? "", from, top + 14 * i, right ? "end" : "start");
     });
   }
 
@@ -378,7 +379,6 @@ class Marks {
     const [x, y] = map.toPixel(0, 0);
     const r = (isotropic ?? 0) * map.scale;
     place(this.isotropic, { cx: x, cy: y, r });
-    this.write(this.isotropicName, isotropic ? "isotropic rows" : "", x, y + r + 12);
     const [mx, my] = map.toPixel(...(mean ?? [0, 0]));
     const long = Math.hypot(mx - x, my - y);
     const shown = mean && long > 12;
@@ -468,6 +468,12 @@ function niceStep(least) {
 function scrambled(n) {
   const keys = Float64Array.from({ length: n }, (_, i) => (i * GOLDEN) % 1);
   return Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => keys[a] - keys[b]);
+}
+
+// The first two numbers of a row: the rest is in the card.
+function describeShortly(data, row) {
+  const own = data.columns.filter((column) => column.unit || !/log/.test(column.label)).slice(0, 2);
+  return own.map((c) => `${c.label} ${formatNumber(c.values[row], 3)}${c.unit ? ` ${c.unit}` : ""}`).join(" · ");
 }
 
 function describe(data, row) {

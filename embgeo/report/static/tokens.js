@@ -1,10 +1,16 @@
 // The table of all or the selected tokens: sorted by a column, one page at a time, walked with keys.
+// At first the tokens that the verdict names, then the others from the deepest in the cone.
 
-const PAGE = 8;
+const DEEPEST_FIRST = "cosine.angle_to_mean";
 
 class TokenTable {
   constructor(data, store, map) {
     Object.assign(this, { data, store, map, page: 0, sorting: null, focused: 0 });
+    this.size = byId("page-size");
+    this.jump = byId("page-jump");
+    this.size.addEventListener("change", () => this.go(0));
+    this.jump.addEventListener("change", () => this.go(Number(this.jump.value) - 1));
+    this.order = firstOrder(data);
     this.columns = tokenColumns(data);
     this.head = document.querySelector("#token-table thead tr");
     this.body = document.querySelector("#token-table tbody");
@@ -42,13 +48,12 @@ class TokenTable {
 
   refresh() {
     const { mask } = this.store;
-    this.rows = new Uint32Array(this.store.count);
-    for (let i = 0, k = 0; i < this.data.rows; i++) if (!mask || mask[i]) this.rows[k++] = i;
+    this.rows = mask ? this.order.filter((i) => mask[i]) : Uint32Array.from(this.order);
     if (this.sorting) {
       const { column, up } = this.sorting;
       const sign = up ? 1 : -1;
       const { key } = column;
-      // Equal keys keep the order of rows: typed arrays sort stably.
+      // Equal keys keep their order: typed arrays sort stably.
       this.rows.sort((a, b) => {
         const [p, q] = [key(a), key(b)];
         return p < q ? -sign : p > q ? sign : 0;
@@ -60,20 +65,26 @@ class TokenTable {
   }
 
   turn(by) {
-    const last = Math.max(0, Math.ceil(this.rows.length / PAGE) - 1);
-    this.page = Math.max(0, Math.min(last, this.page + by));
+    this.go(this.page + by);
+  }
+
+  go(page) {
+    const last = Math.max(0, Math.ceil(this.rows.length / this.size.value) - 1);
+    this.page = Math.max(0, Math.min(last, Math.floor(page) || 0));
     this.focused = 0;
     this.show();
   }
 
   show() {
-    const from = this.page * PAGE;
-    const shown = this.rows.subarray(from, from + PAGE);
+    const size = Number(this.size.value);
+    const from = this.page * size;
+    const shown = this.rows.subarray(from, from + size);
     this.body.textContent = "";
     shown.forEach((row, i) => this.body.append(this.line(row, i)));
-    const pages = Math.max(1, Math.ceil(this.rows.length / PAGE));
-    document.getElementById("page-number").textContent =
-      `page ${(this.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
+    const pages = Math.max(1, Math.ceil(this.rows.length / size));
+    byId("page-number").textContent = `of ${pages.toLocaleString("en")}`;
+    this.jump.value = this.page + 1;
+    this.jump.max = pages;
     document.getElementById("browser-count").textContent = selectionText(this.data, this.store);
     document.getElementById("browser-title").textContent = this.store.mask
       ? "Tokens in the selection"
@@ -128,6 +139,14 @@ class TokenTable {
       line.classList.toggle("pointed", Number(line.dataset.row) === row);
     }
   }
+}
+
+function firstOrder(data) {
+  const order = Uint32Array.from({ length: data.rows }, (_, i) => i);
+  const angle = data.columns.find((column) => column.key === DEEPEST_FIRST);
+  if (angle) order.sort((a, b) => angle.values[a] - angle.values[b]);
+  const named = new Set(data.blamed);
+  return Uint32Array.from([...data.blamed, ...order.filter((i) => !named.has(i))]);
 }
 
 function tokenColumns(data) {
