@@ -19,7 +19,6 @@ from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.core.arrays import FloatArray
 from embgeo.core.numbers import Z_95, student_z
-from embgeo.core.quantities import isotropy
 from embgeo.core.values import Influence, Quantity, Scalar
 from embgeo.numerics.scores import adjust_holm, two_sided
 from embgeo.result.analysis import Analysis
@@ -188,20 +187,15 @@ def population_error(
     if not alone:
         return PairedError(known, INDEPENDENT)
     apart = max(values[1] - noise[1], noise[1])
-    if old.name == isotropy.Z_RANDOM_STD.name:  # both sides have the same directions
-        drawn = np.hypot(old.standard_error or 0.0, new.standard_error or 0.0)
-        known = float(np.sqrt(max(known**2 - drawn**2, 0.0)))
     return PairedError(known * float(np.sqrt(apart / alone)), PAIRED)
 
 
 def have_same_choices(scalar: Scalar, analyses: tuple[Analysis, Analysis]) -> bool:
-    """Whether both sides have the same folds or directions, which influences depend on."""
-    facts: tuple[str, ...] = ()
-    if scalar.name == isotropy.Z_RANDOM_STD.name:
-        facts = ("seed", "d")
-    elif scalar.error_kind == "population":  # scores out of fold depend on a fit
-        facts = ("seed",)
-    return all(len({a.provenance.get(fact) for a in analyses}) == 1 for fact in facts)
+    """Whether both sides have the same folds, which influences depend on."""
+    if scalar.error_kind != "population":  # only scores out of fold depend on a fit
+        return True
+    first, second = analyses
+    return first.provenance.get("seed") == second.provenance.get("seed")
 
 
 def sum_squares(a: FloatArray, b: FloatArray, matching: Matching) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.findings.rows import has_short_rows, names_all_rows
-from embgeo.diagnosis.findings.spectrum import share_of_long_rows
+from embgeo.diagnosis.findings.spectrum import explain_by_norms
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,7 +117,7 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
         causes += ["short rows" if has_short_rows(analysis) else "idle rows"]
     causes += ["clump"] if "clump" in states else []
     causes += ["scattered", "cone"] if "cone" in states else []
-    if "spectrum" in states and share_of_long_rows(analysis) is not None:
+    if "spectrum" in states and explain_by_norms(analysis):
         causes.append("large norms")
     return causes
 

@@ -18,6 +18,8 @@ Examples
 4 0.90
 """
 
+from itertools import combinations
+
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
@@ -33,18 +35,23 @@ from embgeo.numerics.sampling import generator, sample_rows
 #: At most this many rows are clustered, and no fewer than `LEAST`.
 SAMPLE = 600
 LEAST = 20
-#: Candidate numbers of clusters.
+#: Candidate numbers of clusters, and those that are tried where the last of them is the best.
 TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 16)
+FURTHER = (20, 24, 32, 48)
 #: Least mean silhouette of clusters. Kaufman & Rousseeuw 1990 call 0.5 a reasonable and 0.7 a
 #: strong structure; uniform directions in a plane, cut into arcs, reach 0.55.
 REASONABLE = 0.6
-#: Two groups of a cone are wide, as two modalities are, and no clusters by their silhouette. They
-#: count where rows held out have two modes between their centers, this many times what chance
-#: gives. Below that mean cosine, the ends of a sphere of few dimensions are two modes as well.
+#: Wide groups, as two modalities or scripts are, are no clusters by their silhouette. They count
+#: where rows held out have two modes between any two centers, this many times what chance gives.
+#: Parts of a circle or of a sphere of few dimensions are modes as well: of few dimensions, two
+#: groups count in a cone of that mean cosine only.
 SURE = 2.0
 LEAST_BETWEEN = 0.1
+LEAST_DIMENSIONS = 8.0
 LEAST_OF_GROUPS = 200
-#: Smaller clusters make nothing: they hold less than a tenth of the pairs.
+#: Numbers of wide groups, the largest that fits counts.
+GROUPS = (5, 4, 3, 2)
+#: Smaller clusters make nothing, if they are also less than half as large as clusters on average.
 LEAST_SHARE = 0.05
 ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_BETWEEN_CLUSTERS)
 
@@ -63,17 +70,19 @@ def compute(m: Measurement) -> list[Value]:
     unit = m.reader.take_unit(rows)
     labels, scores = choose_clusters(unit, generator(0, "centers"))
     if labels.max() == 0:
-        labels = find_two_groups(unit, generator(0, "groups"))
-    large = np.flatnonzero(np.bincount(labels) >= LEAST_SHARE * len(rows))
+        labels = find_loose_groups(unit, generator(0, "groups"))
+    sizes = np.bincount(labels) / len(rows)
+    large = np.flatnonzero(sizes >= min(LEAST_SHARE, 0.5 / len(sizes)))
     starts = f"{clusters.STARTS} random starts"
     sample = f"{len(rows):,} of {facts.m:,} rows, {starts}" if len(rows) < facts.m else starts
-    convention = f"spherical k-means, k among {', '.join(map(str, TRIED))} of largest silhouette"
+    tried = ", ".join(map(str, (*TRIED, *FURTHER)))
+    convention = f"spherical k-means, k among {tried} of largest silhouette"
     values: list[Value] = [
         q.CLUSTERS.measured(
             max(len(large), 1),
             sample=sample,
-            convention=f"{convention}; below a silhouette of {REASONABLE} 2 groups of a cone where "
-            "other rows have two modes between their centers, else 1",
+            convention=f"{convention}; below a silhouette of {REASONABLE} wide groups where other "
+            "rows have two modes between their centers, else 1",
         ),
         # Without an error: its spread over seeds comes from the search for clusters, and is ten
         # times the spread over rows.
@@ -106,8 +115,9 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
     best, best_scores = np.zeros(len(unit), dtype=np.int64), np.full(len(unit), -1.0)
     cosines = unit @ unit.T
     distances = clusters.measure_distances(cosines)
-    for k in TRIED:
-        if 2 * k > len(unit):
+    for k in (*TRIED, *FURTHER):
+        few = best_scores.mean() < REASONABLE or best.max() + 1 < TRIED[-1]
+        if 2 * k > len(unit) or (k in FURTHER and few):
             break
         labels = np.unique(clusters.find_clusters(cosines, k, rng), return_inverse=True)[1]
         scores = clusters.silhouettes(distances, labels)
@@ -118,26 +128,47 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
     return best, best_scores
 
 
-def find_two_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Labels of two groups of a cone, from the centers of one half of the rows; else all 0."""
+def find_loose_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Labels of wide groups, from the centers of one half of the rows; all 0 if there are none.
+
+    Between any two centers the other half has to have two modes.
+    """
     none = np.zeros(len(unit), dtype=np.int64)
     distinct = np.unique(unit, axis=0, return_index=True)[1]
     if len(distinct) < LEAST_OF_GROUPS:
         return none
     first, second = np.array_split(rng.permutation(distinct), 2)
-    found = clusters.find_clusters(unit[first] @ unit[first].T, 2, rng)
-    centers = [unit[first[found == label]].mean(axis=0) for label in np.unique(found)]
-    if len(centers) < 2:
-        return none
-    along = unit @ (centers[1] - centers[0])
-    excess = find_modes(along[second]).excess
-    if excess <= SURE * find_critical_excess(len(second)):
-        return none
-    middle = (np.square(centers[1]).sum() - np.square(centers[0]).sum()) / 2.0
-    labels: IntArray = np.where(along > middle, 1, 0)
-    if labels.min() == labels.max() or clusters.mean_between(unit, labels) < LEAST_BETWEEN:
-        return none
-    return labels
+    cosines = unit[first] @ unit[first].T
+    for k in GROUPS:
+        found = clusters.find_clusters(cosines, k, rng)
+        centers = np.array([unit[first[found == label]].mean(axis=0) for label in np.unique(found)])
+        labels = np.argmax(unit @ centers.T - np.square(centers).sum(axis=1) / 2.0, axis=1)
+        if len(np.unique(labels)) < k or not are_apart(unit[second], labels[second], centers):
+            continue
+        between = clusters.mean_between(unit, labels)
+        few = count_dimensions(unit - centers[labels]) < LEAST_DIMENSIONS
+        least = LEAST_BETWEEN if few else -LEAST_BETWEEN
+        if between >= least and not (few and k > 2):
+            return np.asarray(labels, dtype=np.int64)
+    return none
+
+
+def are_apart(unit: FloatArray, labels: IntArray, centers: FloatArray) -> bool:
+    """Whether rows have two modes between any two centers, this many times what chance gives."""
+    for one, other in combinations(range(len(centers)), 2):
+        rows = unit[(labels == one) | (labels == other)]
+        if len(rows) < 3:
+            return False
+        excess = find_modes(rows @ (centers[other] - centers[one])).excess
+        if excess <= SURE * find_critical_excess(len(rows)):
+            return False
+    return True
+
+
+def count_dimensions(rows: FloatArray) -> float:
+    """The participation ratio of the rows' squared singular values."""
+    gram = rows.T @ rows if rows.shape[1] <= len(rows) else rows @ rows.T
+    return float(np.trace(gram) ** 2 / max(np.square(gram).sum(), np.finfo(float).tiny))
 
 
 FAMILY = Family("cosine", compute, rows_read=rows_read, isotropic=True)

@@ -26,7 +26,7 @@ from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments
 from embgeo.numerics.eigen import signed_eigen, signed_eigen_of_rows
-from embgeo.numerics.row_errors import RowError, combine, participation_ratio
+from embgeo.numerics.row_errors import RowError, participation_ratio
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.numerics.spectra import compute_isoscore
@@ -48,9 +48,6 @@ RANDOM_PAIRS = 500
 #: Least effective number of pairs (squared sum over sum of squares) for an error of the variance of
 #: Z over random directions: with fewer, 95% intervals cover less than 92%.
 LEAST_PAIRS = 60
-
-#: A sample may miss the longest rows: no row may add more than this share to Z.
-LARGEST_SHARE = 0.01
 
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
@@ -155,48 +152,15 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | None]:
-    """Errors over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r, and of Z.
+    """Error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
 
-    I1 and I2 have none: extremes over eigenvectors, which rotate freely where eigenvalues are
-    near each other, and sums of exponentials that the longest rows decide.
+    I1, I2 and the spread of Z have none: sums of exponentials that the longest rows decide, and
+    extremes over eigenvectors, which rotate freely where eigenvalues are near each other.
     """
-    found: dict[Quantity, RowError | None] = {}
-    if facts.d > 1 and sample.centered is not None:
-        ratio = sample.centered.find_error(participation_ratio)
-        found[q.ISOSCORE] = None if ratio is None else ratio.times(1.0 / (facts.d - 1.0))
-    if facts.options.random:
-        log_z = sample.shared.find(LogPartition, "random").log_z()
-        found[q.Z_RANDOM_STD] = find_random_error(sample, log_z, draw_directions(facts))
-    return found
-
-
-def find_random_error(
-    sample: RowSample, log_z: FloatArray, directions: FloatArray
-) -> RowError | None:
-    """Error of the relative standard deviation s of Z over k directions and their negatives.
-
-    s² is quadratic in the weights of the rows. `log_z` has the shape (2, k), `directions` (d, k).
-    """
-    m, r = sample.m, len(sample.rows)
-    longest = float(sample.shared.norms.max())
-    if r < m and longest - float(log_z.min()) > np.log(LARGEST_SHARE):
-        return None
-    top = float(log_z.max())
-    level = top + float(np.log(np.exp(log_z - top).mean()))
-    z = np.exp(log_z - level).ravel()
-    spread = float(z.std())
-    if not spread > 0:
-        return None
-    along = sample.rows @ directions
-    terms = np.exp(np.hstack([along, -along]) - level)
-    moved = terms - z * terms.mean(axis=1, keepdims=True)
-    moved -= moved.mean(axis=0)
-    first = moved @ (z - 1.0) / (len(z) * spread)
-    second = (moved @ moved.T / len(z) - np.outer(first, first)) / spread
-    own = np.diagonal(second)
-    others = float(np.square(second).sum() - np.square(own).sum())
-    pairs = 0.5 * others * m**2 / (r * max(r - 1.0, 1.0))
-    return combine(first - 0.5 * own, pairs, m)
+    if facts.d < 2 or sample.centered is None:
+        return {}
+    ratio = sample.centered.find_error(participation_ratio)
+    return {q.ISOSCORE: None if ratio is None else ratio.times(1.0 / (facts.d - 1.0))}
 
 
 def add_null_directions(log_z: FloatArray, d: int, rows: int) -> FloatArray:

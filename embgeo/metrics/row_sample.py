@@ -15,6 +15,7 @@ from embgeo.core.values import Influence, Quantity, Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.row_errors import RowError, RowsOfSpectrum
+from embgeo.numerics.row_norms import measure_log_norms
 from embgeo.numerics.sampling import sample_rows
 from embgeo.stats.reader import RowReader
 
@@ -23,8 +24,10 @@ ENTRIES = 2**18
 ROWS = (300, 500)
 #: With fewer rows for each dimension, eigenvalues move by more than their derivatives say.
 ROWS_PER_DIMENSION = 3
-#: Least effective number of rows of the sample by fourth powers of norms, averaged over samples.
-LEAST_EFFECTIVE = 20.0
+#: Largest standard deviation of log norms, by their quartiles: beyond it a few rows hold the fourth
+#: powers, and intervals cover less than 92 %. The quartiles are nearly the same in every draw, so
+#: that all draws of a population have errors, or none (docs/errors.md).
+WIDEST = 0.55
 
 
 def choose_rows(facts: Facts) -> IntArray:
@@ -67,14 +70,12 @@ class RowSample:
 
 
 def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> RowSample | None:
-    """The sample; None if rows are too few, or if a few long rows would dominate it."""
+    """The sample; None if rows are too few, or if the longest rows would dominate it."""
     places = choose_rows(facts)
     if not len(places):
         return None
-    longest = float(shared.norms.max())
-    fourth = (shared.norms / longest) ** 4
-    effective = float(fourth.sum()) ** 2 / float(fourth @ fourth) * len(places) / facts.m
-    if effective < LEAST_EFFECTIVE and len(places) < facts.m:
+    norms = measure_log_norms(shared.norms, facts.d)
+    if norms.spread > WIDEST or norms.is_long.any():
         return None
     return RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
 

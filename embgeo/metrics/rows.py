@@ -25,7 +25,7 @@ from embgeo.core.values import Cell, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments
-from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit
+from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit, measure_log_norms
 from embgeo.stats import OutputNorms
 from embgeo.stats.statistic import Statistic
 
@@ -38,8 +38,6 @@ NEARER = 0.1
 STEP = 1024
 ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
 NORMS = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_VARIATION)
-#: Chance that the longest of lognormal rows counts as long.
-CHANCE = 1e-3
 FEW_ROWS = "fewer than 20 rows: 5% of them is less than one row"
 
 
@@ -278,12 +276,7 @@ def measure_variation(norms: FloatArray) -> float:
 
 def measure_long_rows(norms: FloatArray, d: int) -> list[Scalar]:
     """How many rows are longer than lognormal norms would be, and what they hold."""
-    from scipy.special import ndtri
-
-    logs = np.log(norms)
-    low, median, high = np.quantile(logs, (0.25, 0.5, 0.75))
-    spread = max((high - low) / (2.0 * ndtri(0.75)), (2.0 * d) ** -0.5)
-    is_long = logs > median - spread * ndtri(CHANCE / len(norms))
+    is_long = measure_log_norms(norms, d).is_long
     energy = np.square(norms / norms.max())
     return [
         q.LONG_ROWS.measured(int(is_long.sum())),

@@ -97,8 +97,47 @@ def find_dead_gap(norms: FloatArray) -> NormGap | None:
     return NormGap(float(ordered[at]), float(ordered[at + 1]), float(gaps[at]))
 
 
+#: Chance that the longest of lognormal rows counts as long.
+LONG_CHANCE = 1e-3
+
+
+class LogNorms(NamedTuple):
+    """Logarithms of norms as normal ones.
+
+    Attributes
+    ----------
+    spread : float
+        Standard deviation by the quartiles, at least that of Gaussian rows.
+    is_long : bool array, shape (M,)
+        Rows that are longer than the longest of M lognormal norms in all but one of 1,000 cases.
+    """
+
+    spread: float
+    is_long: Mask
+
+
+def measure_log_norms(norms: FloatArray, d: int) -> LogNorms:
+    """How far log norms spread, and which rows are too long for lognormal norms.
+
+    Parameters
+    ----------
+    norms : float64 array, shape (M,)
+        Positive and finite.
+    d : int
+    """
+    from scipy.special import ndtri
+
+    logs = np.log(norms)
+    low, median, high = np.quantile(logs, (0.25, 0.5, 0.75))
+    spread = max(float(high - low) / (2.0 * float(ndtri(0.75))), (2.0 * d) ** -0.5)
+    return LogNorms(spread, logs > median - spread * float(ndtri(LONG_CHANCE / len(norms))))
+
+
 def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:
-    """Short rows, too many to be damaged: at most half of all rows, a decade below the others.
+    """Short rows, too many to be damaged: a decade below the others, which are not a few long ones.
+
+    The widest gap with at most half of the rows below it, else the widest one with more than one
+    row of 20 above it.
 
     Parameters
     ----------
@@ -110,10 +149,23 @@ def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:
     (int, NormGap) or None
         The number of rows below the gap; None without such a gap, and for fewer than 20 rows.
     """
-    gap = find_norm_gap(norms, HALF) if len(norms) >= ONE_OF else None
+    if len(norms) < ONE_OF:
+        return None
+    gap = find_norm_gap(norms, HALF)
     if gap is None or gap.decades < WIDE:
+        gap = find_high_gap(norms)
+    if gap.decades < WIDE:
         return None
     return int((norms <= gap.below).sum()), gap
+
+
+def find_high_gap(norms: FloatArray) -> NormGap:
+    """The widest gap with at least half of the rows below it, and more than one of 20 above."""
+    ordered = np.sort(norms)
+    first, last = len(ordered) // HALF, len(ordered) - len(ordered) // ONE_OF
+    gaps = np.diff(np.log10(ordered[first - 1 : last]))
+    at = first - 1 + int(np.argmax(gaps))
+    return NormGap(float(ordered[at]), float(ordered[at + 1]), float(gaps.max()))
 
 
 #: Half widths of the uniform distributions, times d.

@@ -10,7 +10,6 @@ import pytest
 
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import (
-    INDEPENDENT,
     PAIRED,
     difference,
     differences,
@@ -28,7 +27,6 @@ from embgeo.comparison.sentences import (
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY
 from embgeo.core.quantities.frequency import PROBE_AUC
-from embgeo.core.quantities.isotropy import Z_RANDOM_STD
 from embgeo.core.quantities.tokens import INTRINSIC_DIMENSION
 from embgeo.core.values import Influence, Quantity
 from embgeo.result.analysis import Analysis
@@ -218,19 +216,6 @@ def test_other_rows_are_not_paired():
     row = next(d for d in made.differences if d.name == MEAN.name)
     own = [m.analysis.scalar(MEAN).population_error for m in made.members]
     assert row.standard_error == pytest.approx(np.hypot(*own), rel=0.15)
-
-
-@pytest.mark.parametrize(("seed", "note"), [(0, "paired, token by token"), (1, INDEPENDENT)])
-def test_random_directions_are_paired_where_they_are_the_same(seed, note):
-    sides = (
-        enter_pair(Matrix(W), name, sections=("isotropy",), seed=own)
-        for W, name, own in zip(alike(), "ab", (0, seed), strict=True)
-    )
-    made = comparison(*sides)
-    row = next(d for d in made.differences if d.name == Z_RANDOM_STD.name)
-    assert row.error_note == note
-    sampling = [m.analysis.scalar(Z_RANDOM_STD).standard_error for m in made.members]
-    assert bool(row.standard_error < 0.5 * np.hypot(*sampling)) is (seed == 0)
 
 
 def test_a_matrix_does_not_differ_from_itself():

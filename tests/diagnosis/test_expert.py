@@ -87,7 +87,7 @@ def test_two_modalities_in_one_cone_are_named() -> None:
     finding = verdict.finding("cone")
     assert finding is not None
     assert "two modalities" in finding.sentence
-    assert "usual after a ReLU" in finding.sentence
+    assert "usual for such models" in finding.sentence
 
 
 @pytest.mark.parametrize("rows", [modalities(0.3, 0.3), normal(7) + 1.0, normal(7, N, 3) + 1.0])
@@ -129,6 +129,26 @@ def test_pairs_between_clusters_decide(between: float, is_cone: bool) -> None:
     assert ("without a cone" in verdict.headline) is not is_cone
 
 
+@pytest.mark.slow
+def test_every_cluster_is_counted() -> None:
+    """Twenty groups were 11 clusters: each holds a twentieth of the rows."""
+    assert "20 tight clusters" in look(groups(90, (50,) * 20)).headline
+
+
+def test_wide_groups_at_right_angles_make_a_mean_cosine_without_a_cone() -> None:
+    """As three scripts do: the rows of each have a mean cosine of 0.35."""
+    rows = trained(d=64)
+    for k in range(3):
+        rows[k::3] += 2.5 * np.eye(64)[k + 8]
+    headline = look(rows).headline
+    assert "from 3 groups without a cone" in headline
+
+
+def test_a_faint_cone_of_rows_without_negative_entries_is_named_so() -> None:
+    headline = look(np.maximum(normal(20, N, 64) - 1.0, 0.0)).headline
+    assert "a faint cone of rows without negative entries" in headline
+
+
 # Dead rows and padding --------------------------------------------------------------------------
 
 
@@ -139,6 +159,22 @@ def test_more_dead_rows_are_never_milder(dead: int) -> None:
     verdict = look(rows)
     assert verdict.state == "degenerate"
     assert verdict.headline.startswith(f"{dead} rows are damaged. The other rows show no sign")
+
+
+@pytest.mark.parametrize("short", [300, 600, 900])
+def test_rows_one_to_two_decades_shorter_are_not_a_few_long_rows_beside_them(short: int) -> None:
+    rows = trained()
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows[np.random.default_rng(4).permutation(N)[:short]] *= 10**-1.5
+    headline = look(rows).headline
+    assert headline.startswith(f"{short} rows are shorter than all others by 1.5 decades. ")
+    assert "long rows" not in headline
+
+
+def test_norms_without_few_long_rows_are_unequal() -> None:
+    """The share of "a few long rows" was no share of any rows."""
+    rows = trained() * np.exp(1.5 * normal(21, N, 1))
+    assert "unequal norms (root mean square " in look(rows).headline
 
 
 def test_a_zero_row_0_and_a_zero_tail_are_padding_where_no_token_is_known() -> None:
@@ -171,6 +207,7 @@ INITIAL = {
     "word2vec": (G.random((2000, 100)) - 0.5) / 100,
     "fastText": G.uniform(-1, 1, (2000, 50)) / 50,
     "orthogonal": np.linalg.qr(G.standard_normal((1000, 64)))[0],
+    "three dimensions": G.standard_normal((20_000, 3)),
 }
 
 
@@ -228,6 +265,12 @@ def test_three_rogue_coordinates_are_named_together() -> None:
     rows = trained()
     rows[:, [3, 7, 9]] *= 15.0
     assert "3 coordinates carry 9" in look(rows).headline
+
+
+def test_coordinates_that_make_the_mean_cosine_together_are_named_together() -> None:
+    rows = trained(d=64)
+    rows[:, [3, 7, 9]] += 10.0
+    assert "3 coordinates contribute 99.99" in look(rows).headline
 
 
 @pytest.mark.parametrize(

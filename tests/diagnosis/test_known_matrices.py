@@ -114,7 +114,7 @@ def test_a_faint_cone_is_said():
 def test_coordinates_are_asked_for_in_a_faint_cone():
     found = two_raised()
     assert found.state == "mild"
-    assert "one coordinate contributes" in found.headline
+    assert "2 coordinates contribute" in found.headline
     assert "Without the largest coordinate it is 0.0" in sentence(found, "coordinate")
 
 

@@ -18,6 +18,7 @@ from embgeo.core.quantities import (
     tokens,
 )
 from embgeo.core.values import Scalar
+from embgeo.diagnosis.findings.initialization import vary_by_chance
 from embgeo.diagnosis.thresholds import INITIAL_P
 from embgeo.diagnosis.verdict import judge
 from embgeo.result.analysis import Analysis
@@ -240,7 +241,7 @@ def test_wide_coordinates_are_named_by_their_joint_share(
 #: Of 1,000 rows in 32 dimensions: three errors of the mean cosine, of the norms' variation and of a
 #: rank correlation.
 CHANCE_OF_MEAN = 3 * math.sqrt(2 / (32 * 1000 * 999))
-CHANCE_OF_NORMS = 64**-0.5 * (1 + 3 * 2000**-0.5)
+CHANCE_OF_NORMS = vary_by_chance(32) * (1 + 3 * 2000**-0.5)
 CHANCE_OF_RANKS = 3 / math.sqrt(999)
 
 

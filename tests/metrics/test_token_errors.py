@@ -107,13 +107,26 @@ def test_numbers_made_of_sums_have_errors_over_tokens(cone_of_rows: embgeo.Analy
 
 
 def test_what_is_counted_or_an_extreme_has_no_error(cone_of_rows: embgeo.Analysis) -> None:
-    for quantity in (spectrum.ENERGY_90, spectrum.CONDITION_NUMBER, isotropy.I1, isotropy.I2):
+    without = (spectrum.ENERGY_90, spectrum.CONDITION_NUMBER, isotropy.I1, isotropy.I2)
+    for quantity in (*without, isotropy.Z_RANDOM_STD):
         assert cone_of_rows.scalar(quantity).population_error is None
 
 
-def test_sampled_directions_are_in_the_error_over_tokens(cone_of_rows: embgeo.Analysis) -> None:
-    scalar = cone_of_rows.scalar(isotropy.Z_RANDOM_STD)
-    assert scalar.population_error > scalar.standard_error
+@pytest.mark.parametrize(("spread", "known"), [(0.4, True), (0.7, False)])
+def test_all_draws_of_a_population_have_errors_or_none(spread: float, known: bool) -> None:
+    """An error that only draws without the longest rows have is too small."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows = rng.standard_normal((300, 8)) * np.exp(spread * rng.standard_normal((300, 1)))
+        found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
+        assert (found["spectrum.effective_rank"].population_error is not None) is known
+
+
+def test_a_row_too_long_for_lognormal_norms_leaves_no_error() -> None:
+    rows = np.random.default_rng(0).standard_normal((300, 8))
+    rows[0] *= 10.0
+    found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
+    assert found["spectrum.effective_rank"].population_error is None
 
 
 def test_errors_need_enough_rows() -> None:

@@ -53,8 +53,10 @@ def test_too_few_rows():
     assert find_norm_gap(np.full(19, 1.0)) is None
 
 
-@pytest.mark.parametrize(("small", "found"), [(0, 0), (6, 6), (50, 50), (51, 0)])
-def test_short_rows_are_up_to_half(small, found):
+@pytest.mark.parametrize(
+    ("small", "found"), [(0, 0), (6, 6), (50, 50), (51, 51), (94, 94), (95, 0)]
+)
+def test_short_rows_have_more_than_a_few_above_them(small, found):
     norms = np.r_[np.full(small, 1e-17), np.linspace(0.5, 2.0, 100 - small)]
     short = find_short_rows(norms)
     assert (short[0] if short else 0) == found

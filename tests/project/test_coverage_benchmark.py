@@ -44,9 +44,11 @@ def test_what_is_outside_is_marked(capsys):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("table", ["population_errors", "differences", "paired_differences"])
+@pytest.mark.parametrize(
+    "table", ["population_errors", "unseen_populations", "differences", "paired_differences"]
+)
 def test_each_table_is_made(table, monkeypatch, capsys):
-    monkeypatch.setattr(coverage, "ROWS", 60)
+    monkeypatch.setattr(coverage, "ROWS", 100)
     monkeypatch.setattr(coverage, "POPULATIONS", (coverage.cone,))
     getattr(coverage, f"show_{table}")(2)
     assert "cone" in capsys.readouterr().out
@@ -57,7 +59,7 @@ def test_two_draws_of_one_population_rarely_differ():
     """Of 25 comparisons about one may; before, 85% of them did."""
     flagged = [
         coverage.is_flagged(
-            coverage.compare(
+            coverage.compare_matrices(
                 (
                     coverage.draw_matrix(coverage.cone, s),
                     coverage.draw_matrix(coverage.cone, s + 50),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -43,14 +47,41 @@ def test_a_seed_draws_the_same_mutants_again() -> None:
     assert drawn == mutation.draw("pickle", 5, 1) != mutation.draw("pickle", 5, 2)
 
 
+MODULE = """
+LIMIT = 3
+
+class Holder:
+    @property
+    def limit(self):
+        return LIMIT + 1
+
+def f(x, y=2):
+    return x + y
+"""
+
+
+@pytest.mark.parametrize(("change", "found"), [
+    ("(x - y)", (4, -1, 3)), ("(LIMIT - 1)", (2, 3, 3)), ("(4)", (5, 3, 4)), ("(3)", (4, 4, 3)),
+])  # fmt: skip
+def test_a_mutant_goes_into_functions_properties_constants_and_defaults(
+    change: str, found: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mutated_module.py"
+    file.write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("mutated_module")
+    monkeypatch.setitem(sys.modules, "other", types.SimpleNamespace(LIMIT=module.LIMIT))
+    f = module.f
+    mutant = next(m for m in mutation.find_mutants(file, tmp_path) if m.after == change)
+    mutation.install(mutant, tmp_path)
+    assert (module.Holder().limit, f(1), sys.modules["other"].LIMIT) == found
+    assert file.read_text() == MODULE
+    del sys.modules["mutated_module"]
+
+
 @pytest.mark.nightly
-def test_a_mutant_is_caught_by_a_test_that_fails(tmp_path: Path) -> None:
-    code, test = tmp_path / "counted.py", tmp_path / "test_code.py"
-    code.write_text("def f(x, y):\n    return x + y, x * y\n")
-    test.write_text("from counted import f\n\ndef test_f():\n    assert f(1, 1)[0] == 2\n")
-    caught = [
-        mutation.is_caught(m, "test_code.py", tmp_path)
-        for m in mutation.find_mutants(code, tmp_path)
-    ]
-    assert caught == [True, False]
-    assert code.read_text() == "def f(x, y):\n    return x + y, x * y\n"
+def test_mutants_of_an_area_are_caught_by_its_tests() -> None:
+    command = [sys.executable, "-m", "tests.support.mutation", "rules", "--mutants", "3"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=mutation.ROOT)
+    assert "without a mutant fail: []" in found.stdout
+    assert "| rules | 3 | " in found.stdout

@@ -1,47 +1,51 @@
 """Changes one at a time what the package computes, and counts how many the tests notice.
 
-    python tests/support/mutation.py [--mutants 20] [--seed S] [--only AREA] [--out FILE]
+    python -m tests.support.mutation AREA [--mutants 100] [--seed S] [--minutes M] [--slow]
 
-From each area a seeded sample of mutants is drawn: a comparison, an operator, a number or a
-condition is another one. The tests of the same area run against each in a copy of the repository:
-the examples of the module, those that name it, slow ones last.
+A seeded sample of mutants of an area is drawn: a comparison, an operator, a number, a condition or
+an extreme is another one. The tests of the area run against each, those that run its function.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
+import inspect
 import os
 import random
-import shutil
-import subprocess
+import resource
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+from _pytest.config import _prepareconfig
+from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).parents[2]
 #: Sources by area, and their tests.
 AREAS = {
+    "diagnosis": ("embgeo/diagnosis", "tests/diagnosis"),
+    "metrics": ("embgeo/metrics", "tests/metrics tests/diagnosis"),
+    "stats": ("embgeo/stats", "tests/stats tests/metrics"),
+    "comparison": ("embgeo/comparison", "tests/comparison"),
     "numerics": (
         "embgeo/numerics",
         "tests/numerics tests/metrics/test_token_geometry.py tests/metrics/test_hidden.py",
     ),
-    "metrics": ("embgeo/metrics", "tests/metrics"),
-    "stats": ("embgeo/stats", "tests/stats"),
-    "comparison": ("embgeo/comparison", "tests/comparison"),
-    "gate": ("embgeo/gate", "tests/gate"),
+    "rules": ("embgeo/rules", "tests/rules"),
     "pickle": (
         "embgeo/io/pickle",
         "tests/io/test_safe_pickle.py tests/io/test_pandas_pickles.py "
         "tests/io/test_stacked_vectors.py tests/io/test_torch_formats.py",
     ),
 }
-#: Seconds after which the tests of a mutant are taken to hang.
-DEADLINE = 900
-_COPIED = ("embgeo", "tests", "fixtures", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 
 _OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -49,6 +53,9 @@ _OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.FloorDiv: ast.Mult, ast.And: ast.Or, ast.Or: ast.And, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
     ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
+
+_CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "maximum": "minimum",
+          "minimum": "maximum", "std": "var", "floor": "ceil", "ceil": "floor"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,8 @@ def _walk(node: ast.AST) -> Iterator[ast.expr]:
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list"):
             continue
+        if name == "keywords":  # `strict` of sequences of one length has no effect
+            value = [one for one in value if one.arg != "strict"]
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield from _walk(child)
@@ -104,12 +113,20 @@ def _others(node: ast.expr) -> Iterator[str]:
         changed = ast.BinOp(node.left, _OTHER[type(node.op)](), node.right)  # type: ignore[arg-type]
     elif isinstance(node, ast.BoolOp):
         changed = ast.BoolOp(_OTHER[type(node.op)](), node.values)  # type: ignore[arg-type]
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
         changed = node.operand
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         changed = ast.Constant(not node.value)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
         changed = ast.Constant(node.value + 1)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, float):
+        changed = ast.Constant(2.0 * node.value if node.value else 1.0)
+    elif (
+        isinstance(node, ast.Call) and (name := ast.unparse(node.func)).rpartition(".")[2] in _CALLS
+    ):
+        start, dot, last = name.rpartition(".")
+        other = ast.parse(start + dot + _CALLS[last], mode="eval").body
+        changed = ast.Call(other, node.args, node.keywords)
     else:
         return
     yield f"({ast.unparse(changed)})"
@@ -121,87 +138,197 @@ def draw(area: str, count: int, seed: int, root: Path = ROOT) -> list[CodeMutant
     return random.Random(f"{area} {seed}").sample(every, min(count, len(every)))
 
 
-def is_caught(mutant: CodeMutant, tests: str, root: Path) -> bool:
-    """Whether a test fails, or hangs, with the mutant in the copy of the repository."""
+class Tests:
+    """The tests of some places, collected once; each mutant is tried in a process forked from it.
+
+    A mutant goes into the functions that are loaded already, so that a process starts with its
+    first test. Only tests that ran the changed function are run, the quickest first.
+    """
+
+    def __init__(self, places: Sequence[str], marks: str) -> None:
+        arguments = ["-q", "-n0", "-s", "-p", "no:cacheprovider", "-m", marks, *places]
+        config = _prepareconfig(arguments)
+        config._do_configure()
+        self.session = pytest.Session.from_config(config)
+        config.hook.pytest_sessionstart(session=self.session)
+        config.hook.pytest_collection(session=self.session)
+        self.items = {item.nodeid: item for item in self.session.items}
+        #: By test: seconds of processor time, and the functions that it ran.
+        self.seconds: dict[str, float] = {}
+        self.ran: dict[str, set[tuple[str, int]]] = {}
+
+    def watch(self, folders: Sequence[Path]) -> list[str]:
+        """Run each test once and note what it runs; returns those that fail without a mutant."""
+        roots = tuple(f"{folder}{os.sep}" for folder in folders)
+        failing = []
+        for item, later in zip(self.session.items, [*self.session.items[1:], None], strict=True):
+            seen: set[tuple[str, int]] = set()
+
+            def note(frame: FrameType, event: str, _: object, seen: set[Any] = seen) -> None:
+                if event == "call" and frame.f_code.co_filename.startswith(roots):
+                    seen.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+            start = time.process_time()
+            threading.setprofile(note)
+            sys.setprofile(note)
+            try:
+                passed = _passes(item, later)
+            finally:
+                sys.setprofile(None)
+                threading.setprofile(None)  # type: ignore[arg-type]
+            self.seconds[item.nodeid], self.ran[item.nodeid] = time.process_time() - start, seen
+            if not passed:
+                failing.append(item.nodeid)
+        return failing
+
+    def choose(self, file: Path, lines: Sequence[int], without: Sequence[str]) -> list[str]:
+        """Tests that run a function which begins at one of the lines, or any of the file."""
+        at = {(str(file), line) for line in lines}
+        found = [
+            name
+            for name, ran in self.ran.items()
+            if name not in without
+            and (not ran.isdisjoint(at) if lines else any(place[0] == str(file) for place in ran))
+        ]
+        return sorted(found, key=self.seconds.__getitem__)
+
+    def catch(self, mutant: CodeMutant, root: Path, names: Sequence[str]) -> bool:
+        """Whether one of the tests fails, crashes or hangs with the mutant."""
+        child = os.fork()
+        if child == 0:
+            bound = int(20 + 5 * sum(self.seconds[name] for name in names))
+            resource.setrlimit(resource.RLIMIT_CPU, (bound, bound))
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            os._exit(self._try(mutant, root, names))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+
+    def _try(self, mutant: CodeMutant, root: Path, names: Sequence[str]) -> int:
+        try:
+            install(mutant, root)
+            # Tests of one file one after another, whose fixtures are shared, by the quickest.
+            items = [self.items[name] for name in names]
+            for item, later in zip(items, [*items[1:], None], strict=True):
+                if not _passes(item, later):
+                    return 1
+        except BaseException:
+            return 1
+        return 0
+
+
+def _passes(item: pytest.Item, later: pytest.Item | None) -> bool:
+    reports = runtestprotocol(item, log=False, nextitem=later)
+    return not any(report.failed for report in reports)
+
+
+def install(mutant: CodeMutant, root: Path) -> None:
+    """Put the mutant into the functions of the loaded module, or into all that hold its value."""
     path = root / mutant.file
     source = path.read_bytes()
-    path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.stop :])
+    changed = source[: mutant.start] + mutant.after.encode() + source[mutant.stop :]
+    name = ".".join(Path(mutant.file).with_suffix("").parts).removesuffix(".__init__")
+    module = importlib.import_module(name)
+    made = ModuleType(name)
+    made.__dict__.update(__file__=str(path), __package__=module.__package__)
+    code = compile(changed, str(path), "exec")
+    if find_functions(source, mutant.line):
+        codes = dict(_list_codes(code))
+        for qualname, function in _list_functions(module):
+            if qualname in codes:
+                function.__code__ = codes[qualname]
+        return
+    sys.modules[name] = made  # where dataclasses look up their module
     try:
-        files = _order(tests, path.stem, root)
-        return (
-            _fails(["--doctest-modules", str(path)], root)
-            or _fails(["-m", "not slow", *files], root)
-            or _fails(["-m", "slow and not nightly", *files], root)
-        )
+        exec(code, made.__dict__)
     finally:
-        path.write_bytes(source)
+        sys.modules[name] = module
+    for key, old in list(vars(module).items()):
+        if key.startswith("__") or key not in vars(made) or isinstance(old, FunctionType | type):
+            continue
+        for other in list(sys.modules.values()):
+            if getattr(other, "__dict__", {}).get(key, made) is old:
+                setattr(other, key, vars(made)[key])
+    for qualname, function in _list_functions(module):
+        other = dict(_list_functions(made)).get(qualname)
+        if other is not None:
+            function.__defaults__, function.__kwdefaults__ = (
+                other.__defaults__,
+                other.__kwdefaults__,
+            )
 
 
-def _order(tests: str, stem: str, root: Path) -> list[str]:
-    """The files of tests, those that name the module first."""
-    files: list[Path] = []
-    for name in tests.split():
-        place = root / name
-        files += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
-    files.sort(key=lambda file: (stem not in file.read_text(), stem not in file.stem))
-    return [str(file) for file in files]
+def find_functions(source: bytes, line: int) -> list[int]:
+    """First lines of the functions around a line, the outermost first; decorators count."""
+    return [
+        min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef)
+        and node.body[0].lineno <= line <= (node.end_lineno or node.lineno)
+    ]
 
 
-def _fails(arguments: Sequence[str], root: Path) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
-    environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    try:
-        code = subprocess.run(
-            [*command, *arguments],
-            cwd=root,
-            env=environment,
-            timeout=DEADLINE,
-            check=False,
-            **quiet,
-        ).returncode
-    except subprocess.TimeoutExpired:
-        return True
-    return code not in (0, 5)  # 5: no test has this mark
+def _list_codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield one.co_qualname, one
+            yield from _list_codes(one)
 
 
-def score(area: str, mutants: Sequence[CodeMutant], root: Path, minutes: float) -> tuple[str, str]:
-    """A row of the table, and the survivors; mutants for which there is no time are left out."""
+def _list_functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
+    """Functions and methods that a module defines, by their qualified names."""
+    holders: list[Any] = [module]
+    while holders:
+        for value in list(vars(holders.pop()).values()):
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                holders.append(value)
+            parts = [value, *(getattr(value, at, None) for at in ("fget", "func", "__func__"))]
+            for part in parts:
+                function = inspect.unwrap(part) if callable(part) else None
+                if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                    yield function.__qualname__, function
+
+
+def score(
+    area: str, mutants: Sequence[CodeMutant], tests: Tests, minutes: float, root: Path = ROOT
+) -> tuple[int, list[CodeMutant]]:
+    """How many mutants were tried, and the survivors; those without time are left out."""
+    failing = tests.watch([root / AREAS[area][0]])
+    print(f"{area}: {len(tests.items)} tests, without a mutant fail: {failing}", flush=True)
     end = time.monotonic() + 60 * minutes
-    tried, survivors = 0, ""
+    tried, survivors = 0, []
     for mutant in mutants:
         if time.monotonic() > end:
             break
-        found = is_caught(mutant, AREAS[area][1], root)
+        lines = find_functions((root / mutant.file).read_bytes(), mutant.line)
+        names = tests.choose(root / mutant.file, lines, failing)
+        found = bool(names) and tests.catch(mutant, root, names)
         tried += 1
-        survivors += "" if found else f"- {mutant.text}\n"
+        if not found:
+            survivors.append(mutant)
         print(f"{area}: {'caught' if found else 'SURVIVED'} {mutant.text}", flush=True)
-    caught = tried - survivors.count("\n")
-    return f"| {area} | {tried} | {caught} | {caught / max(tried, 1):.0%} |\n", survivors
+    return tried, survivors
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--mutants", type=int, default=20, help="From each area.")
-    parser.add_argument("--minutes", type=float, default=50, help="For each area, at most.")
+    parser.add_argument("area", choices=list(AREAS))
+    parser.add_argument("--mutants", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=50, help="At most.")
     parser.add_argument("--seed", type=int, default=0, help="Other mutants.")
-    parser.add_argument("--only", choices=list(AREAS), help="This area alone.")
-    parser.add_argument("--out", type=Path, help="The score as Markdown.")
-    arguments = parser.parse_args()
-    table, survivors = "| area | mutants | caught | share |\n|---|---|---|---|\n", ""
-    with tempfile.TemporaryDirectory(prefix="mutation-") as name:
-        root = Path(name)
-        for part in _COPIED:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, root / part)
-        for area in [arguments.only] if arguments.only else AREAS:
-            mutants = draw(area, arguments.mutants, arguments.seed, root)
-            row, missed = score(area, mutants, root, arguments.minutes)
-            table, survivors = table + row, survivors + missed
-    page = f"{table}\nSurvivors:\n\n{survivors}"
-    print(page)
-    if arguments.out:
-        arguments.out.write_text(page)
+    parser.add_argument("--slow", action="store_true", help="Run slow tests, too.")
+    parser.add_argument("--only", nargs="*", default=[], help="FILE:LINE of mutants of the sample.")
+    asked = parser.parse_args()
+    mutants = [
+        one
+        for one in draw(asked.area, asked.mutants, asked.seed)
+        if not asked.only or f"{one.file}:{one.line}" in asked.only
+    ]
+    marks = "not nightly" if asked.slow else "not slow"
+    tests = Tests(AREAS[asked.area][1].split(), marks)
+    tried, survivors = score(asked.area, mutants, tests, asked.minutes)
+    caught = tried - len(survivors)
+    print(f"\n| {asked.area} | {tried} | {caught} | {caught / max(tried, 1):.0%} |\n")
+    print("\n".join(f"- {one.text}" for one in survivors))
 
 
 if __name__ == "__main__":

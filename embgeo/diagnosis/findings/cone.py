@@ -60,8 +60,8 @@ def answer(a: finding.Numbers) -> Answer:
             clause = f"{clause[:-1]}, at least {finding.format_short(others)} without {scattered})"
     cause = _find_cause(a, state)
     if cause:
-        clause = f"a mean cosine of {finding.format_short(value)} without a cone"
-    elif state != "healthy":
+        clause = f"a mean cosine of {finding.format_short(value)}{_name_groups(a)} without a cone"
+    elif shape != "healthy":
         cause, more = _describe_cone(a)
         clause = clause.replace(noun, noun + more, 1)
     return state, [*parts, *cause], clause
@@ -89,6 +89,16 @@ def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
     if int(clusters) == 2:
         said.append(TWO_GROUPS)
     return said, f" with {count} clusters in it"
+
+
+def _name_groups(a: finding.Numbers) -> str:
+    """Name groups that make the mean cosine and are too wide for a finding of their own."""
+    clusters = finding.find_scalar(a, cosine.CLUSTERS)
+    silhouette = finding.find_scalar(a, cosine.SILHOUETTE)
+    if clusters is None or silhouette is None or clusters < 2 or is_inside_cone(a):
+        return ""
+    wide = limits.CLUSTERS.state(float(silhouette)) == "healthy"
+    return f" from {int(clusters):,} groups" if wide else ""
 
 
 def _find_cause(a: finding.Numbers, state: finding.State) -> list[finding.Part]:

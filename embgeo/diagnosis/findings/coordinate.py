@@ -5,7 +5,7 @@ import math
 from embgeo.core.quantities import coordinates, cosine
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
-from embgeo.diagnosis.findings.spectrum import share_of_long_rows
+from embgeo.diagnosis.findings.spectrum import explain_by_norms
 from embgeo.diagnosis.question import Answer, Question
 
 
@@ -22,7 +22,7 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def _by_variance(a: finding.Numbers) -> Answer | None:
-    if share_of_long_rows(a) is not None:
+    if explain_by_norms(a):
         return None  # a coordinate holds much because these rows are long
     ratio = finding.find_scalar(a, coordinates.VARIANCE_RATIO)
     wide = finding.find_scalar(a, coordinates.ROGUE_COORDINATES)
@@ -52,21 +52,33 @@ def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
     if mean is None or not finding.is_cone_significant(a):
         return None
     share, d = finding.need(a, cosine.MAX_DIMENSION_SHARE), finding.dimensions(a)
-    value, expected = float(share), 2.0 * math.log(d) / d
-    state = finding.milder(limits.ROGUE.state(value), limits.ROGUE_RATIO.state(value / expected))
+    expected = 2.0 * math.log(d) / d
+    shares = _list_rogue_shares(a, expected) or [float(share)]
+    count, value = len(shares), sum(shares)
+    state = finding.milder(
+        limits.ROGUE.state(value), limits.ROGUE_RATIO.state(value / (count * expected))
+    )
     if limits.CONE.state(float(mean)) == "healthy":
         state = finding.milder(state, "mild" if finding.is_faint_cone(a) else "healthy")
+    who = "A single coordinate contributes" if count == 1 else f"{count:,} coordinates contribute"
     parts: list[finding.Part] = [
-        "A single coordinate contributes ",
-        finding.quote_percent(share),
-        " of the mean cosine (a random direction in "
+        f"{who} ",
+        finding.quote(share, finding.format_percent(value)),
+        " of the mean cosine (the largest of a random direction in "
         f"{d:,} dimensions: about {finding.format_percent(expected)})",
     ]
     left = finding.find_scalar(a, coordinates.MEAN_COSINE_WITHOUT_1)
     if left is not None:
         parts += [". Without the largest coordinate it is ", finding.quote_short(left)]
-    clause = f"one coordinate contributes {finding.format_percent(value)} of the mean cosine"
-    return state, [*parts, "."], clause
+    who = "one coordinate contributes" if count == 1 else f"{count:,} coordinates contribute"
+    return state, [*parts, "."], f"{who} {finding.format_percent(value)} of the mean cosine"
+
+
+def _list_rogue_shares(a: finding.Numbers, expected: float) -> list[float]:
+    """List the shares of the mean cosine that are each beyond those of a random direction."""
+    table = finding.find_table(a, cosine.TOP_DIMENSIONS)
+    shares = [] if table is None else [float(row[1] or 0.0) for row in table.rows]
+    return [one for one in shares if limits.ROGUE_RATIO.state(one / expected) != "healthy"]
 
 
 QUESTION = Question(

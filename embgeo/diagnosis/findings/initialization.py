@@ -7,13 +7,16 @@ from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.question import Answer, Question
 
+#: Dimensions from which norms vary by 1/√(2d) of their mean, to four digits.
+LARGE = 10_000
+
 
 def answer(a: finding.Numbers) -> Answer:
     mean, p, variation = (
         finding.need(a, one) for one in (cosine.MEAN, spectrum.LARGEST_P, tokens.NORM_VARIATION)
     )
     spread = finding.isotropic_cosine_spread(a) or 0.0
-    normal = (2.0 * finding.dimensions(a)) ** -0.5
+    normal = vary_by_chance(finding.dimensions(a))
     # The standard deviation of norms is known to one part in √(2M).
     most = normal * (1.0 + limits.STANDARD_ERRORS * (2.0 * max(1, finding.count_kept(a))) ** -0.5)
     if (
@@ -34,6 +37,18 @@ def answer(a: finding.Numbers) -> Answer:
         f" of their mean (independent normal entries: {finding.format_short(normal)}).",
     ]
     return "healthy", parts, "the rows look like an initialization"
+
+
+def vary_by_chance(d: int) -> float:
+    """Return standard deviation over mean of the norms of rows with d independent normal entries.
+
+    >>> round(vary_by_chance(3), 3), round(vary_by_chance(10**6) * (2 * 10**6) ** 0.5, 6)
+    (0.422, 1.0)
+    """
+    if d > LARGE:  # where the difference would cancel
+        return float((2.0 * d) ** -0.5)
+    mean = math.sqrt(2.0) * math.exp(math.lgamma((d + 1.0) / 2.0) - math.lgamma(d / 2.0))
+    return math.sqrt(d / mean**2 - 1.0)
 
 
 def _has_other_structure(a: finding.Numbers) -> bool:

@@ -1,5 +1,7 @@
 """Has the spectrum collapsed? By the top direction and the effective rank."""
 
+from collections.abc import Mapping
+
 from embgeo.core.quantities import cosine, spectrum, tokens
 from embgeo.core.values import format_number
 from embgeo.diagnosis import finding
@@ -17,10 +19,10 @@ def answer(a: finding.Numbers) -> Answer:
     top, rank = finding.need(a, spectrum.TOP_SHARE), finding.need(a, spectrum.EFFECTIVE_RANK)
     share, d = float(top), finding.dimensions(a)
     rank_reference = rank.reference or float(d)
-    by_norms = share_of_long_rows(a)
+    by_norms = explain_by_norms(a)
     by_top = judge_share(a, share)
     # Long rows do not bend the others: their share is mentioned, but is not a collapse.
-    if by_norms is not None:
+    if by_norms:
         by_top = "mild"
     elif is_made_by_norms(a, share):
         by_top = "healthy"
@@ -45,9 +47,8 @@ def answer(a: finding.Numbers) -> Answer:
     else:
         parts += [*rank_parts, ". The ", *top_parts, "."]
         clause = f"an effective rank of {finding.format_short(float(rank))} in {d:,} dimensions"
-    if by_norms is not None:
-        rows = _describe_long_rows(a)
-        clause = f"{rows} {finding.format_percent(by_norms)} of the variance (uncentered)"
+    if by_norms:
+        clause = by_norms
         squared = finding.mean_squared_cosine(a) or 0.0
         spread = "The directions of the rows are spread out"
         if limits.LINE.state(squared) != "healthy":
@@ -65,28 +66,35 @@ def judge_share(a: finding.Numbers, share: float) -> finding.State:
     )
 
 
-def share_of_long_rows(a: finding.Numbers) -> float | None:
-    """Return the share of Σ‖w‖² in a few long rows while directions are spread, or None."""
+def explain_by_norms(a: finding.Numbers) -> str:
+    """Say what long rows carry while directions are spread, as a clause; empty if it is little."""
     top, squared = finding.find_scalar(a, spectrum.TOP_SHARE), finding.mean_squared_cosine(a)
     if top is None or squared is None:
-        return None
-    energy = a.scalar(tokens.LONG_ROWS_ENERGY)
+        return ""
+    energy, count = finding.find_scalar(a, tokens.LONG_ROWS_ENERGY), count_long_rows(a)
     is_spread = limits.LINE.state(squared) == "healthy"
     made = judge_share(a, float(top)) == "degenerate" and is_made_by_norms(a, float(top))
-    if (is_spread or made) and count_long_rows(a) and energy is not None:
-        return energy.value
+    if (is_spread or made) and count and energy is not None:
+        who = "1 long row carries" if count == 1 else f"{count:,} long rows carry"
+        return f"{who} {finding.format_percent(float(energy))} of the variance (uncentered)"
     if made:
-        return top.value
-    rms, median = (
-        finding.find_scalar(a, tokens.NORM_RMS),
-        finding.find_scalar(a, tokens.NORM_MEDIAN),
-    )
-    damaged = finding.find_scalar(a, tokens.DAMAGED_ROWS)
-    if damaged and damaged > limits.FEW_LONG_ROWS * finding.count_kept(a):
-        return None  # the median is that of damaged rows, too
-    if not rms or not median or not is_spread or rms < limits.LONG_ROWS * float(median):
-        return None
-    return 1.0 - (float(median) / float(rms)) ** 2
+        share = finding.format_percent(float(top))
+        return f"long rows along one direction carry {share} of the variance (uncentered)"
+    rms = finding.find_scalar(a, tokens.NORM_RMS)
+    median = finding.find_scalar(a, tokens.NORM_MEDIAN)
+    if not rms or not median or not is_spread or _has_many_short_rows(a):
+        return ""
+    ratio = float(rms) / float(median)
+    if ratio < limits.LONG_ROWS:
+        return ""
+    return f"unequal norms (root mean square {finding.format_short(ratio)} times the median)"
+
+
+def _has_many_short_rows(a: finding.Numbers) -> bool:
+    """Whether the median norm may be that of damaged or short rows."""
+    damaged, damage = finding.find_scalar(a, tokens.DAMAGED_ROWS), a.provenance.get("damaged")
+    short = damage.get("short", 0) if isinstance(damage, Mapping) else 0
+    return max(float(damaged or 0.0), short) > limits.FEW_LONG_ROWS * finding.count_kept(a)
 
 
 def count_long_rows(a: finding.Numbers) -> int:
@@ -99,14 +107,6 @@ def count_long_rows(a: finding.Numbers) -> int:
         return 0
     few = rows <= limits.FEW_LONG_ROWS * int(a.provenance.get("kept") or 0)
     return int(rows) if few and energy >= limits.LONG_ROWS_ENERGY else 0
-
-
-def _describe_long_rows(a: finding.Numbers) -> str:
-    """Write the subject: ``3 long rows carry``."""
-    count = count_long_rows(a)
-    if count == 1:
-        return "1 long row carries"
-    return f"{count:,} long rows carry" if count else "a few long rows carry"
 
 
 def is_made_by_norms(a: finding.Numbers, share: float) -> bool:
